@@ -1,0 +1,24 @@
+"""A batch: what a network's `forward` is given."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Batch(NamedTuple):
+    """Strings of one length, or padded ones with their lengths.
+
+    A named tuple, so that `torch.func.vmap` and `torch.utils._pytree` see its tensors.
+
+    Attributes:
+        symbols: (B, N) int64, ids 0 … S-1. Positions at or past a string's own
+            length hold 0 and must not change its outputs.
+        lengths: (B,) int64 if the strings were padded on the right, else None. Only
+            networks with `accepts_padding` are given padded strings.
+    """
+
+    symbols: Tensor
+    lengths: Tensor | None = None

@@ -1,0 +1,42 @@
+"""The errors a user can cause, each with the exit code of the command line."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class FormalbenchError(Exception):
+    """An error that is shown as one line, never as a traceback."""
+
+    exit_code = 1
+
+
+class RequestError(FormalbenchError):
+    """A bad request: a name, an option or a file that cannot be used (exit 2)."""
+
+    exit_code = 2
+
+
+class BrokenPluginError(FormalbenchError):
+    """A Python plugin that was asked for and cannot be used (exit 3)."""
+
+    exit_code = 3
+
+
+def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
+    """Return the names of `known` that look most like `word`, best first."""
+    return difflib.get_close_matches(word, sorted(set(known)), n=count, cutoff=0.5)
+
+
+def unknown(kind: str, word: str, known: Iterable[str]) -> RequestError:
+    """Build the error for a name that nobody registered, naming the nearest right ones."""
+    names = sorted(set(known))
+    close = nearest(word, names)
+    if close:
+        hint = f"did you mean {' or '.join(close)}?"
+    elif len(names) <= 12:
+        hint = f"known: {', '.join(names)}" if names else "there is none"
+    else:
+        hint = f"`formalbench list` shows all {len(names)}"
+    return RequestError(f"unknown {kind} {word!r}: {hint}")

@@ -1,0 +1,109 @@
+"""A language (or string function): what a task plugin's factory returns."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.contracts.stream import Stream
+
+Symbols = npt.NDArray[np.int64]
+"""Strings of one length: (B strings, N symbols), ids 0 … |alphabet|-1."""
+
+Labels = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+
+class Language(ABC):
+    """Strings over an alphabet, each with a class.
+
+    For a language in the narrow sense there are two classes, 1 = in and 0 = out.
+    Three methods make a language; the others have defaults or belong to the
+    objectives ``tag``, ``next-symbols`` and ``generate``.
+
+    Legend: B strings, N symbols each, S symbols in the alphabet.
+
+    Attributes:
+        alphabet: the symbols, as shown to people; a symbol's id is its index.
+        num_classes: how many classes there are.
+    """
+
+    alphabet: tuple[str, ...]
+    num_classes: int = 2
+
+    @abstractmethod
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings for ``classify`` and ``tag``.
+
+        With two classes, half of them (up to one) are of each class where the length has both;
+        `balanced` helps. Every number comes from `stream`.
+
+        Returns:
+            (count, length) symbol ids.
+        """
+
+    @abstractmethod
+    def classify(self, strings_BN: Symbols) -> Labels:
+        """Return the class of each string, (B,); batched and fast."""
+
+    @abstractmethod
+    def oracle(self, string: Sequence[int]) -> int:
+        """Return the class of one string, slowly and obviously.
+
+        Written from the definition, sharing no code with `classify` and `sample`:
+        tests compare the two.
+        """
+
+    def in_domain(self, strings_BN: Symbols) -> Mask:
+        """Say which strings have a class at all, (B,); by default all of them."""
+        return np.ones(len(strings_BN), dtype=np.bool_)
+
+    def round_length(self, length: int) -> int:
+        """Return the length that is used when `length` is asked for; by default itself."""
+        return length
+
+    def has_length(self, length: int) -> bool:
+        """Say whether any string of exactly this length has a class."""
+        return length >= 0 and self.round_length(length) == length
+
+    def class_distribution(self, length: int) -> tuple[float, ...] | None:
+        """Return the probability of each class among `sample`'s strings of this length.
+
+        Chance levels are computed from it. None (the default) means unknown: then
+        it is estimated from a large sample.
+        """
+        return None
+
+    # For the objective `tag`.
+
+    def classify_prefixes(self, strings_BN: Symbols) -> Labels:
+        """Return the class of every non-empty prefix, (B, N)."""
+        raise NotImplementedError
+
+    # For the objectives `next-symbols` and `generate`.
+
+    def has_members(self, length: int) -> bool:
+        """Say whether the language has a member of exactly this length."""
+        raise NotImplementedError
+
+    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw members of exactly this length, uniformly; (count, length)."""
+        raise NotImplementedError
+
+    def next_symbols(self, strings_BN: Symbols) -> Mask:
+        """Say what may follow every prefix, the empty one first.
+
+        Returns:
+            (B, N+1, S+1): for each symbol, whether some member begins with prefix
+            and symbol; last, whether the prefix itself is a member ("may end here").
+        """
+        raise NotImplementedError
+
+
+def balanced(stream: Stream, count: int) -> Labels:
+    """Return `count` labels, 0 and 1 in turn, the first by a coin; (count,)."""
+    first = stream.integers(2, 1)
+    return (np.arange(count, dtype=np.int64) + first) % 2

@@ -1,0 +1,38 @@
+"""A network: what a model plugin's factory returns."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from formalbench.contracts.batch import Batch
+
+
+class Network(Protocol):
+    """What the engine asks of a `torch.nn.Module`; any module with this `forward` is one.
+
+    `forward` has no data-dependent control flow, mutates nothing, and creates
+    tensors only in its parameters' dtype and device, so that fp64, bf16, CUDA graphs
+    and `vmap` just work. A module may set these attributes:
+
+    * `accepts_padding = True`: `forward` takes padded batches (`Batch.lengths`).
+    * `vmappable = False`: the network cannot run under `torch.func.vmap`, and
+      a cohort of it trains run by run: same numbers, slower.
+    """
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits: (B, K) for the layout ``last``, (B, N, K) for ``each``,
+        (B, N+1, K) for ``prefixes``.
+        """  # noqa: D205
+        ...
+
+
+@runtime_checkable
+class Traceable(Protocol):
+    """A network that can be looked into."""
+
+    def trace(self, batch: Batch) -> dict[str, Tensor]:
+        """Return named tensors (attention weights, hidden states), outside training."""
+        ...

@@ -1,0 +1,98 @@
+"""An objective: what is asked of a model about a language."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy.typing as npt
+
+from formalbench.contracts.language import Language, Symbols
+from formalbench.contracts.stream import Stream
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+Layout = Literal["last", "each", "prefixes"]
+"""Where a network answers: ``last`` once per string, (B, outputs); ``each`` at every
+symbol, (B, N, outputs); ``prefixes`` after every prefix, the empty one first,
+(B, N+1, outputs)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Chance:
+    """The accuracy of two trivial predictors over some lengths.
+
+    Attributes:
+        constant: of the best answer that is always the same, averaged over the lengths.
+        by_length: of the best answer that sees only the length, at each length.
+    """
+
+    constant: float
+    by_length: tuple[float, ...]
+
+    @property
+    def length_only(self) -> float:
+        """The second predictor's accuracy, averaged over the lengths."""
+        return sum(self.by_length) / len(self.by_length)
+
+
+class Objective(ABC):
+    """One objective: its targets, loss, metric and chance level.
+
+    Legend: B strings, N symbols, K outputs. `logits` has the objective's layout.
+
+    Attributes:
+        name: as in ``parity:tag``.
+        layout: where a network answers.
+        metric: the name of the primary metric.
+    """
+
+    name: str
+    layout: Layout
+    metric: str
+
+    @abstractmethod
+    def outputs(self, language: Language) -> int:
+        """Return K, the number of outputs per answer."""
+
+    @abstractmethod
+    def has_length(self, language: Language, length: int) -> bool:
+        """Say whether there is anything to ask at this length."""
+
+    @abstractmethod
+    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings of one length, (count, length)."""
+
+    @abstractmethod
+    def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
+        """Return the right answers; the first dimension is B."""
+
+    @abstractmethod
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """Return the training loss, a scalar in nats, averaged over answers."""
+
+    @abstractmethod
+    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Judge a batch.
+
+        Returns:
+            correct (B,) bool, by the primary metric; bits (B,), the cross-entropy per
+            answer in bits.
+        """
+
+    @abstractmethod
+    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Return the chance level over cells of these lengths.
+
+        Args:
+            language: the language asked about.
+            lengths: one length per cell.
+            stream: for what has to be estimated.
+        """
+
+    @abstractmethod
+    def show(self, language: Language, string: Symbols) -> str:
+        """Return the right answer for one string (N,) as `formalbench label` prints it."""

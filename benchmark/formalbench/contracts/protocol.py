@@ -1,0 +1,128 @@
+"""A protocol: how every model is trained and tested. One YAML file, versioned."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Positive = Annotated[int, Field(ge=1)]
+Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+Rate = Annotated[float, Field(gt=0.0)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+
+class Optimiser(_Part):
+    """The optimiser, the same for every model.
+
+    Attributes:
+        name: which one; Adam (Kingma & Ba 2015).
+        betas: decay rates of the moment estimates.
+        eps: added to the denominator.
+        weight_decay: L2 penalty.
+        gradient_clip: largest gradient norm of a run; None for no clipping.
+    """
+
+    name: Literal["adam"] = "adam"
+    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
+    eps: Rate = 1e-8
+    weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
+    gradient_clip: Rate | None = 1.0
+
+
+class Curriculum(_Part):
+    """Which lengths a run trains on.
+
+    ``uniform`` draws from the whole training split all along. ``staged`` begins with
+    lengths up to `first` and makes the longest `growth` times as long plus one (in
+    integers, rounded down) each time the run's own error since its last evaluation
+    is at most `error`, until the whole training split is in.
+    """
+
+    kind: Literal["uniform", "staged"] = "staged"
+    first: Positive = 2
+    growth: Annotated[float, Field(ge=1.0)] = 1.5
+    error: Fraction = 0.02
+
+
+class Decay(_Part):
+    """How training ends: the learning rate falls linearly over the last `steps` steps.
+
+    It begins when the run's error on the whole training split falls to `mastered`,
+    or when just `steps` are left of the budget; from then on the curriculum is over
+    and the whole training split is in. The last step has `final` times the rate.
+    """
+
+    steps: Positive = 600
+    final: Fraction = 0.02
+    mastered: Fraction = 0.02
+
+
+class Validation(_Part):
+    """In-distribution strings by which the checkpoint and the learning rate are selected.
+
+    `strings` at each of `lengths` lengths spread over the training split, scored
+    every `every` steps and at the end; the best checkpoint has the most correct,
+    then the least cross-entropy.
+    """
+
+    every: Positive = 100
+    lengths: Positive = 16
+    strings: Positive = 64
+
+
+class Testing(_Part):
+    """The test cells: `strings` at each of `lengths` lengths spread over the test split.
+
+    ``all`` takes every length there is.
+    """
+
+    lengths: Positive | Literal["all"] = 16
+    strings: Positive = 256
+
+
+class Protocol(_Part):
+    """How every model is trained and tested.
+
+    Attributes:
+        schema_version: of this format.
+        name: lower case with hyphens.
+        version: raise it whenever a run's numbers could change.
+        summary: one line for listings.
+        seeds: how many seeds (0, 1, …); `--seeds` overrides it.
+        learning_rates: the grid; the best by validation is shown.
+        steps: the most optimiser steps of a run.
+        batch: strings per step, all of one length.
+        evaluate_every: steps between two evaluations of a run by its own training
+            error; the host reads no value from the device in between.
+        time_limit: the most seconds a run may train; None for no limit.
+        precision: number format of training and testing.
+    """
+
+    schema_version: Literal[1] = 1
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
+    version: Positive
+    summary: Annotated[str, Field(max_length=200)] = ""
+    seeds: Positive = 3
+    learning_rates: Annotated[tuple[Rate, ...], Field(min_length=1)] = (1e-3,)
+    steps: Positive = 2000
+    batch: Positive = 128
+    evaluate_every: Positive = 20
+    time_limit: Rate | None = None
+    precision: Literal["fp32"] = "fp32"
+    optimiser: Optimiser = Optimiser()
+    curriculum: Curriculum = Curriculum()
+    decay: Decay = Decay()
+    validation: Validation = Validation()
+    test: Testing = Testing()
+
+    @model_validator(mode="after")
+    def _whole_intervals(self) -> Protocol:
+        if self.validation.every % self.evaluate_every:
+            raise ValueError("validation.every must be a multiple of evaluate_every")
+        if self.decay.steps > self.steps:
+            raise ValueError("decay.steps must not exceed steps")
+        return self

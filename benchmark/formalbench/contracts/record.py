@@ -1,0 +1,263 @@
+"""A record: the result of one run, complete enough to repeat it."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
+
+SCHEMA_VERSION = 1
+MAX_BYTES = 1_000_000
+"""A larger file is no record: refused before it is read."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Line = Annotated[str, Field(max_length=500)]
+Count = Annotated[int, Field(ge=0)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
+
+Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
+"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
+run with another status than ``finished`` no cell is counted."""
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=False)
+
+
+class Source(_Part):
+    """Where a plugin's code came from.
+
+    Attributes:
+        distribution: the installed distribution, or a local plugin's file name.
+        version: the distribution's version, empty for a local plugin.
+        sha256: of a local plugin's contents, empty for a distribution.
+    """
+
+    distribution: Name
+    version: Line = ""
+    sha256: Sha256 | Literal[""] = ""
+
+
+class ModelUsed(_Part):
+    """The model of a run; `options` holds those that differ from their defaults."""
+
+    name: Name
+    version: Count
+    kind: Literal["learned", "exact"] = "learned"
+    options: Options = {}
+    parameters: Count = 0
+    source: Source
+
+
+class TaskUsed(_Part):
+    """The task of a run, in the full form of its name; options as for the model."""
+
+    name: Name
+    version: Count
+    options: Options = {}
+    source: Source
+
+
+class Training(_Part):
+    """What training took.
+
+    Attributes:
+        steps: optimiser steps taken.
+        ended: ``mastered`` (the training split was mastered, then the decay) or
+            ``budget``.
+        stage: the longest string length reached by the curriculum before the decay.
+        strings: strings trained on.
+        seconds: wall time of training, validation included.
+        strings_per_second: strings / seconds.
+    """
+
+    steps: Count
+    ended: Literal["mastered", "budget", "stopped"]
+    stage: Count
+    strings: Count
+    seconds: float
+    strings_per_second: float
+
+
+class Selected(_Part):
+    """The checkpoint that was tested, and its score on in-distribution validation."""
+
+    step: Count
+    strings: Count
+    correct: Count
+    bits: float
+
+
+class Cells(_Part):
+    """Test results as parallel arrays, one entry per cell.
+
+    Attributes:
+        length: string length of the cell.
+        strings: how many were tested.
+        correct: how many were right by the objective's primary metric.
+        millibits: cross-entropy per answer in 1/1000 bit, averaged over `window`
+            consecutive cells an entry (so that a record of 460 cells stays small).
+        window: cells per entry of `millibits`; the last entry may average fewer.
+    """
+
+    length: tuple[Count, ...]
+    strings: tuple[Count, ...]
+    correct: tuple[Count, ...]
+    millibits: tuple[Count, ...]
+    window: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _parallel(self) -> Cells:
+        if not len(self.length) == len(self.strings) == len(self.correct):
+            raise ValueError("length, strings and correct differ in size")
+        if len(self.millibits) != -(-len(self.length) // self.window):
+            raise ValueError("millibits does not fit length and window")
+        if any(c > s for c, s in zip(self.correct, self.strings, strict=True)):
+            raise ValueError("more strings correct than tested")
+        if any(s < 1 for s in self.strings) or list(self.length) != sorted(set(self.length)):
+            raise ValueError("cells must be non-empty and in order of length")
+        return self
+
+
+class Tested(_Part):
+    """The test of a run.
+
+    Attributes:
+        metric: the objective's primary metric, by which a string is correct.
+        fingerprint: SHA-256 of all test strings and targets.
+        chance_constant: accuracy of the best constant answer, averaged over the cells.
+        chance_length: accuracy of the best answer that sees only the length, likewise.
+        seconds: wall time of the test.
+        cells: results.
+    """
+
+    metric: Name
+    fingerprint: Sha256
+    chance_constant: Annotated[float, Field(ge=0, le=1)]
+    chance_length: Annotated[float, Field(ge=0, le=1)]
+    seconds: float
+    cells: Cells
+
+    @property
+    def accuracy(self) -> float:
+        """Mean accuracy over the cells, each counting the same."""
+        pairs = zip(self.cells.correct, self.cells.strings, strict=True)
+        return sum(correct / strings for correct, strings in pairs) / len(self.cells.length)
+
+    @property
+    def scaled_accuracy(self) -> float | None:
+        """(accuracy - chance) / (1 - chance) with length-only chance; None if that is 1."""
+        if self.chance_length >= 1.0:
+            return None
+        return (self.accuracy - self.chance_length) / (1.0 - self.chance_length)
+
+
+class Environment(_Part):
+    """The machine and the libraries; recorded, but not part of a run's identity.
+
+    Attributes:
+        device: the kind of device, as ``cpu`` or ``cuda``.
+        hardware: the device's name.
+        threads: CPU threads of the process.
+        peak_memory_mib: the process's largest resident set (CPU), or the largest
+            allocation on the device (CUDA), up to the end of the run.
+        versions: of Python, formalbench and the libraries that compute.
+    """
+
+    device: Name
+    hardware: Line
+    threads: Count
+    peak_memory_mib: Count
+    versions: dict[Name, Line]
+
+
+class Record(_Part):
+    """The result of one run: one JSON file.
+
+    Attributes:
+        schema_version: of this format; first in the file.
+        kind: what was done.
+        run_id: hash of everything that decides the run's numbers.
+        status: how it ended.
+        message: one line about a run that did not finish.
+        model, task, protocol, learning_rate, seed: what was run.
+        training, selected, test: what came of it; None where it did not get that far.
+        environment: where.
+        command: the command line that repeats it.
+        date: UTC, ISO 8601, to the second.
+    """
+
+    schema_version: Literal[1]
+    kind: Literal["run"] = "run"
+    run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    status: Status
+    message: Line = ""
+    model: ModelUsed
+    task: TaskUsed
+    protocol: Protocol
+    learning_rate: Annotated[float, Field(gt=0)] | None
+    seed: Count
+    training: Training | None = None
+    selected: Selected | None = None
+    test: Tested | None = None
+    environment: Environment
+    command: Line
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+
+    @model_validator(mode="after")
+    def _finished_is_tested(self) -> Record:
+        if self.status == "finished" and self.test is None:
+            raise ValueError("a finished run must have a test")
+        return self
+
+    def to_json(self) -> str:
+        """Return the record as it is stored: compact, defaults left out of the protocol."""
+        data = self.model_dump(mode="json")
+        data["protocol"] = self.protocol.model_dump(mode="json", exclude_defaults=True)
+        data["protocol"]["schema_version"] = self.protocol.schema_version
+        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def parse_record(text: str | bytes, name: str) -> Record:
+    """Read a record from untrusted JSON.
+
+    Args:
+        text: the file's contents.
+        name: what to call the file in an error.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
+    from pydantic import ValidationError
+
+    if len(text) > MAX_BYTES:
+        raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
+    try:
+        data: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
+    if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
+        raise RequestError(f"{name}: not a record: it has no integer schema_version")
+    if data["schema_version"] > SCHEMA_VERSION:
+        raise RequestError(
+            f"{name}: schema_version {data['schema_version']} is newer than this formalbench "
+            f"knows ({SCHEMA_VERSION}); upgrade formalbench"
+        )
+    try:
+        return Record.model_validate(data)
+    except ValidationError as error:
+        raise RequestError(f"{name}: not a valid record: {first_problem(error)}") from None
+
+
+def first_problem(error: Any) -> str:
+    """Return the first problem of a pydantic `ValidationError` as one line."""
+    problem = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    text = f"{place}: {problem['msg']}" if place else str(problem["msg"])
+    more = error.error_count() - 1
+    return " ".join(text.split()) + (f" (and {more} more)" if more else "")

@@ -1,0 +1,77 @@
+"""A task: a language, one objective, and its splits. What a model factory is given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy.typing as npt
+
+from formalbench.contracts.language import Language, Symbols
+from formalbench.contracts.objective import Chance, Layout, Objective
+from formalbench.contracts.specs import Splits, Value
+from formalbench.contracts.stream import Stream
+
+
+@dataclass(frozen=True)
+class Task:
+    """A language, asked one thing.
+
+    Attributes:
+        language_name: the language's full name, as in ``dyck-2-3``.
+        version: the task version.
+        language: the language itself.
+        objective: what is asked.
+        splits: lengths for training and testing.
+        parameters: the options that differ from their defaults.
+    """
+
+    language_name: str
+    version: int
+    language: Language
+    objective: Objective
+    splits: Splits = Splits()
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The full form of the name, as in ``parity:classify``."""
+        return f"{self.language_name}:{self.objective.name}"
+
+    @property
+    def alphabet(self) -> tuple[str, ...]:
+        """The symbols; the id of a symbol is its index."""
+        return self.language.alphabet
+
+    @property
+    def layout(self) -> Layout:
+        """Where a network answers (see `formalbench.contracts.objective.Layout`)."""
+        return self.objective.layout
+
+    @cached_property
+    def outputs(self) -> int:
+        """The number of outputs per answer."""
+        return self.objective.outputs(self.language)
+
+    def lengths(self, first: int, last: int) -> list[int]:
+        """Return the lengths within first … last at which there is something to ask."""
+        return [
+            length
+            for length in range(first, last + 1)
+            if self.objective.has_length(self.language, length)
+        ]
+
+    def sample(self, stream: Stream, length: int, count: int) -> tuple[Symbols, npt.NDArray[Any]]:
+        """Draw strings (count, length) of one length, and their targets (count, …)."""
+        strings = self.objective.sample(self.language, stream, length, count)
+        return strings, self.objective.targets(self.language, strings)
+
+    def stream(self, *key: object) -> Stream:
+        """Return a stream of this task's own: (name, version, parameters) and then `key`."""
+        return Stream("task", self.name, self.version, dict(self.parameters), *key)
+
+    def chance(self, lengths: list[int]) -> Chance:
+        """Return the chance level over cells of these lengths."""
+        return self.objective.chance(self.language, lengths, self.stream("chance"))
