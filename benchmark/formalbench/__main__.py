@@ -1,0 +1,5 @@
+"""``python -m formalbench``."""
+
+from formalbench.cli import main
+
+main()

@@ -1,0 +1,44 @@
+"""The Typer application: its own commands, then those of plugins."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from formalbench.cli import check, data, listing, new, run, show
+from formalbench.host import PluginHost
+
+HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
+
+  formalbench run --model regulargpt      train and test a model, see it ranked
+
+  formalbench list tasks                  what there is (also: models, suites, protocols)
+
+  formalbench new model mine              start a model of your own
+
+`--plugin PATH` (repeatable, before or after any command) loads a plugin: a .py or .yaml file,
+or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
+"""
+
+
+def build_app(host: PluginHost) -> typer.Typer:
+    """Return the application with every plugin's commands."""
+    app = typer.Typer(help=HELP, add_completion=False, pretty_exceptions_enable=False)
+
+    @app.callback(invoke_without_command=True)
+    def root(
+        ctx: typer.Context,
+        version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    ) -> None:
+        if version:
+            from formalbench import __version__
+
+            print(f"formalbench {__version__}")
+        elif ctx.invoked_subcommand is None:
+            print(ctx.get_help())
+
+    for module in (run, listing, show, data, check, new):
+        module.add_commands(app)
+    host.add_commands(app)
+    return app

@@ -1,0 +1,151 @@
+"""``formalbench sample`` and ``formalbench label``: strings and their right answers."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from formalbench.cli.state import host_of
+from formalbench.contracts.errors import RequestError
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+    from formalbench.host import PluginHost
+
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set an option, as task.p=0.3."),
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def sample(
+        ctx: typer.Context,
+        task: Annotated[str, typer.Argument(help="A task, as parity or parity:tag.")],
+        length: Annotated[int, typer.Option(help="Symbols per string.")],
+        count: Annotated[int, typer.Option(help="How many strings.")] = 1,
+        seed: Annotated[int, typer.Option(help="Another seed, other strings.")] = 0,
+        settings: SetOption = None,
+    ) -> None:
+        """Draw strings with their right answers, as JSON lines.
+
+        The same seed prints the same bytes on any machine.
+        """
+        if length < 0:
+            raise RequestError(f"--length {length}: must be at least 0")
+        if count < 1:
+            raise RequestError(f"--count {count}: must be at least 1")
+        for row in draw(build_task(host_of(ctx), task, settings or ()), length, count, seed):
+            print(json.dumps(row, ensure_ascii=False))
+
+    @app.command()
+    def label(
+        ctx: typer.Context,
+        task: Annotated[str, typer.Argument(help="A task, as parity or parity:tag.")],
+        file: Annotated[str, typer.Argument(help="One string per line; - reads stdin.")] = "-",
+        settings: SetOption = None,
+    ) -> None:
+        """Print the right answer for each line of a file.
+
+        Symbols of one character may be written without spaces (0110), others are separated
+        by spaces; an empty line is the empty string. What is no string of the task is
+        `invalid`, and then the exit code is 1.
+        """
+        built = build_task(host_of(ctx), task, settings or ())
+        failed = False
+        for line in _lines(file):
+            answer = label_line(built, line)
+            failed = failed or answer is None
+            print("invalid" if answer is None else answer)
+        if failed:
+            raise typer.Exit(1)
+
+
+def build_task(host: PluginHost, name: str, settings: Sequence[str]) -> Task:
+    """Return the task a user named, with the options set."""
+    from formalbench.host.options import check_settings, chosen_options, parse_settings
+
+    options = host.task_entry(name)[0].spec.options
+    parsed = parse_settings(settings)
+    check_settings(parsed, [], [options])
+    task: Task = host.task(name, chosen_options("task", name, parsed, options))
+    return task
+
+
+def draw(task: Task, length: int, count: int, seed: int) -> Iterator[dict[str, Any]]:
+    """Return rows of plain symbols and their targets."""
+    used = task.language.round_length(length)
+    if not task.objective.has_length(task.language, used):
+        raise RequestError(f"task {task.name} has no string of length {length}")
+    strings, targets = task.sample(task.stream("sample", seed, used), used, count)
+    for string, target in zip(strings, targets, strict=True):
+        yield {
+            "string": [task.alphabet[symbol] for symbol in string],
+            "target": _plain(task, target),
+        }
+
+
+def _plain(task: Task, target: Any) -> Any:
+    if task.layout == "last":
+        return int(target)
+    if target.ndim == 1:
+        return [int(label) for label in target]
+    from formalbench.objectives.next_symbols import END
+
+    names = (*task.alphabet, END)
+    return [[name for name, bit in zip(names, row, strict=True) if bit] for row in target]
+
+
+def label_line(task: Task, line: str) -> str | None:
+    """Return the answer for one line, or None if it is no string of the task."""
+    import numpy as np
+
+    ids = parse_string(task.alphabet, line)
+    if ids is None:
+        return None
+    string = np.array(ids, dtype=np.int64)
+    if not task.language.in_domain(string[None, :])[0]:
+        return None
+    return task.objective.show(task.language, string)
+
+
+def parse_string(alphabet: Sequence[str], line: str) -> list[int] | None:
+    """Return the symbol ids of a line, or None if a symbol is unknown.
+
+    Example:
+        >>> parse_string(("0", "1"), "0 11")
+        [0, 1, 1]
+    """
+    index = {symbol: number for number, symbol in enumerate(alphabet)}
+    ids: list[int] = []
+    short = all(len(symbol) == 1 for symbol in alphabet)
+    words = list(line) if short and " " in index else line.split()
+    for word in words:
+        symbols = [word] if word in index or not short else list(word)
+        if any(symbol not in index for symbol in symbols):
+            return None
+        ids += [index[symbol] for symbol in symbols]
+    return ids
+
+
+def _lines(file: str) -> Iterator[str]:
+    if file == "-":
+        for line in sys.stdin:
+            yield line.rstrip("\r\n")
+        return
+    try:
+        with Path(file).open(encoding="utf-8") as stream:
+            for line in stream:
+                yield line.rstrip("\r\n")
+    except OSError as error:
+        raise RequestError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{file}: not UTF-8 text") from None

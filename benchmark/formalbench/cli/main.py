@@ -1,0 +1,80 @@
+"""From `sys.argv` to an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import typer
+
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.host import PluginHost
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Run the command line and exit."""
+    sys.exit(run_command_line(sys.argv[1:]))
+
+
+def run_command_line(arguments: Sequence[str]) -> int:
+    """Run one command and return its exit code.
+
+    0 done; 1 something in it failed; 2 bad request; 3 a requested Python plugin is broken;
+    130 interrupted. Every error a user can cause is one line on standard error.
+    """
+    try:
+        rest, paths = take_plugins(arguments)
+        host = PluginHost.load(paths)
+        from formalbench.cli.app import build_app
+
+        code = build_app(host)(
+            args=rest, prog_name="formalbench", standalone_mode=False, obj=host
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except FormalbenchError as error:
+        return _fail(str(error), error.exit_code)
+    except typer.TyperException as error:
+        return _fail(" ".join(error.format_message().split()), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        return _fail("interrupted", INTERRUPTED)
+    except BrokenPipeError:
+        # The reader left (`| head`); point stdout elsewhere so that Python's own flush at
+        # exit does not complain.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+def _fail(message: str, code: int) -> int:
+    print(f"formalbench: {message}", file=sys.stderr)
+    return code
+
+
+def take_plugins(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """Take every ``--plugin PATH`` out of the arguments, wherever it stands.
+
+    Plugins can add commands, so they are needed before the commands are known.
+
+    Raises:
+        RequestError: if the last ``--plugin`` has no path.
+    """
+    rest: list[str] = []
+    paths: list[Path] = []
+    words = iter(arguments)
+    for word in words:
+        if word == "--":
+            rest += [word, *words]
+        elif word == "--plugin":
+            path = next(words, "")
+            if not path:
+                raise RequestError("--plugin needs a path")
+            paths.append(Path(path))
+        elif word.startswith("--plugin="):
+            paths.append(Path(word.removeprefix("--plugin=")))
+        else:
+            rest.append(word)
+    return rest, paths

@@ -1,0 +1,2 @@
+"""stub"""
+def add_commands(app): pass

@@ -1,0 +1,42 @@
+"""Writing to people and to machines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+WIDE = 10_000
+"""Columns of a pipe: no line is ever cut for one."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that cuts nothing when its output is piped."""
+    from rich.console import Console
+
+    target = Console(stderr=stderr, highlight=False)
+    if not target.is_terminal:
+        target = Console(stderr=stderr, highlight=False, width=WIDE)
+    return target
+
+
+def print_json(data: Any) -> None:
+    """Print JSON to standard output."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table; cells are plain text, whatever is in them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)

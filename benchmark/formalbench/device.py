@@ -1,0 +1,95 @@
+"""The device at hand, and what a record says about the machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import sys
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Environment
+
+
+def choose_device(asked: str) -> str:
+    """Return ``cpu`` or ``cuda:i`` for ``auto``, ``cpu``, ``cuda`` or ``cuda:i``.
+
+    Raises:
+        RequestError: if it is none of these, or not there.
+    """
+    if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", asked):
+        raise RequestError(f"--device {asked}: must be auto, cpu, cuda or cuda:N")
+    if asked == "cpu":
+        return asked
+    import torch
+
+    count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if asked == "auto":
+        return "cuda:0" if count else "cpu"
+    if not count:
+        raise RequestError(f"--device {asked}: this machine has no CUDA device that torch can use")
+    index = int(asked.partition(":")[2] or 0)
+    if index >= count:
+        raise RequestError(f"--device {asked}: there are {count} CUDA devices, counted from 0")
+    return f"cuda:{index}"
+
+
+def usable_cores() -> int:
+    """Return how many CPU cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def describe_environment(device: str) -> Environment:
+    """Return the machine and the libraries, for a record."""
+    import torch
+
+    from formalbench.contracts.record import Environment
+
+    cuda = device.startswith("cuda")
+    return Environment(
+        device=device.partition(":")[0],
+        hardware=torch.cuda.get_device_name(device) if cuda else cpu_name(),
+        threads=torch.get_num_threads(),
+        peak_memory_mib=_peak_bytes(device) >> 20,
+        versions=_versions(),
+    )
+
+
+@lru_cache
+def _versions() -> dict[str, str]:
+    names = ("formalbench", "torch", "numpy")
+    versions = {name: metadata.version(name) for name in names}
+    return {"python": platform.python_version(), **versions}
+
+
+@lru_cache
+def cpu_name() -> str:
+    """Return the processor's name, as the system tells it."""
+    try:
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    except OSError:
+        pass  # not a Linux system
+    return platform.processor() or platform.machine()
+
+
+def _peak_bytes(device: str) -> int:
+    if device.startswith("cuda"):
+        import torch
+
+        return int(torch.cuda.max_memory_allocated(device))
+    try:
+        import resource
+    except ImportError:  # Windows
+        return 0
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return int(peak) if sys.platform == "darwin" else int(peak) * 1024

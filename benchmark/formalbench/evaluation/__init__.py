@@ -1,0 +1,1 @@
+"""Evaluation: fixed strings, and how a network does on them."""

@@ -1,0 +1,101 @@
+"""Test and validation sets: strings that are the same for everyone."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.language import Symbols
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.task import Task
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The strings of one length and their targets.
+
+    Attributes:
+        length: of the strings.
+        strings: (B, N) symbol ids.
+        targets: (B, …) in the objective's layout.
+    """
+
+    length: int
+    strings: Symbols
+    targets: npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class CellSet:
+    """Cells, shortest first."""
+
+    cells: tuple[Cell, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 of every length, string and target: little-endian 64-bit integers."""
+        digest = hashlib.sha256()
+        for cell in self.cells:
+            shape = np.array([cell.length, *cell.targets.shape], dtype="<i8")
+            digest.update(shape.tobytes())
+            digest.update(np.ascontiguousarray(cell.strings, dtype="<i8").tobytes())
+            digest.update(np.ascontiguousarray(cell.targets, dtype="<i8").tobytes())
+        return digest.hexdigest()
+
+
+def spread(lengths: Sequence[int], count: int | str) -> list[int]:
+    """Return `count` of `lengths`, evenly spread with both ends, or all of them.
+
+    Example:
+        >>> spread(range(1, 10), 3)
+        [1, 5, 9]
+    """
+    available = list(lengths)
+    if count == "all" or int(count) >= len(available):
+        return available
+    if int(count) == 1:
+        return available[-1:]
+    last = len(available) - 1
+    steps = int(count) - 1
+    # Rounded half up in integers, so that no float decides which length is tested.
+    return [available[(2 * index * last + steps) // (2 * steps)] for index in range(steps + 1)]
+
+
+def split_lengths(task: Task, split: str) -> list[int]:
+    """Return the lengths of the ``train`` or ``test`` split at which there are strings.
+
+    Raises:
+        RequestError: if there are none.
+    """
+    first, last = task.splits.train if split == "train" else task.splits.test
+    lengths = task.lengths(first, last)
+    if not lengths:
+        raise RequestError(f"task {task.name} has no strings of length {first} to {last} ({split})")
+    return lengths
+
+
+def test_set(task: Task, protocol: Protocol) -> CellSet:
+    """Return the test set: a function of (task, version, parameters, cell), and nothing else."""
+    lengths = spread(split_lengths(task, "test"), protocol.test.lengths)
+    return _draw(task, "test", lengths, protocol.test.strings)
+
+
+def validation_set(task: Task, protocol: Protocol) -> CellSet:
+    """Return the in-distribution strings by which checkpoints are selected."""
+    lengths = spread(split_lengths(task, "train"), protocol.validation.lengths)
+    return _draw(task, "validation", lengths, protocol.validation.strings)
+
+
+def _draw(task: Task, split: str, lengths: Sequence[int], count: int) -> CellSet:
+    cells = []
+    for length in lengths:
+        strings, targets = task.sample(task.stream(split, length, count), length, count)
+        cells.append(Cell(length, strings, targets))
+    return CellSet(tuple(cells))

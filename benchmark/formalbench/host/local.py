@@ -1,0 +1,107 @@
+"""Loading a local plugin: a Python file, a package folder, or a YAML file, named by the user."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+from formalbench.contracts.errors import BrokenPluginError, RequestError
+
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+def plugin_files(path: Path) -> list[Path]:
+    """Return the plugins a path stands for.
+
+    A file or a package (a folder with ``__init__.py``) is one plugin; any other folder
+    stands for the Python and YAML files right inside it.
+
+    Raises:
+        RequestError: if there is nothing that can be a plugin.
+    """
+    if not path.exists():
+        raise RequestError(f"--plugin {path}: no such file or folder")
+    if path.is_dir() and not (path / "__init__.py").is_file():
+        inside = sorted(
+            file
+            for file in path.iterdir()
+            if file.suffix in (".py", *YAML_SUFFIXES) and not file.name.startswith("test_")
+        )
+        if not inside:
+            raise RequestError(f"--plugin {path}: the folder holds no .py or .yaml file")
+        return [file.resolve() for file in inside]
+    if path.is_file() and path.suffix not in (".py", *YAML_SUFFIXES):
+        raise RequestError(f"--plugin {path}: a plugin is a .py or .yaml file, or a folder")
+    return [path.resolve()]
+
+
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of a package's files."""
+    digest = hashlib.sha256()
+    try:
+        if path.is_file():
+            digest.update(path.read_bytes())
+            return digest.hexdigest()
+        for file in sorted(path.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(file.relative_to(path).as_posix().encode() + b"\0")
+                digest.update(hashlib.sha256(file.read_bytes()).digest())
+    except OSError as error:
+        raise RequestError(f"--plugin {path}: {error.strerror}") from None
+    return digest.hexdigest()
+
+
+def import_local(path: Path, sha256: str) -> ModuleType:
+    """Import a Python plugin under a module name of its own.
+
+    The name holds a hash of path and contents, so that two files called ``model.py`` do not
+    meet; it stands in `sys.modules` before the code runs, because dataclasses look there.
+
+    Raises:
+        BrokenPluginError: if it cannot be imported.
+    """
+    name = f"formalbench_local_{hashlib.sha256(f'{path}:{sha256}'.encode()).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    init = path / "__init__.py" if path.is_dir() else path
+    search = [str(path)] if path.is_dir() else None
+    spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=search)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        _execute(module, spec, init)
+    except BaseException as error:
+        for loaded in [key for key in sys.modules if key.split(".")[0] == name]:
+            del sys.modules[loaded]
+        if isinstance(error, Exception | SystemExit):
+            raise BrokenPluginError(broken(path, error)) from None
+        raise
+    return module
+
+
+def _execute(module: ModuleType, spec: ModuleSpec, init: Path) -> None:
+    # Compiled here and not by the import system, which would write __pycache__ beside
+    # the user's file and could run bytecode that is older than the contents we hashed.
+    code = compile(init.read_bytes(), str(init), "exec", dont_inherit=True)
+    exec(code, module.__dict__)  # noqa: S102  # the user named this file as a plugin
+
+
+def broken(path: Path, error: BaseException) -> str:
+    """Say what is wrong with a plugin: one line for its syntax, else its own frames only."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename or path}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    inside = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve().is_relative_to(path)
+    ]
+    frames = "".join(traceback.format_list(inside)).rstrip()
+    last = " ".join(str(error).split())
+    head = f"plugin {path} is broken"
+    return "\n".join(filter(None, [head, frames, f"{type(error).__name__}: {last}"]))

@@ -1,0 +1,56 @@
+"""One plugin: an installed distribution's entry point, or a local file or folder."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Source
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlugin:
+    """A local plugin as a worker process is told of it: where it is and what it must contain."""
+
+    path: Path
+    sha256: str
+
+
+@dataclass(slots=True)
+class Plugin:
+    """A plugin the host knows, loaded or broken.
+
+    Attributes:
+        name: the entry point's name, or the local file's.
+        distribution: the installed distribution it came with; the path for a local one.
+        version: the distribution's version; empty for a local one.
+        module: what was registered; None if it could not be loaded.
+        local: set for a local plugin.
+        error: one line, if it is broken.
+        provides: how many specs of each kind it announced.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: Any = None
+    local: LocalPlugin | None = None
+    error: str = ""
+    provides: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def source(self) -> Source:
+        """What a record says about where the plugin's code came from."""
+        from formalbench.contracts.record import Source
+
+        if self.local:
+            return Source(distribution=self.local.path.name, sha256=self.local.sha256)
+        return Source(distribution=self.distribution, version=self.version)
+
+    def describe(self) -> str:
+        """Return where the plugin comes from, for errors."""
+        if self.local:
+            return str(self.local.path)
+        return f"{self.distribution} {self.version}"

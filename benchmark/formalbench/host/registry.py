@@ -1,0 +1,86 @@
+"""Specs of one kind by name, with clashes that never pass silently."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.specs import ModelSpec, ProtocolSpec, SuiteSpec, TaskSpec
+from formalbench.host.names import check_name, match_name
+from formalbench.host.plugins import Plugin
+
+S = TypeVar("S", TaskSpec, ModelSpec, SuiteSpec, ProtocolSpec)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Generic[S]):
+    """A spec and the plugin that announced it."""
+
+    spec: S
+    plugin: Plugin
+
+
+class Registry(Generic[S]):
+    """The specs of one kind.
+
+    Args:
+        kind: what a spec of this registry is called in errors, as ``task``.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._entries: dict[str, list[Entry[S]]] = {}
+
+    def add(self, spec: S, plugin: Plugin) -> None:
+        """Keep a spec; whether its name is taken is decided when the name is used."""
+        check_name(spec.name)
+        self._entries.setdefault(spec.name, []).append(Entry(spec, plugin))
+
+    def check_clashes(self, plugin: Plugin) -> None:
+        """Refuse a plugin that announces a name somebody else announced."""
+        for entries in self._entries.values():
+            if any(entry.plugin is plugin for entry in entries):
+                self._only(entries)
+
+    def all(self) -> list[Entry[S]]:
+        """Return all specs, sorted by name.
+
+        Raises:
+            RequestError: if two plugins announced one name.
+        """
+        return [self._only(self._entries[name]) for name in sorted(self._entries, key=_natural)]
+
+    def get(self, name: str) -> tuple[Entry[S], dict[str, int]]:
+        """Return the spec that `name` means and the fields in the name.
+
+        Raises:
+            RequestError: if there is none, or several plugins announced it.
+        """
+        found: list[Entry[S]] = []
+        fields: dict[str, int] = {}
+        for pattern, entries in self._entries.items():
+            matched = match_name(pattern, name)
+            if matched is not None:
+                found += entries
+                fields = matched
+        if not found:
+            raise unknown(self.kind, name, self._entries)
+        return self._only(found), fields
+
+    def _only(self, entries: list[Entry[S]]) -> Entry[S]:
+        if len(entries) > 1:
+            sources = " and ".join(
+                f"{entry.plugin.name} ({entry.plugin.describe()})" for entry in entries
+            )
+            name = entries[-1].spec.name
+            raise RequestError(f"{self.kind} {name!r} is announced twice: by {sources}")
+        return entries[0]
+
+
+def _natural(name: str) -> tuple[tuple[int, str], ...]:
+    # d2 before d12
+    import re
+
+    parts = re.findall(r"\d+|\D+", name)
+    return tuple((int(part), "") if part.isdigit() else (-1, part) for part in parts)

@@ -1,0 +1,118 @@
+"""Reading YAML that somebody gave us: untrusted, so safely, and with errors of one line."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.errors import RequestError
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.specs import SuiteSpec
+
+MAX_BYTES = 1_000_000
+
+
+def read_yaml(path: Path) -> dict[str, Any]:
+    """Read a YAML file that holds one mapping.
+
+    Aliases (which can blow a small file up) and keys given twice are refused.
+
+    Raises:
+        RequestError: one line that names the file and, where known, the line in it.
+    """
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise RequestError(f"{path}: larger than {MAX_BYTES} bytes")
+        text = path.read_bytes().decode("utf-8")
+    except OSError as error:
+        raise RequestError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not UTF-8: {error.reason} at byte {error.start}") from None
+    return parse_yaml(text, str(path))
+
+
+def parse_yaml(text: str, name: str) -> dict[str, Any]:
+    """Parse YAML text that holds one mapping; `name` stands for it in errors."""
+    import yaml
+
+    try:
+        data = yaml.load(text, Loader=_loader())  # noqa: S506  # a SafeLoader, made stricter
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f"{name}:{mark.line + 1}" if mark else name
+        raise RequestError(f"{place}: malformed YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise RequestError(f"{name}: malformed YAML: {' '.join(str(error).split())}") from None
+    except (ValueError, RecursionError) as error:
+        raise RequestError(f"{name}: malformed YAML: {error}") from None
+    if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
+        raise RequestError(f"{name}: the file must hold one mapping with names as keys")
+    return data
+
+
+def _loader() -> Any:
+    import yaml
+    from yaml.constructor import ConstructorError
+
+    class StrictLoader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                mark = self.peek_event().start_mark
+                raise ConstructorError(None, None, "aliases are not allowed", mark)
+            return super().compose_node(parent, index)
+
+        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
+            for index, key in enumerate(keys):
+                if key in keys[:index]:
+                    mark = node.value[index][0].start_mark
+                    raise ConstructorError(None, None, f"key {key!r} is given twice", mark)
+            return super().construct_mapping(node, deep=deep)
+
+    return StrictLoader
+
+
+def read_protocol(path: Path) -> Protocol:
+    """Read and check a protocol file.
+
+    Raises:
+        RequestError: one line that names the file and the key.
+    """
+    from pydantic import ValidationError
+
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import first_problem
+
+    try:
+        return Protocol.model_validate(read_yaml(path))
+    except ValidationError as error:
+        raise RequestError(f"{path}: not a valid protocol: {first_problem(error)}") from None
+
+
+SUITE_KEYS = {"name", "version", "summary", "tasks", "protocol", "reference"}
+
+
+def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
+    """Check a suite file's contents.
+
+    Raises:
+        RequestError: one line that names the file and the key.
+    """
+    from formalbench.contracts.specs import SuiteSpec
+
+    if extra := sorted(set(data) - SUITE_KEYS):
+        raise RequestError(f"{path}: not a valid suite: unknown key {extra[0]!r}")
+    tasks = data["tasks"]
+    if not isinstance(tasks, list) or not tasks or not all(isinstance(t, str) for t in tasks):
+        raise RequestError(f"{path}: not a valid suite: tasks must be a list of task names")
+    version = data.get("version", 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise RequestError(f"{path}: not a valid suite: version must be a number, 1 or more")
+    texts = {key: data.get(key, "") for key in ("name", "summary", "protocol", "reference")}
+    for key, text in texts.items():
+        if not isinstance(text, str) or (key == "name" and not text):
+            raise RequestError(f"{path}: not a valid suite: {key} must be text")
+    return SuiteSpec(version=version, tasks=tuple(tasks), **texts)

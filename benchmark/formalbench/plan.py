@@ -1,0 +1,228 @@
+"""From a request to a plan: the list of runs it means."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.hooks import RunInfo
+from formalbench.contracts.specs import Value, display, show_value
+from formalbench.host.options import (
+    Settings,
+    check_settings,
+    chosen_options,
+)
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import ModelUsed, TaskUsed
+    from formalbench.host import PluginHost
+
+DEFAULT_SUITE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks for with ``formalbench run``; empty means the default.
+
+    Attributes:
+        models: model names, or ``all`` (every learned model).
+        tasks: task names.
+        suite: a suite's name, if no tasks are named.
+        protocol: a protocol's name.
+        seeds: how many seeds; None for the protocol's number.
+        settings: what was set with ``--set``.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...] = ()
+    suite: str = ""
+    protocol: str = ""
+    seeds: int | None = None
+    settings: Settings = ()
+
+
+@dataclass(frozen=True)
+class Run:
+    """One (model, its parameters, task, protocol, learning rate, seed).
+
+    Attributes:
+        model, task: as a record names them, their source included.
+        protocol: the protocol's contents.
+        learning_rate: None for an exact model.
+        seed: 0, 1, …
+    """
+
+    model: ModelUsed
+    task: TaskUsed
+    protocol: Protocol
+    learning_rate: float | None
+    seed: int
+
+    @property
+    def run_id(self) -> str:
+        """The hash of everything that decides the run's numbers; the device is not part of it."""
+        model = self.model.model_dump(include={"name", "version", "options"})
+        task = self.task.model_dump(include={"name", "version", "options"})
+        identity = {
+            "model": {**model, "sha256": self.model.source.sha256},
+            "task": {**task, "sha256": self.task.source.sha256},
+            "protocol": self.protocol.model_dump(mode="json", exclude={"summary"}),
+            "learning_rate": self.learning_rate,
+            "seed": self.seed,
+        }
+        text = json.dumps(identity, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    @property
+    def info(self) -> RunInfo:
+        """The run as observers hear of it."""
+        return RunInfo(
+            run_id=self.run_id,
+            model=display(self.model.name, self.model.options),
+            task=display(self.task.name, self.task.options),
+            protocol=self.protocol.name,
+            learning_rate=self.learning_rate,
+            seed=self.seed,
+            steps=0 if self.learning_rate is None else self.protocol.steps,
+        )
+
+    @property
+    def command(self) -> str:
+        """The command line that repeats the run (and the seeds before it)."""
+        words = ["formalbench", "run", "--model", self.model.name, "--task", self.task.name]
+        words += ["--protocol", self.protocol.name, "--seeds", str(self.seed + 1)]
+        for scope, options in (("model", self.model.options), ("task", self.task.options)):
+            for key, value in sorted(options.items()):
+                words += ["--set", f"{scope}.{key}={show_value(value)}"]
+        for source in {self.model.source, self.task.source}:
+            if source.sha256:
+                words += ["--plugin", source.distribution]
+        return shlex.join(words)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The runs of a request, task by task, and the protocol they share."""
+
+    runs: tuple[Run, ...]
+    protocol: Protocol
+    tasks: tuple[str, ...] = field(default=())
+
+
+def make_plan(host: PluginHost, request: Request, device: str) -> Plan:
+    """Turn a request into runs.
+
+    Args:
+        host: the plugins.
+        request: what is asked for.
+        device: ``cpu`` or ``cuda:i``, which decides the default protocol.
+
+    Raises:
+        RequestError: for a name nobody registered, or a setting that fits nothing.
+    """
+    models = _model_names(host, request.models)
+    tasks = _task_names(host, request)
+    protocol = host.protocol(_protocol_name(host, request, device))
+    if request.seeds is not None and request.seeds < 1:
+        raise RequestError(f"--seeds {request.seeds}: must be at least 1")
+    check_settings(
+        request.settings,
+        [host.models.get(model)[0].spec.options for model in models],
+        [host.task_entry(task)[0].spec.options for task in tasks],
+    )
+    runs: list[Run] = []
+    for model in models:
+        used_model = _model_used(host, model, request.settings)
+        for task in tasks:
+            used_task = _task_used(host, task, request.settings)
+            runs += _runs(used_model, used_task, protocol, request.seeds or protocol.seeds)
+            _check_pairing(host, used_model, used_task)
+    unique = tuple({run.run_id: run for run in runs}.values())
+    return Plan(unique, protocol, tuple(dict.fromkeys(run.task.name for run in unique)))
+
+
+def _runs(model: ModelUsed, task: TaskUsed, protocol: Protocol, seeds: int) -> list[Run]:
+    if model.kind == "exact":  # nothing to train, so nothing that a seed or a rate could change
+        return [Run(model, task, protocol, None, 0)]
+    return [
+        Run(model, task, protocol, rate, seed)
+        for rate in protocol.learning_rates
+        for seed in range(seeds)
+    ]
+
+
+def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
+    if not asked:
+        raise RequestError("name a model: --model regulargpt (`formalbench list models`)")
+    names: list[str] = []
+    for name in asked:
+        if name == "all":
+            entries = host.models.all()
+            names += [e.spec.name for e in entries if e.spec.kind == "learned"]
+        else:
+            host.models.get(name)  # an unknown name fails here
+            names.append(name)
+    return list(dict.fromkeys(names))
+
+
+def _task_names(host: PluginHost, request: Request) -> list[str]:
+    if request.tasks and request.suite:
+        raise RequestError("--task and --suite exclude each other")
+    asked = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks
+    names: list[str] = []
+    for name in asked:
+        _, objective, _ = host.task_entry(name)
+        names.append(f"{name.partition(':')[0]}:{objective}")
+    return list(dict.fromkeys(names))
+
+
+def _protocol_name(host: PluginHost, request: Request, device: str) -> str:
+    if request.protocol:
+        return request.protocol
+    if request.suite and host.suite(request.suite).protocol:
+        return host.suite(request.suite).protocol
+    kind = device.partition(":")[0]
+    for entry in host.protocols.all():
+        if entry.spec.device == kind:
+            return entry.spec.name
+    known = [entry.spec.name for entry in host.protocols.all()]
+    raise unknown(f"default protocol for {kind}", "", known)
+
+
+def _model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
+    from formalbench.contracts.record import ModelUsed
+
+    entry, _ = host.models.get(name)
+    options: dict[str, Value] = chosen_options("model", name, settings, entry.spec.options)
+    return ModelUsed(
+        name=name,
+        version=entry.spec.version,
+        kind=entry.spec.kind,
+        options=options,
+        source=entry.plugin.source,
+    )
+
+
+def _task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
+    from formalbench.contracts.record import TaskUsed
+
+    entry, _, _ = host.task_entry(name)
+    options: dict[str, Value] = chosen_options("task", name, settings, entry.spec.options)
+    return TaskUsed(
+        name=name, version=entry.spec.version, options=options, source=entry.plugin.source
+    )
+
+
+def _check_pairing(host: PluginHost, model: ModelUsed, task: TaskUsed) -> None:
+    spec: Any = host.models.get(model.name)[0].spec
+    objective = task.name.partition(":")[2]
+    if objective not in spec.objectives:
+        raise RequestError(
+            f"model {model.name} does not do {objective}: it does {', '.join(spec.objectives)}"
+        )

@@ -1,0 +1,120 @@
+"""The store: a folder of records, one JSON file per run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+from pathlib import Path
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import MAX_BYTES, Record, parse_record
+from formalbench.contracts.specs import display
+
+ENVIRONMENT = "FORMALBENCH_RESULTS"
+
+
+def default_results() -> Path:
+    """Return where records go when nobody says: ``FORMALBENCH_RESULTS`` or a per-user folder."""
+    if told := os.environ.get(ENVIRONMENT):
+        return Path(told)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("formalbench", appauthor=False)) / "results"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Write a text file so that a reader sees the old contents or the new, never a part.
+
+    Raises:
+        RequestError: one line, if it cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            "w", encoding="utf-8", newline="\n", dir=path.parent, prefix=".writing-", delete=False
+        ) as file:
+            temporary = Path(file.name)
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise RequestError(f"cannot write {path}: {error.strerror}") from None
+
+
+class Store:
+    """A results folder. Every ``*.json`` below it is a record.
+
+    Args:
+        path: the folder; made when the first record is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check_writable(self) -> None:
+        """Fail now rather than after the first run.
+
+        Raises:
+            RequestError: if the folder cannot be made or written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise RequestError(
+                f"results folder {self.path} cannot be written: {error.strerror}"
+            ) from None
+
+    def records(self) -> list[Record]:
+        """Read all records, in the order of their paths.
+
+        Raises:
+            RequestError: one line, for a file that is no record or a folder that is no folder.
+        """
+        if not self.path.exists():
+            return []
+        if not self.path.is_dir():
+            raise RequestError(f"results folder {self.path} is not a folder")
+        return [read_record(file) for file in sorted(self.path.rglob("*.json"))]
+
+    def path_of(self, record: Record) -> Path:
+        """Return where a record belongs: model, task, then protocol, rate, seed and identity."""
+        model = _safe(display(record.model.name, record.model.options))
+        task = _safe(display(record.task.name, record.task.options))
+        rate = "" if record.learning_rate is None else f"-lr{record.learning_rate:g}"
+        name = f"{record.protocol.name}{rate}-seed{record.seed}-{record.run_id}.json"
+        return self.path / model / task / name
+
+    def write(self, record: Record) -> Path:
+        """Write a record; an older one of the same run gives way."""
+        path = self.path_of(record)
+        write_atomically(path, record.to_json())
+        return path
+
+
+def read_record(file: Path) -> Record:
+    """Read one record file.
+
+    Raises:
+        RequestError: one line, if it is too large, unreadable or no record.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise RequestError(f"{file}: larger than {MAX_BYTES} bytes, so not a record")
+        return parse_record(file.read_bytes(), str(file))
+    except OSError as error:
+        raise RequestError(f"{file}: {error.strerror}") from None
+
+
+def _safe(name: str) -> str:
+    # A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+    return re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")

@@ -1,0 +1,1 @@
+"""Training: from a cohort of runs to trained networks."""

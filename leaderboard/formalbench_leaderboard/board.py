@@ -1,0 +1,157 @@
+"""A board: records aggregated into ranked rows, before any formatting.
+
+Every face (terminal, Markdown, LaTeX, CSV, JSON) is made from a `Page` and nothing
+else. Shares are fractions of one, unrounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from formalbench_leaderboard.published import PublishedTable
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a model reached on a task: all seeds at the selected learning rate.
+
+    A run that did not finish counts as chance level in `max`, `mean`, `median` and
+    `scaled`, and not at all in `low` and `high`.
+
+    Attributes:
+        task: the task's title.
+        max, mean, median: accuracy over the seeds; each seed's is its mean over the
+            cells. None if no run finished and the chance level is not known.
+        scaled: (mean - chance) / (1 - chance); None where chance is 1.
+        low, high: Wilson interval of the finished runs, all their cells pooled.
+        seeds: runs at this learning rate.
+        finished: how many of them finished.
+        failures: the statuses of the others, with how often each occurred.
+        learning_rate: the selected one; None for an exact model.
+        command: the command that repeats a run.
+    """
+
+    task: str
+    max: float | None
+    mean: float | None
+    median: float | None
+    scaled: float | None
+    low: float | None
+    high: float | None
+    seeds: int
+    finished: int
+    failures: tuple[tuple[str, int], ...]
+    learning_rate: float | None
+    command: str
+
+    @property
+    def outcome(self) -> str:
+        """How the runs ended: ``3``, or ``2 of 3 finished (1 diverged)``."""
+        if self.finished == self.seeds:
+            return str(self.seeds)
+        failures = ", ".join(f"{times} {status}" for status, times in self.failures)
+        return f"{self.finished} of {self.seeds} finished ({failures})"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One model (with its options) under one protocol.
+
+    Attributes:
+        model: its name with the options set.
+        kind: ``learned`` or ``exact``.
+        parameters: the least and greatest number of parameters over the tasks.
+        results: by the order of the board's tasks, then of its other tasks; those it has.
+        rank: 1 is best; None without a score.
+        score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
+        low, high: seed-stratified bootstrap interval of the score.
+        is_new: whether the session that just ended measured it.
+    """
+
+    model: str
+    kind: str
+    parameters: tuple[int, int]
+    results: tuple[Result, ...]
+    rank: int | None
+    score: float | None
+    low: float | None
+    high: float | None
+    is_new: bool
+
+    def on(self, task: str) -> Result | None:
+        """Return the result on a task, if there is one."""
+        return next((result for result in self.results if result.task == task), None)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is the same for every model on a task under a protocol.
+
+    Attributes:
+        title: the task's title.
+        metric: the primary metric.
+        chance_constant, chance_length: accuracy of the two trivial answers.
+        first, last: shortest and longest test length.
+        cells: how many lengths are tested.
+    """
+
+    title: str
+    metric: str
+    chance_constant: float
+    chance_length: float
+    first: int
+    last: int
+    cells: int
+
+    @property
+    def scored(self) -> bool:
+        """Whether it counts in the score: chance is not right every time."""
+        return self.chance_length < 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """The measured rows of one protocol.
+
+    Attributes:
+        protocol, version: which protocol.
+        tasks: titles of the ranked tasks, in the suite's order.
+        other_tasks: titles of the tasks that are measured but not ranked.
+        facts: of the tasks that some run finished.
+        rows: ranked ones first.
+        notes: what a reader must know to read the rows right, one line each.
+    """
+
+    protocol: str
+    version: int
+    tasks: tuple[str, ...]
+    other_tasks: tuple[str, ...]
+    facts: tuple[TaskFacts, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The protocol as people see it: ``quick (version 1)``."""
+        return f"{self.protocol} (version {self.version})"
+
+    def facts_of(self, task: str) -> TaskFacts | None:
+        """Return the facts of a task, if known."""
+        return next((facts for facts in self.facts if facts.title == task), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Everything one view shows.
+
+    Attributes:
+        title: what is ranked.
+        boards: one per protocol, by name and version.
+        published: numbers from papers, never mixed with measured ones.
+        environments: one line per kind of machine that the records come from.
+    """
+
+    title: str
+    boards: tuple[Board, ...]
+    published: tuple[PublishedTable, ...]
+    environments: tuple[str, ...]

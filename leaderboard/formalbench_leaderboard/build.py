@@ -1,0 +1,212 @@
+"""From records to boards."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from formalbench.contracts.record import Record
+
+from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
+from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
+from formalbench_leaderboard.counted import ModelKey, counted, model_key, title_of
+from formalbench_leaderboard.published import PublishedTable
+from formalbench_leaderboard.statistics import (
+    Draws,
+    bootstrap,
+    percentile_interval,
+    shared_ranks,
+)
+
+
+def newest_among_records(task: str) -> int | None:
+    """Know no task version: the newest among the records then counts."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of a set of records.
+
+    Attributes:
+        title: of the page.
+        tasks: titles of the tasks to rank by, in order.
+        protocols: names of the protocols to show; None for all there are.
+        only_tasks: whether other tasks are left out.
+        new: the rows to mark as new.
+        published: the tables of papers to show.
+        current_version: see `counted`.
+    """
+
+    title: str
+    tasks: tuple[str, ...]
+    protocols: Collection[str] | None = None
+    only_tasks: bool = False
+    new: Collection[ModelKey] = ()
+    published: tuple[PublishedTable, ...] = ()
+    current_version: Callable[[str], int | None] = newest_among_records
+
+
+def build_page(records: Iterable[Record], view: View) -> Page:
+    """Aggregate records into one board per protocol; their order does not matter."""
+    by_protocol: dict[tuple[str, int], list[Record]] = defaultdict(list)
+    for record in records:
+        by_protocol[record.protocol.name, record.protocol.version].append(record)
+    shown: list[Record] = []
+    boards: list[Board] = []
+    for (name, version), runs in sorted(by_protocol.items()):
+        if view.protocols is not None and name not in view.protocols:
+            continue
+        kept, notes = counted(runs, view.current_version)
+        if view.only_tasks:
+            kept = [run for run in kept if title_of(run) in view.tasks]
+        if kept or notes:
+            boards.append(_board(name, version, kept, view, notes))
+        shown.extend(kept)
+    return Page(view.title, tuple(boards), view.published, _environments(shown))
+
+
+def _board(
+    name: str, version: int, records: Sequence[Record], view: View, notes: Sequence[str]
+) -> Board:
+    by_task: dict[str, list[Record]] = defaultdict(list)
+    for record in records:
+        by_task[title_of(record)].append(record)
+    facts = {title: facts_of(runs) for title, runs in by_task.items()}
+    others = tuple(sorted(set(by_task) - set(view.tasks)))
+    notes = [*notes, *_differing_tests(by_task)]
+    rows, row_notes = _rows(records, (*view.tasks, *others), facts, view)
+    return Board(
+        protocol=name,
+        version=version,
+        tasks=view.tasks,
+        other_tasks=others,
+        facts=tuple(
+            known for title in (*view.tasks, *others) if (known := facts.get(title)) is not None
+        ),
+        rows=tuple(rows),
+        notes=(*row_notes, *notes),
+    )
+
+
+def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
+    """Warn of what must not be: one task and protocol, but other test strings."""
+    return [
+        f"The runs on {title} were not all tested on the same strings: do not compare them."
+        for title, runs in sorted(by_task.items())
+        if len({run.test.fingerprint for run in runs if run.test is not None}) > 1
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A row and the draws of its score, if it has one."""
+
+    row: Row
+    draws: Draws | None
+
+
+def _rows(
+    records: Sequence[Record],
+    titles: Sequence[str],
+    facts: dict[str, TaskFacts | None],
+    view: View,
+) -> tuple[list[Row], list[str]]:
+    by_model: dict[ModelKey, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
+    for record in records:
+        by_model[model_key(record)][title_of(record)].append(record)
+    names = Counter(name for name, _ in by_model)
+    unscored = {known.title for known in facts.values() if known and not known.scored}
+    scored = [title for title in view.tasks if title not in unscored]
+    entries: list[_Entry] = []
+    for key, runs in sorted(by_model.items()):
+        shown = key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})"
+        found = {title: aggregate(runs[title], facts[title]) for title in titles if title in runs}
+        row = _unranked(shown, [run for part in runs.values() for run in part], found)
+        row = replace(row, is_new=key in view.new)
+        entries.append(_scored(row, found, scored, key))
+    notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
+    return _ranked(entries), notes
+
+
+def _unranked(name: str, runs: Sequence[Record], aggregates: dict[str, Aggregate]) -> Row:
+    sizes = [run.model.parameters for run in runs]
+    return Row(
+        model=name,
+        kind=min(run.model.kind for run in runs),
+        parameters=(min(sizes), max(sizes)),
+        results=tuple(part.result for part in aggregates.values()),
+        rank=None,
+        score=None,
+        low=None,
+        high=None,
+        is_new=False,
+    )
+
+
+def _scored(
+    row: Row, found: dict[str, Aggregate], scored: Sequence[str], key: ModelKey
+) -> _Entry:
+    """Give a row its score if it has all the tasks that count."""
+    if not scored or any(title not in found for title in scored):
+        return _Entry(row, None)
+    parts = [found[title] for title in scored]
+    draws = bootstrap([part.scaled_seeds for part in parts], key)
+    low, high = percentile_interval(draws)
+    score = sum(part.result.scaled or 0.0 for part in parts) / len(parts)
+    return _Entry(replace(row, score=score, low=low, high=high), draws)
+
+
+def _ranked(entries: Sequence[_Entry]) -> list[Row]:
+    """Order rows by score, then name; the ones without a score by how many tasks they have."""
+    with_score: list[tuple[Row, Draws]] = []
+    rest: list[Row] = []
+    for entry in entries:
+        if entry.draws is None:
+            rest.append(entry.row)
+        else:
+            with_score.append((entry.row, entry.draws))
+    # Rounded, so that the last bit of a sum does not decide between equal rows.
+    with_score.sort(key=lambda pair: (-round(pair[0].score or 0.0, 12), pair[0].model))
+    rest.sort(key=lambda row: (-len(row.results), row.model))
+    ranks = shared_ranks([draws for _, draws in with_score])
+    ranked = [replace(row, rank=rank) for (row, _), rank in zip(with_score, ranks, strict=True)]
+    return ranked + rest
+
+
+def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
+    notes = []
+    for row in sorted(rows, key=lambda row: row.model):
+        missing = [title for title in scored if row.on(title) is None]
+        if missing:
+            notes.append(f"{row.model} has no score: it lacks {', '.join(missing)}.")
+        notes += [
+            f"{row.model} on {result.task}: {result.outcome}; "
+            "what did not finish counts as chance level."
+            for result in row.results
+            if result.finished < result.seeds
+        ]
+        alone = [result.task for result in row.results if result.seeds == 1]
+        if row.kind == "learned" and alone:
+            notes.append(
+                f"{row.model} has a single seed on {', '.join(alone)}: "
+                "its interval cannot show how seeds differ."
+            )
+    notes += [
+        f"{title} is not in the score: chance is right every time."
+        for title in tasks
+        if title not in scored
+    ]
+    return notes
+
+
+def _environments(records: Sequence[Record]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    for record in records:
+        machine = record.environment
+        versions = ", ".join(f"{name} {value}" for name, value in sorted(machine.versions.items()))
+        seen[f"{machine.device}, {machine.hardware}; {versions}"] += 1
+    return tuple(
+        f"{line} ({times} record{'s' if times > 1 else ''})" for line, times in sorted(seen.items())
+    )

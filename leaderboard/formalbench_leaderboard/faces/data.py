@@ -1,0 +1,36 @@
+"""The board as JSON, for programs: measured and published under keys of their own."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from typing import Any
+
+from formalbench_leaderboard.board import Page
+
+# Inside JSON these occur in strings only; written as escapes they do no harm in a web page.
+_FOR_WEB_PAGES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+def render(page: Page) -> str:
+    """Return the page as JSON; shares are fractions of one, rounded to six digits."""
+    data = {
+        "schema_version": 1,
+        "title": page.title,
+        "measured": [_rounded(asdict(board)) for board in page.boards],
+        "published": [table.model_dump(mode="json") for table in page.published],
+        "environments": list(page.environments),
+    }
+    text = json.dumps(data, ensure_ascii=True, indent=2, allow_nan=False)
+    return text.translate(_FOR_WEB_PAGES) + "\n"
+
+
+def _rounded(value: Any, key: str = "") -> Any:
+    # A learning rate is an input, not a result: it stays as it was given.
+    if isinstance(value, float) and key != "learning_rate":
+        return round(value, 6) + 0.0
+    if isinstance(value, dict):
+        return {name: _rounded(item, name) for name, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,0 +1,159 @@
+"""The published page: Markdown that GitHub shows as it is meant, byte for byte reproducible."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from tabulate import tabulate
+
+from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
+from formalbench_leaderboard.published import PublishedResult, PublishedTable
+from formalbench_leaderboard.statistics import DRAWS
+from formalbench_leaderboard.text import MISSING, count, interval, markdown, percent, rate
+
+_HOW_TO_READ = f"""\
+## How to read it
+
+- **Accuracy** is the share of test strings that are right by the task's metric, averaged over
+  the test lengths, each length counting the same. All numbers are in percent.
+- **Chance** is what the best answer reaches that sees nothing but a string's length.
+  **Scaled** accuracy is (mean accuracy − mean chance) / (1 − mean chance): 0 is chance, 100 is
+  perfect.
+- The **score** is the mean over the tasks of the scaled accuracy of the mean over the seeds. A
+  row that lacks a task has no score and no rank.
+- The **interval** of a score is a 95 % percentile bootstrap over the seeds of each task
+  ({DRAWS:,} draws); with one seed, or equal ones, it has no width. The interval of a task is the
+  95 % Wilson interval of all its test strings, over lengths and seeds.
+- Neighbours **share a rank** where the bootstrap interval of their difference contains 0.
+- **Nothing is selected on test data**: the learning rate and the checkpoint are chosen on
+  in-distribution validation, and every seed counts.
+- **A run that did not finish** (diverged, out of memory, timed out) counts as chance level in
+  the maximum, mean and median, and not at all in the Wilson interval; the seeds column says so.
+- A task without an objective is asked for one class per string (`classify`).
+"""
+
+
+def render(page: Page) -> str:
+    """Return the whole page."""
+    parts = [f"# {markdown(page.title)}", _HOW_TO_READ.rstrip()]
+    if not page.boards:
+        parts.append("No measured rows yet.")
+    for board in page.boards:
+        parts += _board(board)
+    if page.published:
+        parts += ["## Published numbers", _PUBLISHED_RULE]
+        for published in page.published:
+            parts += _published(published)
+    if page.environments:
+        parts += ["## Environments", _bullets(page.environments)]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[str]) -> str:
+    """Return a table whose cells are Markdown already; the columns in `left` align left."""
+    align = ["left" if name in left else "right" for name in header]
+    return tabulate(
+        list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align
+    )
+
+
+def _bullets(lines: Iterable[str]) -> str:
+    return "\n".join(f"- {markdown(line)}" for line in lines)
+
+
+def _board(board: Board) -> list[str]:
+    parts = [f"## Measured: protocol {markdown(board.name)}", _ranking(board)]
+    if board.notes:
+        parts.append(_bullets(board.notes))
+    for title in (*board.tasks, *board.other_tasks):
+        rows = [(row, result) for row in board.rows if (result := row.on(title)) is not None]
+        if rows:
+            parts.append(f"### {markdown(title)}")
+            facts = board.facts_of(title)
+            parts += [_facts(facts)] if facts else []
+            parts.append(_task_table(rows))
+    return parts
+
+
+def _ranking(board: Board) -> str:
+    header = ["rank", "model", "parameters", "score", "interval", *map(markdown, board.tasks)]
+    rows = [
+        [
+            str(row.rank or MISSING),
+            markdown(row.model),
+            count(*row.parameters),
+            percent(row.score),
+            interval(row.low, row.high),
+            *(_mean_and_max(row.on(title)) for title in board.tasks),
+        ]
+        for row in board.rows
+    ]
+    legend = "Below a task: mean accuracy over the seeds, and the best seed's in parentheses."
+    return f"{legend}\n\n{table(header, rows, ["model"])}"
+
+
+def _mean_and_max(result: Result | None) -> str:
+    if result is None:
+        return MISSING
+    failed = " ⚠" if result.finished < result.seeds else ""
+    return f"{percent(result.mean)} ({percent(result.max)}){failed}"
+
+
+def _facts(facts: TaskFacts) -> str:
+    return (
+        f"Metric: {markdown(facts.metric)}; {facts.cells} test lengths within "
+        f"{facts.first}–{facts.last}; chance {percent(facts.chance_length)} (length only), "
+        f"{percent(facts.chance_constant)} (constant)."
+    )
+
+
+def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
+    header = "model max mean median scaled interval seeds rate command".split()
+    best_first = sorted(rows, key=lambda pair: (-_order(pair[1].mean), pair[0].model))
+    cells = [
+        [
+            markdown(row.model),
+            percent(result.max),
+            percent(result.mean),
+            percent(result.median),
+            percent(result.scaled),
+            interval(result.low, result.high),
+            markdown(result.outcome),
+            rate(result.learning_rate),
+            f"<code>{markdown(result.command)}</code>",
+        ]
+        for row, result in best_first
+    ]
+    return table(header, cells, ["model", "command"])
+
+
+def _order(mean: float | None) -> float:
+    return -1.0 if mean is None else round(mean, 12)
+
+
+_PUBLISHED_RULE = (
+    "These rows are *published*: copied from papers, not measured here, under other protocols. "
+    "They are never mixed with the measured ones. Each cell is maximum / mean over the seeds."
+)
+
+
+def _published(published: PublishedTable) -> list[str]:
+    tasks = published.tasks
+    rows = [
+        [markdown(row.model), "*published*", *(_max_and_mean(row.results.get(t)) for t in tasks)]
+        for row in published.rows
+    ]
+    cited = f"{markdown(published.citation)}. [arXiv:{published.arxiv}]"
+    return [
+        f"### {markdown(published.source)}",
+        f"{cited}(https://arxiv.org/abs/{published.arxiv})",
+        table(["model", "origin", *map(markdown, tasks)], rows, ["model", "origin"]),
+        _bullets(published.notes),
+    ]
+
+
+def _max_and_mean(result: PublishedResult | None) -> str:
+    if result is None:
+        return MISSING
+    shown = (MISSING if value is None else f"{value:.1f}" for value in (result.max, result.mean))
+    return " / ".join(shown)

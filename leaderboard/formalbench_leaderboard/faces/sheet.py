@@ -1,0 +1,77 @@
+"""The board as CSV: one line per model and task, measured rows before published ones."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from formalbench_leaderboard.board import Board, Page
+from formalbench_leaderboard.published import PublishedTable
+from formalbench_leaderboard.text import spreadsheet
+
+_HEADER = (
+    "origin protocol version rank model kind parameters_min parameters_max score score_low "
+    "score_high task max mean median scaled chance low high seeds finished learning_rate command"
+).split()
+
+_Cells = dict[str, str]
+
+
+def render(page: Page) -> str:
+    """Return the page as CSV; shares are fractions of one."""
+    target = io.StringIO()
+    writer = csv.DictWriter(target, _HEADER, restval="", lineterminator="\n")
+    writer.writeheader()
+    for board in page.boards:
+        writer.writerows(_measured(board))
+    for table in page.published:
+        writer.writerows(_published(table))
+    return target.getvalue()
+
+
+def _measured(board: Board) -> Iterator[_Cells]:
+    for row in board.rows:
+        for result in row.results:
+            facts = board.facts_of(result.task)
+            yield {
+                "origin": "measured",
+                "protocol": board.protocol,
+                "version": str(board.version),
+                "rank": str(row.rank or ""),
+                "model": spreadsheet(row.model),
+                "kind": row.kind,
+                "parameters_min": str(row.parameters[0]),
+                "parameters_max": str(row.parameters[1]),
+                "score": _number(row.score),
+                "score_low": _number(row.low),
+                "score_high": _number(row.high),
+                "task": spreadsheet(result.task),
+                "max": _number(result.max),
+                "mean": _number(result.mean),
+                "median": _number(result.median),
+                "scaled": _number(result.scaled),
+                "chance": _number(facts.chance_length if facts else None),
+                "low": _number(result.low),
+                "high": _number(result.high),
+                "seeds": str(result.seeds),
+                "finished": str(result.finished),
+                "learning_rate": "" if result.learning_rate is None else repr(result.learning_rate),
+                "command": spreadsheet(result.command),
+            }
+
+
+def _published(table: PublishedTable) -> Iterator[_Cells]:
+    for row in table.rows:
+        for task, cell in row.results.items():
+            yield {
+                "origin": f"published: {spreadsheet(table.source)}",
+                "model": spreadsheet(row.model),
+                "task": spreadsheet(task),
+                "max": _number(None if cell.max is None else cell.max / 100.0),
+                "mean": _number(None if cell.mean is None else cell.mean / 100.0),
+            }
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.6f}"

@@ -1,0 +1,29 @@
+"""Linear biases: a logit falls with distance, at a slope of its head's own.
+
+Source: Press et al., "Train short, test long: attention with linear biases enables input
+length extrapolation" (2022), §3. Their slopes are 2^(-8h/H), h = 1 … H, which is used for
+every H here; without a causal mask the distance is |i - j|.
+
+Legend: B batch, N keys, Q queries, H heads, E width of a head.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from formalbench_models.attention import Attention, Span
+
+
+class AlibiAttention(Attention):
+    """Attention with linear biases."""
+
+    def scores(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
+        """Return the logits, (B, H, Q, N)."""
+        device, dtype = query_BHQE.device, query_BHQE.dtype
+        query_Q1 = torch.arange(span.first, span.stop, device=device)[:, None]
+        key_N = torch.arange(key_BHNE.shape[2], device=device)
+        distance_QN = (query_Q1 - key_N).abs().to(dtype)
+        head_H11 = torch.arange(1, self.heads + 1, device=device, dtype=dtype)[:, None, None]
+        bias_HQN = -torch.exp2(head_H11 * (-8 / self.heads)) * distance_QN
+        return super().scores(query_BHQE, key_BHNE, span) + bias_HQN

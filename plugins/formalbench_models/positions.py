@@ -1,0 +1,99 @@
+"""Position codes that are part of a Transformer's input.
+
+The begin symbol is position 0 and the symbols are 1 … N. Of the codes, ``sinusoidal`` is
+from Vaswani et al. (2017), §3.5; ``learned`` from Gehring et al. (2017); ``scalar`` (i/n) from
+Chiang & Cholak (2022), §2.2; ``scalar-6000`` (a constant in the place of n) from Yao et
+al. (2021), who give a position as one number in a dimension of its own.
+
+Legend: B batch, M = N+1 positions, D width, P distances.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from formalbench.contracts.errors import RequestError
+from torch import Tensor, nn
+
+_SCALAR_CONSTANT = 6000.0
+
+
+def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
+    """Return sines and cosines at geometric frequencies, (P, width); negative positions too.
+
+    Args:
+        positions_P: integers.
+        width: the number of coordinates, sines at even ones and cosines at odd ones.
+        dtype: of the result; angles are computed in fp32 at least, since bf16 cannot
+            tell 257 from 256.
+    """
+    exact = torch.promote_types(dtype, torch.float32)
+    pair_F = torch.arange((width + 1) // 2, device=positions_P.device, dtype=exact)
+    frequency_F = torch.exp(pair_F * (-2 * math.log(10000.0) / width))
+    angle_PF = positions_P.to(exact)[:, None] * frequency_F
+    both_PD = torch.stack((angle_PF.sin(), angle_PF.cos()), dim=-1).flatten(1)
+    return both_PD[:, :width].to(dtype)
+
+
+class Embedding(nn.Module):
+    """Symbol embeddings with a position code.
+
+    Args:
+        symbols: the number of symbols, added ones too.
+        width: D.
+        positions: ``sinusoidal``, ``learned``, ``scalar``, ``scalar-6000``; anything else
+            adds no code here.
+        most: the longest string there will be; ``learned`` needs to know. Rows beyond
+            the training lengths stay as they are drawn.
+    """
+
+    def __init__(self, symbols: int, width: int, positions: str, most: int) -> None:
+        super().__init__()
+        self.positions = positions
+        self.width = width
+        self.scalar = positions in ("scalar", "scalar-6000")
+        self.symbol = nn.Embedding(symbols, width - self.scalar)
+        if positions == "learned":
+            self.position = nn.Embedding(most + 1, width)
+
+    def forward(self, symbols_BM: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Return the network's input, (B, M, D).
+
+        Args:
+            symbols_BM: ids, the begin symbol first.
+            lengths_B: how many of the M are real in each string, if not all.
+
+        Raises:
+            RequestError: if a string is longer than the table of learned positions.
+        """
+        x_BMD: Tensor = self.symbol(symbols_BM)
+        place_M = torch.arange(symbols_BM.shape[1], device=x_BMD.device)
+        if self.positions == "sinusoidal":
+            return x_BMD + sinusoids(place_M, self.width, x_BMD.dtype)
+        if self.positions == "learned":
+            self._check(symbols_BM.shape[1])
+            learned_MD: Tensor = self.position(place_M)
+            return x_BMD + learned_MD
+        if self.scalar:
+            return torch.cat((x_BMD, self._scalar(x_BMD, place_M, lengths_B)), dim=-1)
+        return x_BMD
+
+    def _scalar(self, x_BMD: Tensor, place_M: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Return each position as one number, (B, M, 1)."""
+        place_1M = place_M.to(torch.promote_types(x_BMD.dtype, torch.float32))[None]
+        if self.positions == "scalar-6000":
+            value_BM = place_1M / _SCALAR_CONSTANT
+        elif lengths_B is None:
+            value_BM = place_1M / x_BMD.shape[1]
+        else:
+            value_BM = place_1M / lengths_B[:, None]
+        return value_BM.to(x_BMD.dtype).expand(x_BMD.shape[:2])[..., None]
+
+    def _check(self, needed: int) -> None:
+        rows = self.position.num_embeddings
+        if needed > rows:
+            raise RequestError(
+                f"positions=learned has codes for strings up to {rows - 1} symbols, "
+                f"not {needed - 1}: test shorter ones or choose other positions"
+            )

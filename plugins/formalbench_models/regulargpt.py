@@ -1,0 +1,200 @@
+"""RegularGPT: one block, applied log_C T times over dilated chunks of C positions.
+
+Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
+Natural Language Length Extrapolation" (2023). At level l, position m attends to the
+positions m - j·C^l for j = 0 … C-1 (eq. 1); after ceil(log_C T) levels the last position
+has seen all T symbols, each once.
+
+Two forms of the same function, neither with a T×T matrix (`regulargpt_reference.py` is
+the slow one, straight from eq. 1, which tests compare with):
+
+* the *tree* (one answer per string) keeps only the positions that feed the last one:
+  those whose distance from it is a multiple of C^l. About T·C/(C-1) updates in all;
+* the *dilated* form (an answer at every position) updates all positions at each level.
+
+To the left of the first symbol, padding goes on for ever. It is a learned symbol that is
+*attended*, not masked: with masked padding `1` and `11` have the same activations, since
+softmax averages the count away. All padding at a level is in one and the same state.
+
+Like the published code, and unlike §3 ("all the other details of GPT2"), this is post-LN by
+default: it brings the state back to one scale after each level, and so carries further to
+depths that were not trained. GELU for ReLU, biases in the attention's projections for
+none, 4 heads for 8 and width 64 for 256 differ from the code; all are options. With pre-LN
+there is a final norm before the read-out.
+
+Legend: B batch, N positions, G groups of C positions, C chunk, D width, K outputs.
+"""
+
+from __future__ import annotations
+
+import torch
+from formalbench.contracts.alphabet import ExtendedAlphabet
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.objective import Layout
+from formalbench.contracts.task import Task
+from torch import Tensor, nn
+
+from formalbench_models.options import check_heads
+from formalbench_models.regulargpt_block import Block, Shape, Trace
+from formalbench_models.regulargpt_tables import Table
+
+
+def levels(length: int, chunk: int) -> int:
+    """Return max(1, ceil(log_C T)), in integers."""
+    count, reach = 1, chunk
+    while reach < length:
+        count, reach = count + 1, reach * chunk
+    return count
+
+
+class RegularGPT(nn.Module):
+    """RegularGPT.
+
+    For the layout ``prefixes`` the empty prefix is answered from a padding position, so
+    that the other answers equal those of the layout ``each``. Padded batches give each
+    string its own answers: once a string has had its number of levels, it keeps its state.
+
+    Args:
+        symbols: the number of symbols of the task.
+        outputs: the number of outputs per answer, K.
+        layout: where to answer.
+        shape: sizes and choices of a block.
+        thickness: blocks per level (§3.2), each with its own parameters.
+    """
+
+    accepts_padding = True
+
+    def __init__(
+        self, symbols: int, outputs: int, layout: Layout, shape: Shape, *, thickness: int = 1
+    ) -> None:
+        super().__init__()
+        self.alphabet = ExtendedAlphabet(symbols, "pad")
+        self.layout = layout
+        self.chunk = shape.chunk
+        self.embedding = nn.Embedding(self.alphabet.size, shape.width)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(thickness))
+        self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
+        self.readout = nn.Linear(shape.width, outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
+        return self._run(batch, None)
+
+    def trace(self, batch: Batch) -> dict[str, Tensor]:
+        """Look inside.
+
+        Returns:
+            For each level l and block k, ``level.l.block.k.attention`` (B, positions,
+            C, H), the keys in reading order, ``level.l.block.k.feed_forward`` (B,
+            positions, D), the feed-forward network's output before it is added, and
+            ``level.l.block.k.state``, what leaves the block; the positions are those
+            that the block updates, the last one last.
+        """
+        trace: Trace = {}
+        self._run(batch, trace)
+        return trace
+
+    def _run(self, batch: Batch, trace: Trace | None) -> Tensor:
+        symbols_BN, lengths_B = batch
+        count = levels(symbols_BN.shape[1], self.chunk)
+        tree = self.layout == "last"
+        if tree and lengths_B is not None:
+            symbols_BN = align_right(symbols_BN, lengths_B, self.alphabet["pad"])
+        if self.layout == "prefixes" or (tree and symbols_BN.shape[1] == 0):
+            symbols_BN = self.alphabet.prepend(symbols_BN, "pad")
+        x_BND, pad_D, done = self._by_table(symbols_BN, count, tree, lengths_B, trace)
+        for level in range(done, count):
+            dilation = 1 if tree else self.chunk**level
+            old_BND = x_BND
+            x_BND, pad_D = self._level(x_BND, pad_D, dilation, tree, trace, f"level.{level}")
+            if lengths_B is not None:
+                kept_BND = old_BND.flip(1)[:, :: self.chunk].flip(1) if tree else old_BND
+                unfinished_B11 = (lengths_B > self.chunk**level)[:, None, None] | (level == 0)
+                x_BND = torch.where(unfinished_B11, x_BND, kept_BND)
+        logits: Tensor = self.readout(self.norm(x_BND[:, -1] if tree else x_BND))
+        return logits
+
+    def _by_table(
+        self,
+        symbols_BN: Tensor,
+        count: int,
+        tree: bool,
+        lengths_B: Tensor | None,
+        trace: Trace | None,
+    ) -> tuple[Tensor, Tensor, int]:
+        """Do the first levels by table, as long as that saves work.
+
+        Returns:
+            the states (B, N, D), the state of padding (D,), the levels done: none if
+            somebody looks inside, if strings differ in levels or blocks are thick, since
+            then tables hold too little.
+        """
+        table, rows_BN, done = (
+            Table(self.embedding.weight, self.alphabet["pad"], self.chunk),
+            symbols_BN,
+            0,
+        )
+        plain = lengths_B is None and trace is None and len(self.blocks) == 1
+        while plain and done < count and table.pays(rows_BN.numel() // (self.chunk if tree else 1)):
+            rows_BN = table.group(rows_BN) if tree else table.slide(rows_BN, self.chunk**done)
+            table, done = table.grow(self._block(0)), done + 1
+        return table.look_up(rows_BN), table.states_VD[table.pad], done
+
+    def _level(
+        self,
+        x_BND: Tensor,
+        pad_D: Tensor,
+        dilation: int,
+        tree: bool,
+        trace: Trace | None,
+        name: str,
+    ) -> tuple[Tensor, Tensor]:
+        """Apply every block once; in the tree the last block keeps every C-th position."""
+        for index in range(len(self.blocks)):
+            block, label = self._block(index), f"{name}.block.{index}"
+            if tree and index == len(self.blocks) - 1:
+                x_BGCD = groups(x_BND, pad_D, self.chunk)
+                x_BND = block.keep_last(x_BGCD, trace, label)
+            else:
+                x_BND = block.keep_all(x_BND, pad_D, dilation, trace, label)
+            pad_D = block.update_pad(pad_D)
+        return x_BND, pad_D
+
+    def _block(self, index: int) -> Block:
+        block = self.blocks[index]
+        assert isinstance(block, Block)
+        return block
+
+
+def groups(x_BND: Tensor, pad_D: Tensor, chunk: int) -> Tensor:
+    """Cut a sequence into groups of C from the right, padded on the left: (B, G, C, D)."""
+    batch, length, width = x_BND.shape
+    missing = -length % chunk
+    if missing:
+        x_BND = torch.cat((pad_D.expand(batch, missing, width), x_BND), dim=1)
+    return x_BND.reshape(batch, -1, chunk, width)
+
+
+def align_right(symbols_BN: Tensor, lengths_B: Tensor, pad: int) -> Tensor:
+    """Move strings padded on the right to the right end, with `pad` on their left."""
+    length = symbols_BN.shape[1]
+    source_BN = torch.arange(length, device=symbols_BN.device) - (length - lengths_B[:, None])
+    return symbols_BN.gather(1, source_BN.clamp(min=0)).where(source_BN >= 0, pad)
+
+
+def build(
+    task: Task,
+    *,
+    chunk: int = 2,
+    thickness: int = 1,
+    width: int = 64,
+    heads: int = 4,
+    feed_forward: int = 4,
+    norm: str = "post",
+    activation: str = "gelu",
+    bias: bool = True,
+) -> RegularGPT:
+    """Build RegularGPT for a task; `plugin.py` says what the options mean."""
+    check_heads(width, heads)
+    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias)
+    return RegularGPT(len(task.alphabet), task.outputs, task.layout, shape, thickness=thickness)

@@ -1,0 +1,143 @@
+"""One RegularGPT block: attention over a chunk of C keys, then a feed-forward network.
+
+Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
+Natural Language Length Extrapolation" (2023), §3.1 and eq. 1.
+
+Legend: ... any leading dimensions, B batch, N positions, C keys per query (the chunk),
+D width, H heads, E width of a head. Keys are in reading order: the query's own position
+is the last of its C keys.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from formalbench_models.feed_forward import FeedForward
+
+Trace = dict[str, Tensor]
+"""Named tensors collected on the way, when somebody looks inside."""
+
+
+class Shape(NamedTuple):
+    """The sizes and choices of a block; `plugin.py` says what each means."""
+
+    chunk: int
+    width: int
+    heads: int
+    feed_forward: int
+    norm: str
+    activation: str
+    bias: bool
+
+
+class Block(nn.Module):
+    """A Transformer block whose queries see C keys each.
+
+    The scores of a head are its scaled dot products plus its scalars r_0 … r_{C-1},
+    one per distance in steps of the level's dilation (eq. 1).
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        width = shape.width
+        self.heads = shape.heads
+        self.chunk = shape.chunk
+        self.pre_norm = shape.norm == "pre"
+        self.norm_attention = nn.LayerNorm(width)
+        self.norm_feed_forward = nn.LayerNorm(width)
+        self.query = nn.Linear(width, width, bias=shape.bias)
+        self.key_value = nn.Linear(width, 2 * width, bias=shape.bias)
+        self.merge_heads = nn.Linear(width, width, bias=shape.bias)
+        self.feed_forward = FeedForward(width, shape.feed_forward, shape.activation)
+        self.relative_CH = nn.Parameter(torch.zeros(shape.chunk, shape.heads))
+
+    def keep_last(self, x_CD: Tensor, trace: Trace | None = None, name: str = "") -> Tensor:
+        """Update only the last position of each group of C: (..., C, D) to (..., D)."""
+        normed_CD = self.norm_attention(x_CD) if self.pre_norm else x_CD
+        query_D = self.query(normed_CD[..., -1, :])
+        key_CD, value_CD = self.key_value(normed_CD).chunk(2, dim=-1)
+        attended_D, weights_CH = self.attend(query_D, key_CD, value_CD)
+        if trace is not None:
+            trace[f"{name}.attention"] = weights_CH
+        return self.finish(x_CD[..., -1, :], attended_D, trace, name)
+
+    def keep_all(
+        self,
+        x_BND: Tensor,
+        pad_D: Tensor,
+        dilation: int,
+        trace: Trace | None = None,
+        name: str = "",
+    ) -> Tensor:
+        """Update every position m from the positions m - j·dilation, j < C: (B, N, D).
+
+        Positions before the first are all in the state `pad_D`.
+        """
+        normed_BND = self.norm_attention(x_BND) if self.pre_norm else x_BND
+        pad_key_D, pad_value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
+        key_BND, value_BND = self.key_value(normed_BND).chunk(2, dim=-1)
+        key_BNCD = windows(key_BND, pad_key_D, self.chunk, dilation)
+        value_BNCD = windows(value_BND, pad_value_D, self.chunk, dilation)
+        attended_BND, weights_BNCH = self.attend(self.query(normed_BND), key_BNCD, value_BNCD)
+        if trace is not None:
+            trace[f"{name}.attention"] = weights_BNCH
+        return self.finish(x_BND, attended_BND, trace, name)
+
+    def update_pad(self, pad_D: Tensor) -> Tensor:
+        """Return the next state of a position that has only padding at and before it.
+
+        All its C keys and values are equal, so that what it attends to is its value,
+        whatever the weights.
+        """
+        _, value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
+        return self.finish(pad_D, value_D)
+
+    def attend(self, query_D: Tensor, key_CD: Tensor, value_CD: Tensor) -> tuple[Tensor, Tensor]:
+        """Attend from (..., D) to (..., C, D): the mixture (..., D), the weights (..., C, H).
+
+        Products of a vector with C vectors are too small for matrix kernels: they are
+        written elementwise.
+        """
+        split = (self.heads, query_D.shape[-1] // self.heads)
+        products_CHE = (query_D.unsqueeze(-2) * key_CD).reshape(*key_CD.shape[:-1], *split)
+        scores_CH = products_CHE.sum(-1) / math.sqrt(split[1]) + self.relative_CH.flip(0)
+        weights_CH = scores_CH.softmax(dim=-2)
+        value_CHE = value_CD.reshape(*value_CD.shape[:-1], *split)
+        mixed_HE = (weights_CH.unsqueeze(-1) * value_CHE).sum(-3)
+        return mixed_HE.flatten(-2), weights_CH
+
+    def finish(
+        self, x_D: Tensor, attended_D: Tensor, trace: Trace | None = None, name: str = ""
+    ) -> Tensor:
+        """Do the rest of the block at the positions that are kept: (..., D)."""
+        x_D = x_D + self.merge_heads(attended_D)
+        if not self.pre_norm:
+            x_D = self.norm_attention(x_D)
+        normed_D = self.norm_feed_forward(x_D) if self.pre_norm else x_D
+        change_D: Tensor = self.feed_forward(normed_D)
+        x_D = x_D + change_D
+        if not self.pre_norm:
+            x_D = self.norm_feed_forward(x_D)
+        if trace is not None:
+            trace |= {f"{name}.feed_forward": change_D, f"{name}.state": x_D}
+        return x_D
+
+    def _pad_key_value(self, pad_D: Tensor) -> Tensor:
+        normed_D = self.norm_attention(pad_D) if self.pre_norm else pad_D
+        key_value: Tensor = self.key_value(normed_D)
+        return key_value
+
+
+def windows(x_BND: Tensor, pad_D: Tensor, chunk: int, dilation: int) -> Tensor:
+    """Return x at m - j·dilation for every position m, j = C-1 … 0: (B, N, C, D)."""
+    batch, length, width = x_BND.shape
+    shifted = []
+    for j in reversed(range(chunk)):
+        missing = min(j * dilation, length)
+        front = pad_D.expand(batch, missing, width)
+        shifted.append(torch.cat((front, x_BND[:, : length - missing]), dim=1))
+    return torch.stack(shifted, dim=2)

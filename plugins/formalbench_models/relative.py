@@ -1,0 +1,65 @@
+"""Relative positions of Transformer-XL.
+
+Source: Dai et al., "Transformer-XL: attentive language models beyond a fixed-length
+context" (2019), §3.3. The logit from i to j is
+
+    (q_i + u)·k_j + (q_i + v)·(W_R R_{i-j}),   over sqrt(E),
+
+R sinusoidal in the signed distance; u and v belong to each layer and head. Distances are
+shared by all pairs, so that nothing of size N·N·D is ever made: the second product is
+taken with every distance, then each row is shifted to its own.
+
+Legend: B batch, N keys, Q queries, P distances, D width, H heads, E width of a head.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from formalbench_models.attention import Attention, Span
+from formalbench_models.positions import sinusoids
+
+
+class RelativeAttention(Attention):
+    """Attention with the content and position terms of Transformer-XL."""
+
+    def __init__(self, width: int, heads: int, *, causal: bool, log_length: bool) -> None:
+        super().__init__(width, heads, causal=causal, log_length=log_length)
+        self.distance = nn.Linear(width, width, bias=False)
+        self.content_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
+        self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
+
+    def scores(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
+        """Return the logits, (B, H, Q, N)."""
+        keys = key_BHNE.shape[2]
+        scale = 1 / math.sqrt(query_BHQE.shape[-1])
+        about_content_BHQE = (query_BHQE + self.content_bias_HE[:, None]) * scale
+        about_position_BHQE = (query_BHQE + self.position_bias_HE[:, None]) * scale
+        distance_HEP = self._distances(span, keys, query_BHQE)
+        content_BHQN = about_content_BHQE @ key_BHNE.transpose(-2, -1)
+        return content_BHQN + shift(about_position_BHQE @ distance_HEP, keys)
+
+    def _distances(self, span: Span, keys: int, like: Tensor) -> Tensor:
+        """Return W_R R for every distance from a query of `span` to a key, falling, (H, E, P)."""
+        greatest, least = span.stop - 1, span.first - keys + 1
+        distance_P = torch.arange(greatest, least - 1, -1, device=like.device)
+        code_PD = sinusoids(distance_P, self.distance.in_features, like.dtype)
+        projected_PD: Tensor = self.distance(code_PD)
+        return projected_PD.reshape(len(distance_P), self.heads, -1).permute(1, 2, 0)
+
+
+def shift(scores_BHQP: Tensor, keys: int) -> Tensor:
+    """Move every query's row to its own distances: (B, H, Q, P) to (B, H, Q, N).
+
+    Column c stands for the distance of the last query to key 0, less c. Query q (of Q)
+    and key j need column Q-1-q+j: in memory, with rows one wider, those entries begin
+    at Q-1 and lie P apart from row to row.
+    """
+    queries, distances = scores_BHQP.shape[-2:]
+    flat = functional.pad(scores_BHQP, (0, 1)).flatten(-2)
+    rows = flat[..., queries - 1 : queries - 1 + queries * distances]
+    return rows.unflatten(-1, (queries, distances))[..., :keys]

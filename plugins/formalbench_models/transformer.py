@@ -1,0 +1,202 @@
+"""The Transformer, with a choice of positions.
+
+Source: Vaswani et al., "Attention is all you need" (2017); pre-LN: Xiong et al., "On layer
+normalization in the transformer architecture" (2020). No dropout.
+
+One begin symbol stands in front of every string. A bidirectional network (the layout
+``last`` only) reads it, as CLS. A causal one answers at the last symbol, or at all of
+them: the begin symbol stands for the empty prefix. For the layouts ``each`` and ``prefixes``
+the network is causal whatever was asked for, since an answer may depend on its prefix only.
+
+Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads, K outputs.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from formalbench.contracts.alphabet import ExtendedAlphabet
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.objective import Layout
+from formalbench.contracts.task import Task
+from torch import Tensor, nn
+
+from formalbench_models.alibi import AlibiAttention
+from formalbench_models.attention import Attention, Span
+from formalbench_models.feed_forward import FeedForward
+from formalbench_models.options import check_heads
+from formalbench_models.positions import Embedding
+from formalbench_models.relative import RelativeAttention
+from formalbench_models.rotary import RotaryAttention
+
+_ATTENTION: dict[str, type[Attention]] = {
+    "alibi": AlibiAttention,
+    "relative": RelativeAttention,
+    "rope": RotaryAttention,
+}
+
+
+class Shape(NamedTuple):
+    """The sizes and choices of a Transformer; `plugin.py` says what each means."""
+
+    positions: str
+    causal: bool
+    log_length: bool
+    width: int
+    heads: int
+    layers: int
+    feed_forward: int
+    norm: str
+    activation: str
+
+
+class Block(nn.Module):
+    """Attention, then a feed-forward network, each with a residual and a layer norm."""
+
+    def __init__(self, shape: Shape) -> None:
+        super().__init__()
+        self.pre_norm = shape.norm == "pre"
+        kind = _ATTENTION.get(shape.positions, Attention)
+        self.attention = kind(
+            shape.width, shape.heads, causal=shape.causal, log_length=shape.log_length
+        )
+        self.feed_forward = FeedForward(shape.width, shape.feed_forward, shape.activation)
+        self.norm_attention = nn.LayerNorm(shape.width)
+        self.norm_feed_forward = nn.LayerNorm(shape.width)
+
+    def forward(
+        self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None
+    ) -> tuple[Tensor, list[Tensor]]:
+        """Update the positions in `span`: (B, Q, D), and the attention weights by block."""
+        kept_BQD = x_BMD[:, span.first : span.stop]
+        seen_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
+        change_BQD, weights = self.attention(seen_BMD, span, lengths_B)
+        kept_BQD = kept_BQD + change_BQD
+        if self.pre_norm:
+            return kept_BQD + self.feed_forward(self.norm_feed_forward(kept_BQD)), weights
+        kept_BQD = self.norm_attention(kept_BQD)
+        return self.norm_feed_forward(kept_BQD + self.feed_forward(kept_BQD)), weights
+
+
+class Transformer(nn.Module):
+    """The Transformer.
+
+    Args:
+        symbols: the number of symbols of the task.
+        outputs: the number of outputs per answer, K.
+        layout: where to answer.
+        shape: sizes and choices.
+        most: the longest string there will be (for learned positions).
+    """
+
+    accepts_padding = True
+
+    def __init__(
+        self, symbols: int, outputs: int, layout: Layout, shape: Shape, *, most: int
+    ) -> None:
+        super().__init__()
+        self.alphabet = ExtendedAlphabet(symbols, "begin")
+        self.layout = layout
+        self.causal = shape.causal
+        self.embedding = Embedding(self.alphabet.size, shape.width, shape.positions, most)
+        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
+        self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
+        self.readout = nn.Linear(shape.width, outputs)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
+        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        x_BMD = self._embed(batch, lengths_B)
+        every = Span(0, x_BMD.shape[1])
+        for block in self.blocks[:-1]:
+            x_BMD, _ = block(x_BMD, every, lengths_B)
+        # Nobody reads the topmost block anywhere else.
+        x_BQD, _ = self.blocks[-1](x_BMD, self._read_span(batch), lengths_B)
+        logits: Tensor = self.readout(self.norm(self._select(x_BQD, batch)))
+        return logits
+
+    def trace(self, batch: Batch) -> dict[str, Tensor]:
+        """Look inside.
+
+        Returns:
+            ``state.0`` (B, M, D), the input; for each block l, ``block.l.attention``
+            (B, H, M, M) and ``state.{l+1}`` (B, M, D), what leaves it.
+        """
+        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        x_BMD = self._embed(batch, lengths_B)
+        every = Span(0, x_BMD.shape[1])
+        trace = {"state.0": x_BMD}
+        for index, block in enumerate(self.blocks):
+            x_BMD, weights = block(x_BMD, every, lengths_B)
+            whole = [nn.functional.pad(w, (0, every.stop - w.shape[-1])) for w in weights]
+            trace[f"block.{index}.attention"] = torch.cat(whole, dim=2)
+            trace[f"state.{index + 1}"] = x_BMD
+        return trace
+
+    def _embed(self, batch: Batch, lengths_B: Tensor | None) -> Tensor:
+        x_BMD: Tensor = self.embedding(self.alphabet.prepend(batch.symbols, "begin"), lengths_B)
+        return x_BMD
+
+    def _read_span(self, batch: Batch) -> Span:
+        """Return the positions that the topmost block must update."""
+        length = batch.symbols.shape[1]
+        if not self.causal:
+            return Span(0, 1)
+        if self.layout == "last" and batch.lengths is None:
+            return Span(length, length + 1)
+        return Span(0, length + 1)
+
+    def _select(self, x_BQD: Tensor, batch: Batch) -> Tensor:
+        """Return the states to answer from, of those in the read span."""
+        if self.layout == "prefixes":
+            return x_BQD
+        if self.layout == "each":
+            return x_BQD[:, 1:]
+        if not self.causal or batch.lengths is None:
+            return x_BQD[:, 0]
+        index_B1D = batch.lengths[:, None, None].expand(-1, 1, x_BQD.shape[2])
+        return x_BQD.gather(1, index_B1D).squeeze(1)
+
+
+def build(
+    task: Task,
+    *,
+    positions: str = "sinusoidal",
+    causal: bool = False,
+    log_length: bool = False,
+    width: int = 64,
+    heads: int = 4,
+    layers: int = 2,
+    feed_forward: int = 4,
+    norm: str = "pre",
+    activation: str = "gelu",
+) -> Transformer:
+    """Build a Transformer for a task; `plugin.py` says what the options mean.
+
+    Raises:
+        RequestError: if the options do not go together, or not with the task.
+    """
+    check_heads(width, heads, even=positions == "rope")
+    if positions == "scalar":
+        if task.layout != "last":
+            # With n the length of the whole string, an answer would see beyond its prefix.
+            raise RequestError(
+                "positions=scalar tells every prefix the length of the whole string: "
+                "for this objective use positions=scalar-6000"
+            )
+    if width < 2:
+        raise RequestError("width must be at least 2")
+    causal = causal or task.layout != "last"
+    shape = Shape(
+        positions, causal, log_length, width, heads, layers, feed_forward, norm, activation
+    )
+    return Transformer(
+        len(task.alphabet), task.outputs, task.layout, shape, most=task.splits.test[1]
+    )
+
+
+def build_logn(task: Task, *, log_length: bool = True, **options: object) -> Transformer:
+    """Build the Transformer with log-length scaled attention."""
+    return build(task, log_length=log_length, **options)  # type: ignore[arg-type]

@@ -1,0 +1,88 @@
+"""Functions of bit strings that need one look or one counter: PARITY, FIRST, even pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+from formalbench.contracts.language import Symbols
+from formalbench.contracts.stream import Stream
+
+from formalbench_tasks.automaton import from_table
+from formalbench_tasks.regular import RegularLanguage
+
+BITS = ("0", "1")
+
+
+class Parity(RegularLanguage):
+    """PARITY: class 1 iff the number of 1s is odd.
+
+    Strings are uniform within each class. With P(1) other than 1/2, bits are independent
+    instead, and the classes come as they come.
+
+    Args:
+        p: the probability of a 1.
+
+    Reference: Chiang and Cholak (2022), §2; Delétang et al. (2023), appendix A;
+        for p ≠ 1/2 Chi et al. (2023), Table 2.
+    """
+
+    hard_negatives = False
+
+    def __init__(self, p: float = 0.5) -> None:
+        super().__init__(BITS, from_table([[0, 1], [1, 0]], [0, 1]))
+        self.p = p
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings: balanced if p is 1/2, else independent bits; (count, length)."""
+        if self.p == 0.5:
+            return super().sample(stream, length, count)
+        return (stream.uniform((count, length)) < self.p).astype(np.int64)
+
+    def class_distribution(self, length: int) -> tuple[float, ...]:
+        """Return the probability of even and odd; (1 ± (1-2p)^N) / 2 for independent bits."""
+        if self.p == 0.5:
+            return super().class_distribution(length)
+        bias = (1 - 2 * self.p) ** length
+        return ((1 + bias) / 2, (1 - bias) / 2)
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Count the 1s."""
+        return sum(1 for bit in string if bit == 1) % 2
+
+
+class First(RegularLanguage):
+    """FIRST: the class is the first symbol; 0 for the empty string.
+
+    Reference: Chiang and Cholak (2022), §2.
+    """
+
+    hard_negatives = False
+
+    def __init__(self) -> None:
+        super().__init__(BITS, from_table([[1, 2], [1, 1], [2, 2]], [0, 0, 1]))
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Look at the first symbol."""
+        return string[0] if string else 0
+
+
+class EvenPairs(RegularLanguage):
+    """Even pairs: class 1 iff the first and last symbol differ.
+
+    Equivalently, the number of adjacent 01 and 10 is odd; an even number is class 0.
+
+    Reference: Delétang et al. (2023), appendix A.
+    """
+
+    hard_negatives = False
+
+    def __init__(self) -> None:
+        # empty; began and ends with 0; 0…1; began and ends with 1; 1…0
+        table = [[1, 3], [1, 2], [1, 2], [4, 3], [4, 3]]
+        super().__init__(BITS, from_table(table, [0, 0, 1, 0, 1]))
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Count the places where the symbol changes."""
+        return sum(1 for left, right in pairwise(string) if left != right) % 2

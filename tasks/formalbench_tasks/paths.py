@@ -1,0 +1,146 @@
+"""Counting the strings that lead to a class, and drawing them uniformly.
+
+The number of strings of length t that lead from a state to a class grows like S^t.
+It is kept as a mantissa and a power of two of its own for every state, so nothing
+over- or underflows at any length. Only +, ÷ and exact scaling by powers of two are
+used, in a fixed order: the drawn symbols are the same on every machine.
+
+`formalbench_tasks.reference` holds the slow counterpart in big integers.
+
+Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
+(class, state): row c·Q + q counts the strings that lead from state q to class c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+from formalbench.contracts.language import Labels, Symbols
+from formalbench.contracts.stream import Stream
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+_NONE = -(1 << 40)  # the exponent of a count of zero: below every other
+_LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
+_BLOCK = 1 << 20  # numbers held at once in a table of thresholds
+
+
+class Paths:
+    """Path counts of one automaton, extended as longer strings are asked for.
+
+    Args:
+        transitions_QS: (Q, S) the state reached from each state by each symbol.
+        classes_Q: (Q,) the class of each state.
+        start: the state of the empty string.
+    """
+
+    def __init__(self, transitions_QS: Ints, classes_Q: Ints, start: int) -> None:
+        states, self._symbols = transitions_QS.shape
+        self.num_classes = max(2, int(classes_Q.max()) + 1)  # a language may be empty
+        offsets_C = np.arange(self.num_classes, dtype=np.int64) * states
+        rows = offsets_C[:, None, None] + transitions_QS[None]
+        self._next_SR = np.ascontiguousarray(rows.reshape(-1, self._symbols).T)
+        self._start_C = offsets_C + start
+        ends_CQ = classes_Q[None, :] == np.arange(self.num_classes)[:, None]
+        ends_R = ends_CQ.reshape(-1)
+        # A count is mantissa · 2^exponent with a mantissa in [1/2, 1), or zero.
+        self._mantissas: list[Floats] = [np.where(ends_R, 0.5, 0.0)]
+        self._exponents: list[Ints] = [np.where(ends_R, 1, _NONE)]
+
+    def has_class(self, length: int, label: int) -> bool:
+        """Say whether any string of this length has this class."""
+        if length < 0 or not 0 <= label < self.num_classes:
+            return False
+        self._extend(length)
+        return bool(self._mantissas[length][self._start_C[label]] > 0)
+
+    def distribution(self, length: int, classes: Sequence[int]) -> tuple[float, ...]:
+        """Return the share of each of these classes among the strings of one of them."""
+        self._extend(length)
+        rows_C = self._start_C[list(classes)]
+        mantissa_C = self._mantissas[length][rows_C]
+        exponent_C = self._exponents[length][rows_C]
+        shares = _scale(mantissa_C, exponent_C - exponent_C.max()).tolist()
+        total = sum(shares)
+        return tuple(share / total for share in shares)
+
+    def sample(self, stream: Stream, length: int, classes_B: Labels) -> Symbols:
+        """Draw strings, each uniformly among those of its length and class.
+
+        Args:
+            stream: where every number comes from: one per symbol, position by position.
+            length: N.
+            classes_B: (B,) the class of each string; the length must have it.
+
+        Returns:
+            (B, N) symbol ids.
+        """
+        for label in np.unique(classes_B).tolist():
+            if not self.has_class(length, label):
+                raise ValueError(f"no string of length {length} has class {label}")
+        rows_B = self._start_C[classes_B]
+        strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
+        block = max(1, _BLOCK // self._next_SR.size)
+        for first in range(0, length, block):
+            last = min(first + block, length)
+            thresholds = self.thresholds(length - last + 1, length - first)
+            for position in range(first, last):
+                symbols_B = _choose(thresholds[last - 1 - position], rows_B, stream)
+                strings_NB[position] = symbols_B
+                rows_B = self._next_SR[symbols_B, rows_B]
+        return np.ascontiguousarray(strings_NB.T)
+
+    def thresholds(self, shortest: int, longest: int) -> Floats:
+        """Return the cumulative branch probabilities, (T, S-1, R).
+
+        Entry [t, s, r] is the probability that the next symbol is one of 0 … s
+        when `shortest` + t symbols are still to come; 0 where no string does it.
+        """
+        self._extend(longest)
+        counts_TSR, _ = self._branches(
+            np.stack(self._mantissas[shortest - 1 : longest]),
+            np.stack(self._exponents[shortest - 1 : longest]),
+        )
+        for symbol in range(1, self._symbols):
+            counts_TSR[:, symbol] += counts_TSR[:, symbol - 1]
+        total_T1R = counts_TSR[:, -1:]
+        # A zero total has only zeros above it: dividing by 1 keeps them.
+        shares: Floats = counts_TSR[:, :-1] / np.where(total_T1R > 0, total_T1R, 1.0)
+        return shares
+
+    def _extend(self, length: int) -> None:
+        while len(self._mantissas) <= length:
+            counts_SR, top_R = self._branches(self._mantissas[-1], self._exponents[-1])
+            total_R = counts_SR[0]
+            for symbol in range(1, self._symbols):
+                total_R = total_R + counts_SR[symbol]
+            mantissa_R, shift_R = np.frexp(total_R)
+            self._mantissas.append(mantissa_R)
+            self._exponents.append(np.where(mantissa_R > 0, top_R + shift_R, _NONE))
+
+    def _branches(self, mantissas: Floats, exponents: Ints) -> tuple[Floats, Ints]:
+        """Return the counts (…, S, R) after each symbol, and the exponents (…, R) they share."""
+        exponents_SR = exponents[..., self._next_SR]
+        top_R = exponents_SR.max(axis=-2)
+        counts = _scale(mantissas[..., self._next_SR], exponents_SR - top_R[..., None, :])
+        return counts, top_R
+
+
+def _scale(mantissas: Floats, exponents: Ints) -> Floats:
+    scaled: Floats = np.ldexp(mantissas, np.maximum(exponents, _LEAST).astype(np.intc))
+    return scaled
+
+
+def _choose(thresholds_SR: Floats, rows_B: Ints, stream: Stream) -> Ints:
+    """Draw one symbol per string: the number of thresholds that a uniform number reaches.
+
+    A branch of probability 0 has no room between its thresholds, so it is never taken.
+    """
+    uniform_B = stream.uniform(len(rows_B))
+    symbols_B = np.zeros(len(rows_B), dtype=np.int64)
+    for threshold_R in thresholds_SR:
+        symbols_B += uniform_B >= threshold_R.take(rows_B)
+    return symbols_B

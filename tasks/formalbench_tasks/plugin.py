@@ -1,0 +1,154 @@
+"""The entry module: what this package provides, as static data.
+
+Nothing heavy is imported here; the factories are lazy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from formalbench import hookimpl
+from formalbench.contracts.specs import Option, Splits, SuiteSpec, TaskSpec
+
+_FUNCTION = ("classify", "tag")
+_LANGUAGE = ("classify", "tag", "next-symbols")
+_SHORT = Splits(train=(1, 50), test=(51, 100))  # Chi et al. (2023), second half of Table 1
+
+_CHIANG = "Chiang and Cholak (2022), section 2"
+_DELETANG = "Delétang et al. (2023), appendix A"
+_TOMITA = "Tomita (1982)"
+_CHI = "Chi et al. (2023), Table 1"
+
+_TOMITA_SUMMARIES = {
+    1: "only 1s",
+    2: "10 again and again",
+    3: "no odd run of 1s followed at once by an odd run of 0s",
+    4: "no three 0s in a row",
+    5: "the numbers of 0s and of 1s are both even",
+    6: "the number of 0s minus the number of 1s is a multiple of 3",
+    7: "0*1*0*1*",
+}
+
+_BITS = (
+    TaskSpec(
+        name="parity",
+        version=1,
+        summary="is the number of 1s odd?",
+        factory="formalbench_tasks.bits:Parity",
+        objectives=_LANGUAGE,
+        options={"p": Option(0.5, "the probability of a 1", minimum=0.0, maximum=1.0)},
+        reference=_CHIANG,
+    ),
+    TaskSpec(
+        name="first",
+        version=1,
+        summary="is the first symbol a 1?",
+        factory="formalbench_tasks.bits:First",
+        objectives=_LANGUAGE,
+        reference=_CHIANG,
+    ),
+    TaskSpec(
+        name="even-pairs",
+        version=1,
+        summary="do the first and the last symbol differ?",
+        factory="formalbench_tasks.bits:EvenPairs",
+        objectives=_LANGUAGE,
+        reference=_DELETANG,
+    ),
+)
+
+_MODULAR = (
+    TaskSpec(
+        name="cycle-navigation",
+        version=1,
+        summary="where does a walk on a cycle of five end?",
+        factory="formalbench_tasks.cycle_navigation:CycleNavigation",
+        objectives=_FUNCTION,
+        reference=_DELETANG,
+    ),
+    TaskSpec(
+        name="modular-arithmetic",
+        version=1,
+        summary="the value mod 5 of an expression such as 3+2*4-1",
+        factory="formalbench_tasks.modular_arithmetic:ModularArithmetic",
+        reference=_DELETANG,
+    ),
+)
+
+_TOMITAS = tuple(
+    TaskSpec(
+        name=f"tomita-{number}",
+        version=1,
+        summary=summary,
+        factory=f"formalbench_tasks.tomita:Tomita{number}",
+        objectives=_LANGUAGE,
+        splits=_SHORT,
+        reference=_TOMITA,
+    )
+    for number, summary in _TOMITA_SUMMARIES.items()
+)
+
+_BOUNDED = tuple(
+    TaskSpec(
+        name=f"d{depth}",
+        version=1,
+        summary=f"balanced a … b, nested at most {depth} deep",
+        factory=f"formalbench_tasks.bounded_depth:d{depth}",
+        objectives=_LANGUAGE,
+        splits=_SHORT,
+        reference=_CHI,
+    )
+    for depth in (1, 2, 3, 4, 12)
+)
+
+_TASKS = (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED)
+
+_SUITES = (
+    SuiteSpec(
+        name="default",
+        version=1,
+        summary="six languages that tell architectures apart within minutes",
+        tasks=("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"),
+    ),
+    SuiteSpec(
+        name="chi-table1",
+        version=1,
+        summary="the regular languages of the RegularGPT paper",
+        tasks=(
+            *("even-pairs", "modular-arithmetic", "parity", "cycle-navigation"),
+            *("d2", "d3", "d4", "d12"),
+            *("tomita-3", "tomita-4", "tomita-5", "tomita-6"),
+        ),
+        reference=_CHI,
+    ),
+    SuiteSpec(
+        name="all",
+        version=1,
+        summary="every language of this package",
+        tasks=tuple(task.name for task in _TASKS),
+    ),
+)
+
+
+@hookimpl
+def formalbench_tasks() -> Iterable[TaskSpec]:
+    """Announce the languages."""
+    return _TASKS
+
+
+@hookimpl
+def formalbench_suites() -> Iterable[SuiteSpec]:
+    """Announce the suites."""
+    return _SUITES
+
+
+@hookimpl
+def formalbench_read_yaml(path: Path, data: Mapping[str, Any]) -> TaskSpec | None:
+    """Take YAML files that have an alphabet (see `formalbench_tasks.yaml_task`)."""
+    if "alphabet" not in data:
+        return None
+    from formalbench_tasks.yaml_task import read
+
+    return read(path, data)

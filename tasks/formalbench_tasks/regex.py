@@ -1,0 +1,229 @@
+r"""Regular expressions over one-character symbols: a small dialect, and what it compiles to.
+
+=========  =====================================================================
+``ab``     a, then b
+``a|b``    a or b
+``a*``     a, any number of times
+``a+``     a, at least once
+``a?``     a or nothing
+``(…)``    grouping
+``()``     the empty string
+``\+``     the symbol ``+`` itself; any symbol may be written with a backslash
+=========  =====================================================================
+
+Everything else is a symbol and must be in the alphabet. There are no character
+classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
+in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
+
+The automaton comes from automata-lib. `matches` decides membership on the parsed
+expression itself, by sets of end positions, and shares nothing with the automaton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from formalbench_tasks.automaton import Automaton
+
+OPERATORS = "|*+?()\\"
+
+
+class RegexError(ValueError):
+    """A regular expression that does not follow the dialect; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One symbol of the alphabet, by its id."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """The parts one after another; without parts, the empty string."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of the parts."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The part again and again, as `operator` (one of ``* + ?``) says."""
+
+    part: Node
+    operator: str
+
+
+Node = Symbol | Sequel | Either | Repeat
+
+
+def parse(text: str, alphabet: Sequence[str]) -> Node:
+    """Read a regular expression.
+
+    Raises:
+        RegexError: naming the place (counted from 1) and what is wrong there.
+    """
+    return _Parser(text, alphabet).expression()
+
+
+class _Parser:
+    """Recursive descent: either := sequel ('|' sequel)*; sequel := (atom [*+?]*)+."""
+
+    def __init__(self, text: str, alphabet: Sequence[str]) -> None:
+        self._text = text
+        self._ids = {symbol: index for index, symbol in enumerate(alphabet)}
+        self._at = 0
+        self._depth = 0
+
+    def expression(self) -> Node:
+        node = self._either()
+        if self._peek():  # only a parenthesis too many ends an expression early
+            raise self._error("this ')' closes nothing")
+        return node
+
+    def _either(self) -> Node:
+        parts = [self._sequel()]
+        while self._peek() == "|":
+            self._at += 1
+            parts.append(self._sequel())
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def _sequel(self) -> Node:
+        parts: list[Node] = []
+        while (char := self._peek()) and char not in "|)":
+            parts.append(self._repeated())
+        if not parts:
+            raise self._error("nothing stands here (the empty string is written '()')")
+        return parts[0] if len(parts) == 1 else Sequel(tuple(parts))
+
+    def _repeated(self) -> Node:
+        node = self._atom()
+        while (char := self._peek()) and char in "*+?":
+            self._at += 1
+            node = Repeat(node, char)
+        return node
+
+    def _atom(self) -> Node:
+        char = self._peek()
+        if char == "(":
+            return self._group()
+        if char == "\\":
+            return self._escaped()
+        if char in "*+?":
+            raise self._error(f"{char!r} has nothing to repeat (the symbol is written '\\{char}')")
+        if char not in self._ids:
+            raise self._error(f"{char!r} is not in the alphabet")
+        self._at += 1
+        return Symbol(self._ids[char])
+
+    def _group(self) -> Node:
+        opened = self._at
+        self._at += 1
+        self._depth += 1
+        if self._depth > 100:
+            raise self._error("more than 100 parentheses inside each other")
+        node = Sequel(()) if self._peek() == ")" else self._either()
+        if self._peek() != ")":
+            self._at = opened
+            raise self._error("this '(' is never closed")
+        self._at += 1
+        self._depth -= 1
+        return node
+
+    def _escaped(self) -> Node:
+        char = self._text[self._at + 1 : self._at + 2]
+        if char not in self._ids:
+            raise self._error(
+                f"'\\{char}' is not a symbol of the alphabet" if char else "a lone '\\' at the end"
+            )
+        self._at += 2
+        return Symbol(self._ids[char])
+
+    def _peek(self) -> str:
+        """Return the next character that means something, or '' at the end."""
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            if not char.isspace() or char in self._ids:
+                return char
+            self._at += 1
+        return ""
+
+    def _error(self, problem: str) -> RegexError:
+        return RegexError(f"at character {self._at + 1}: {problem}")
+
+
+def compile_regex(text: str, alphabet: Sequence[str]) -> Automaton:
+    """Return the minimal automaton of a regular expression (class 1: matched as a whole).
+
+    Raises:
+        RegexError: if the expression does not follow the dialect.
+    """
+    # numpy and automata-lib are imported here, so that checking a file needs neither
+    from automata.fa.dfa import DFA
+    from automata.fa.nfa import NFA
+
+    from formalbench_tasks.automaton import from_table
+
+    letters = [_letter(index) for index in range(len(alphabet))]
+    nfa = NFA.from_regex(_translate(parse(text, alphabet)), input_symbols=set(letters))
+    dfa = DFA.from_nfa(nfa, minify=True)
+    number = {state: index for index, state in enumerate(sorted(dfa.states))}
+    dead = len(number)  # automata-lib leaves transitions into a dead state out
+    rows = [
+        [number.get(dfa.transitions[state].get(letter), dead) for letter in letters]
+        for state in number
+    ]
+    classes = [int(state in dfa.final_states) for state in number]
+    return from_table(
+        [*rows, [dead] * len(letters)], [*classes, 0], start=number[dfa.initial_state]
+    )
+
+
+def _letter(index: int) -> str:
+    """Return a letter that automata-lib's own dialect gives no meaning to."""
+    return chr(0x4E00 + index)
+
+
+def _translate(node: Node) -> str:
+    """Write a parsed expression in automata-lib's dialect, every group in parentheses."""
+    if isinstance(node, Symbol):
+        return _letter(node.id)
+    if isinstance(node, Repeat):
+        return f"({_translate(node.part)}){node.operator}"
+    between = "|" if isinstance(node, Either) else ""
+    return f"({between.join(_translate(part) for part in node.parts)})"
+
+
+def matches(node: Node, string: Sequence[int]) -> bool:
+    """Say whether a parsed expression describes the whole string."""
+    return len(string) in _ends(node, string, {0})
+
+
+def _ends(node: Node, string: Sequence[int], begins: set[int]) -> set[int]:
+    """Return where a match of `node` may end if it may begin at any of `begins`."""
+    if isinstance(node, Symbol):
+        return {at + 1 for at in begins if at < len(string) and string[at] == node.id}
+    if isinstance(node, Either):
+        return set().union(*(_ends(part, string, begins) for part in node.parts))
+    if isinstance(node, Sequel):
+        for part in node.parts:
+            begins = _ends(part, string, begins)
+        return begins
+    once = _ends(node.part, string, begins)
+    if node.operator == "?":
+        return begins | once
+    found, fresh = set(once), once
+    while fresh:
+        fresh = _ends(node.part, string, fresh) - found
+        found |= fresh
+    return found | begins if node.operator == "*" else found

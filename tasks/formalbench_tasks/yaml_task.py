@@ -1,0 +1,258 @@
+r"""Languages from YAML files: a regular expression or an automaton.
+
+A file with a regular expression (`formalbench_tasks.regex` documents the dialect)::
+
+    name: star-free-4
+    alphabet: "ab"            # one-character symbols, in quotes; or a list: [a, b]
+    regex: "(ab)*(a|())"
+
+or with an automaton, every transition spelt out::
+
+    name: even-as
+    alphabet: [a, b]
+    states: [even, odd]
+    start: even
+    accept: [even]
+    transitions:
+      even: {a: odd, b: even}
+      odd: {a: even, b: odd}
+
+Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise it with
+every change to the language) and ``splits: {train: [1, 40], test: [41, 500]}``.
+
+Symbols and states are strings or whole numbers, which are taken as strings. YAML reads
+bare words such as ``yes``, ``no`` and ``on`` as truth values: put them in quotes.
+Every mistake is a `RequestError` of one line that names the file.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from formalbench.contracts.errors import RequestError, nearest
+from formalbench.contracts.language import Language
+from formalbench.contracts.specs import Splits, TaskSpec
+
+from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
+from formalbench_tasks.regex import RegexError, parse
+
+_COMMON = ("name", "alphabet", "summary", "reference", "version", "splits")
+_TABLE = ("states", "start", "transitions", "accept")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+
+
+class _Problem(Exception):  # noqa: N818 (never leaves this file)
+    """What is wrong, without the file's name."""
+
+
+def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
+    """Turn the contents of a YAML file into a task.
+
+    Args:
+        path: the file, for messages.
+        data: what it holds, as read by a safe YAML loader.
+
+    Raises:
+        RequestError: one line, if anything in it cannot be used.
+    """
+    try:
+        return _task(data)
+    except (_Problem, RegexError) as problem:
+        raise RequestError(f"{path}: {problem}") from None
+
+
+def _task(data: Mapping[str, Any]) -> TaskSpec:
+    _check_keys(data)
+    alphabet = _alphabet(data["alphabet"])
+    regex = "regex" in data
+    definition = _regex(data["regex"], alphabet) if regex else _table(data, alphabet)
+    version = data.get("version", 1)
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise _Problem(f"version must be a whole number from 1 up, not {_show(version)}")
+    return TaskSpec(
+        name=_name(data["name"]),
+        version=version,
+        summary=_line(data, "summary") or definition.summary,
+        factory=_factory(definition),
+        objectives=("classify", "tag", "next-symbols"),
+        splits=_splits(data.get("splits", {})),
+        reference=_line(data, "reference"),
+    )
+
+
+def _factory(definition: Definition) -> Callable[[], Language]:
+    def build() -> Language:
+        from formalbench_tasks.custom import CustomLanguage
+
+        return CustomLanguage(definition)
+
+    return build
+
+
+def _check_keys(data: Mapping[str, Any]) -> None:
+    known = (*_COMMON, "regex", *_TABLE)
+    for key in data:
+        if key not in known:
+            close = nearest(str(key), known, count=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(known)}"
+            raise _Problem(f"unknown key {_show(key)}{hint}")
+    if "name" not in data:
+        raise _Problem("the key 'name' is missing")
+    given = [key for key in _TABLE if key in data]
+    if "regex" in data and given:
+        raise _Problem(f"give either 'regex' or an automaton, not 'regex' and {given[0]!r}")
+    if "regex" not in data and not given:
+        raise _Problem(f"give either 'regex' or an automaton ({', '.join(_TABLE)})")
+    if given and len(given) < len(_TABLE):
+        missing = next(key for key in _TABLE if key not in data)
+        raise _Problem(f"an automaton needs the key {missing!r}")
+
+
+def _name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise _Problem(
+            f"name must be lower-case letters, digits and single hyphens, not {_show(value)}"
+        )
+    return value
+
+
+def _line(data: Mapping[str, Any], key: str) -> str:
+    value = data.get(key, "")
+    if not isinstance(value, str):
+        raise _Problem(f"{key} must be text, not {_show(value)}")
+    return " ".join(value.split())
+
+
+def _alphabet(value: object) -> tuple[str, ...]:
+    if isinstance(value, str):
+        symbols = list(value)
+    elif isinstance(value, list):
+        symbols = [_label(symbol, "symbol") for symbol in value]
+    else:
+        raise _Problem(
+            "alphabet must be a string of one-character symbols in quotes, or a list, "
+            f"not {_show(value)}"
+        )
+    if not symbols:
+        raise _Problem("alphabet is empty")
+    for symbol in symbols:
+        if not symbol.isprintable() or (len(symbol) > 1 and " " in symbol):
+            raise _Problem(f"symbol {_show(symbol)} holds white space or cannot be printed")
+    return _distinct(symbols, "symbol")
+
+
+def _label(value: object, kind: str) -> str:
+    """Return a symbol's or state's name as a string, refusing what YAML made of bare words."""
+    if isinstance(value, bool):
+        raise _Problem(
+            f"{kind} {_show(value)}: YAML reads bare yes, no, on, off, true and false as truth "
+            "values; put it in quotes"
+        )
+    if isinstance(value, int):
+        return str(value)
+    if not isinstance(value, str):
+        raise _Problem(f"{kind} {_show(value)} must be a string (in quotes) or a whole number")
+    if not value:
+        raise _Problem(f"a {kind} is an empty string")
+    return value
+
+
+def _distinct(names: list[str], kind: str) -> tuple[str, ...]:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise _Problem(f"{kind} {_show(name)} is there twice")
+    return tuple(names)
+
+
+def _regex(value: object, alphabet: tuple[str, ...]) -> RegexDefinition:
+    if not isinstance(value, str):
+        raise _Problem(f"regex must be a string (put it in quotes), not {_show(value)}")
+    for symbol in alphabet:
+        if len(symbol) > 1:
+            raise _Problem(f"regex needs one-character symbols, but {_show(symbol)} has more")
+    try:
+        parse(value, alphabet)
+    except RegexError as error:
+        raise _Problem(f"regex {_show(value)}, {error}") from None
+    return RegexDefinition(alphabet, value)
+
+
+def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinition:
+    names = _list(data["states"], "states")
+    states = _distinct([_label(state, "state") for state in names], "state")
+    if not states:
+        raise _Problem("states is empty")
+    number = {state: index for index, state in enumerate(states)}
+    accept = [
+        _look_up(state, number, "state", "accept") for state in _list(data["accept"], "accept")
+    ]
+    rows = _mapping(data["transitions"], "transitions", number, "state")
+    return TableDefinition(
+        alphabet=alphabet,
+        rows=tuple(_row(rows[state], state, number, alphabet) for state in states),
+        accept=frozenset(accept),
+        start=_look_up(data["start"], number, "state", "start"),
+    )
+
+
+def _row(
+    value: object, state: str, number: Mapping[str, int], alphabet: tuple[str, ...]
+) -> tuple[int, ...]:
+    place = f"transitions of state {_show(state)}"
+    targets = _mapping(value, place, alphabet, "symbol")
+    return tuple(_look_up(targets[symbol], number, "state", place) for symbol in alphabet)
+
+
+def _mapping(
+    value: object, place: str, needed: Mapping[str, int] | tuple[str, ...], kind: str
+) -> dict[str, Any]:
+    """Return a mapping with exactly the `needed` keys, which are written as strings."""
+    if not isinstance(value, dict):
+        raise _Problem(f"{place} must be a mapping with one entry per {kind}, not {_show(value)}")
+    keys = _distinct([_label(key, kind) for key in value], kind)
+    for key in keys:
+        if key not in needed:
+            raise _Problem(f"{place}: unknown {kind} {_show(key)}")
+    for key in needed:
+        if key not in keys:
+            raise _Problem(f"{place}: nothing for {kind} {_show(key)}")
+    return dict(zip(keys, value.values(), strict=True))
+
+
+def _list(value: object, key: str) -> list[object]:
+    if not isinstance(value, list):
+        raise _Problem(f"{key} must be a list, not {_show(value)}")
+    return value
+
+
+def _look_up(value: object, number: Mapping[str, int], kind: str, place: str) -> int:
+    name = _label(value, kind)
+    if name not in number:
+        raise _Problem(f"{place}: unknown {kind} {_show(name)}")
+    return number[name]
+
+
+def _splits(value: object) -> Splits:
+    shown = "splits: {train: [1, 40], test: [41, 500]}"
+    if not isinstance(value, dict) or not set(value) <= {"train", "test"}:
+        raise _Problem(f"splits must look like {shown}, not {_show(value)}")
+    return Splits(**{key: _lengths(lengths, key) for key, lengths in value.items()})
+
+
+def _lengths(value: object, key: str) -> tuple[int, int]:
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(isinstance(end, int) and not isinstance(end, bool) for end in value)
+        or not 0 <= value[0] <= value[1]
+    ):
+        raise _Problem(f"splits: {key} must be [shortest, longest], not {_show(value)}")
+    return value[0], value[1]
+
+
+def _show(value: object) -> str:
+    return reprlib.repr(value)
