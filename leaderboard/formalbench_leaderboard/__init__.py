@@ -1,0 +1,1 @@
+"""The leaderboard: statistics, tables, the published page, and numbers from papers."""

@@ -60,9 +60,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None) -> Aggregate:
         facts: of the task, from whichever model finished it; None if none did.
     """
     rate = selected_rate(runs)
-    chosen = sorted(
-        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.run_id)
-    )
+    chosen = [run for run in runs if run.learning_rate == rate]
     finished = [run for run in chosen if has_result(run)]
     chance = facts.chance_length if facts else None
     accuracies = [_accuracy(run, chance) for run in chosen]

@@ -18,6 +18,7 @@ from formalbench_leaderboard.statistics import (
     percentile_interval,
     shared_ranks,
 )
+from formalbench_leaderboard.text import plural
 
 
 def newest_among_records(task: str) -> int | None:
@@ -145,9 +146,7 @@ def _unranked(name: str, runs: Sequence[Record], aggregates: dict[str, Aggregate
     )
 
 
-def _scored(
-    row: Row, found: dict[str, Aggregate], scored: Sequence[str], key: ModelKey
-) -> _Entry:
+def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str], key: ModelKey) -> _Entry:
     """Give a row its score if it has all the tasks that count."""
     if not scored or any(title not in found for title in scored):
         return _Entry(row, None)
@@ -207,6 +206,4 @@ def _environments(records: Sequence[Record]) -> tuple[str, ...]:
         machine = record.environment
         versions = ", ".join(f"{name} {value}" for name, value in sorted(machine.versions.items()))
         seen[f"{machine.device}, {machine.hardware}; {versions}"] += 1
-    return tuple(
-        f"{line} ({times} record{'s' if times > 1 else ''})" for line, times in sorted(seen.items())
-    )
+    return tuple(f"{line} ({plural(times, 'record')})" for line, times in sorted(seen.items()))

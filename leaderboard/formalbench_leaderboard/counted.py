@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 
+from formalbench_leaderboard.text import plural
+
 ModelKey = tuple[str, str]
 """What makes a row: the model's name with the options set, and where it came from."""
 
@@ -55,7 +57,7 @@ def distinct(records: Iterable[Record]) -> list[Record]:
         held = best.get(record.run_id)
         if held is None or entry[:3] < held[:3]:
             best[record.run_id] = entry
-    return [best[run_id][3] for run_id in sorted(best)]
+    return [best[run_id][3] for run_id in best]
 
 
 def counted(
@@ -113,6 +115,6 @@ def _notes(
     kept = {record.run_id for record in after}
     dropped = Counter(name_of(record) for record in before if record.run_id not in kept)
     return [
-        f"{times} of the runs of {name} do not count: they used another version of the {kind}."
+        f"{plural(times, 'run')} of {name} not counted: made with another version of the {kind}."
         for name, times in sorted(dropped.items())
     ]

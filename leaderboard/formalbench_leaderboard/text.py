@@ -91,6 +91,11 @@ def count(low: int, high: int) -> str:
     return shown[0] if shown[0] == shown[1] else f"{shown[0]} … {shown[1]}"
 
 
+def plural(times: int, noun: str) -> str:
+    """Return a count with its noun, as in ``1 record`` and ``2 records``."""
+    return f"{times} {noun}{'' if times == 1 else 's'}"
+
+
 def _short(number: int) -> str:
     if number < 10_000:
         return str(number)

@@ -172,7 +172,7 @@ def groups(x_BND: Tensor, pad_D: Tensor, chunk: int) -> Tensor:
     missing = -length % chunk
     if missing:
         x_BND = torch.cat((pad_D.expand(batch, missing, width), x_BND), dim=1)
-    return x_BND.reshape(batch, -1, chunk, width)
+    return x_BND.reshape(batch, (length + missing) // chunk, chunk, width)
 
 
 def align_right(symbols_BN: Tensor, lengths_B: Tensor, pad: int) -> Tensor:

@@ -54,9 +54,10 @@ class Table:
 
     def group(self, rows_BN: Tensor) -> Tensor:
         """Return the next level's rows of groups of C positions from the right: (B, G)."""
-        missing = -rows_BN.shape[1] % self.chunk
-        groups_BGC = functional.pad(rows_BN, (missing, 0), value=self.pad)
-        return self._number(groups_BGC.reshape(len(groups_BGC), -1, self.chunk).unbind(-1))
+        batch, length = rows_BN.shape
+        missing = -length % self.chunk
+        padded_BN = functional.pad(rows_BN, (missing, 0), value=self.pad)
+        return self._number(padded_BN.reshape(batch, (length + missing) // self.chunk, self.chunk).unbind(-1))
 
     def slide(self, rows_BN: Tensor, dilation: int) -> Tensor:
         """Return the next level's rows of the chunks that end at each position: (B, N)."""

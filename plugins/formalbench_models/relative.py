@@ -62,4 +62,4 @@ def shift(scores_BHQP: Tensor, keys: int) -> Tensor:
     queries, distances = scores_BHQP.shape[-2:]
     flat = functional.pad(scores_BHQP, (0, 1)).flatten(-2)
     rows = flat[..., queries - 1 : queries - 1 + queries * distances]
-    return rows.unflatten(-1, (queries, distances))[..., :keys]
+    return rows.reshape(*rows.shape[:-1], queries, distances)[..., :keys]

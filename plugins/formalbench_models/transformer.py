@@ -179,15 +179,12 @@ def build(
         RequestError: if the options do not go together, or not with the task.
     """
     check_heads(width, heads, even=positions == "rope")
-    if positions == "scalar":
-        if task.layout != "last":
-            # With n the length of the whole string, an answer would see beyond its prefix.
-            raise RequestError(
-                "positions=scalar tells every prefix the length of the whole string: "
-                "for this objective use positions=scalar-6000"
-            )
-    if width < 2:
-        raise RequestError("width must be at least 2")
+    if positions == "scalar" and task.layout != "last":
+        # n is the length of the whole string: an answer would see beyond its prefix.
+        raise RequestError(
+            "positions=scalar tells every prefix the length of the whole string: "
+            "for this objective use positions=scalar-6000"
+        )
     causal = causal or task.layout != "last"
     shape = Shape(
         positions, causal, log_length, width, heads, layers, feed_forward, norm, activation

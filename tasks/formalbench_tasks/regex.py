@@ -83,7 +83,7 @@ class _Parser:
         self._text = text
         self._ids = {symbol: index for index, symbol in enumerate(alphabet)}
         self._at = 0
-        self._depth = 0
+        self._opened: list[int] = []
 
     def expression(self) -> Node:
         node = self._either()
@@ -103,15 +103,21 @@ class _Parser:
         while (char := self._peek()) and char not in "|)":
             parts.append(self._repeated())
         if not parts:
+            if not self._peek() and self._opened:
+                raise self._never_closed()
             raise self._error("nothing stands here (the empty string is written '()')")
         return parts[0] if len(parts) == 1 else Sequel(tuple(parts))
 
     def _repeated(self) -> Node:
         node = self._atom()
+        operators = set()
         while (char := self._peek()) and char in "*+?":
             self._at += 1
-            node = Repeat(node, char)
-        return node
+            operators.add(char)
+        if not operators:
+            return node
+        # one after another, as in a+?, two different operators mean a*
+        return Repeat(node, operators.pop() if len(operators) == 1 else "*")
 
     def _atom(self) -> Node:
         char = self._peek()
@@ -127,17 +133,15 @@ class _Parser:
         return Symbol(self._ids[char])
 
     def _group(self) -> Node:
-        opened = self._at
-        self._at += 1
-        self._depth += 1
-        if self._depth > 100:
+        self._opened.append(self._at)
+        if len(self._opened) > 100:
             raise self._error("more than 100 parentheses inside each other")
+        self._at += 1
         node = Sequel(()) if self._peek() == ")" else self._either()
         if self._peek() != ")":
-            self._at = opened
-            raise self._error("this '(' is never closed")
+            raise self._never_closed()
+        self._opened.pop()
         self._at += 1
-        self._depth -= 1
         return node
 
     def _escaped(self) -> Node:
@@ -157,6 +161,10 @@ class _Parser:
                 return char
             self._at += 1
         return ""
+
+    def _never_closed(self) -> RegexError:
+        self._at = self._opened[-1]
+        return self._error("this '(' is never closed")
 
     def _error(self, problem: str) -> RegexError:
         return RegexError(f"at character {self._at + 1}: {problem}")

@@ -31,14 +31,16 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, nearest
-from formalbench.contracts.language import Language
 from formalbench.contracts.specs import Splits, TaskSpec
 
 from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
 from formalbench_tasks.regex import RegexError, parse
+
+if TYPE_CHECKING:
+    from formalbench.contracts.language import Language
 
 _COMMON = ("name", "alphabet", "summary", "reference", "version", "splits")
 _TABLE = ("states", "start", "transitions", "accept")
@@ -86,7 +88,7 @@ def _task(data: Mapping[str, Any]) -> TaskSpec:
 
 def _factory(definition: Definition) -> Callable[[], Language]:
     def build() -> Language:
-        from formalbench_tasks.custom import CustomLanguage
+        from formalbench_tasks.custom import CustomLanguage  # here: it imports numpy
 
         return CustomLanguage(definition)
 

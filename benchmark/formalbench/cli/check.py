@@ -1,2 +1,55 @@
-"""stub"""
-def add_commands(app): pass
+"""``formalbench check``: the contract of a plugin, run."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from formalbench.cli.listing import JsonFlag
+from formalbench.cli.output import print_json
+from formalbench.cli.state import host_of
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def check(
+        ctx: typer.Context,
+        what: Annotated[
+            str, typer.Argument(metavar="NAME|PATH", help="A task, a model, or a plugin's path.")
+        ],
+        as_json: JsonFlag = False,
+    ) -> None:
+        """Check that a task or a model keeps the contract; on a CPU, under a minute.
+
+        For a path, everything that plugin provides is checked. Exit code 1 if a promise is
+        broken.
+
+          formalbench check regulargpt
+
+          formalbench check my-language.yaml
+        """
+        from formalbench.checks import check_plugin, check_spec
+
+        host = host_of(ctx)
+        is_path = "/" in what or "." in what or Path(what).is_dir()
+        checks = check_plugin(Path(what), host) if is_path else check_spec(host, what)
+        if as_json:
+            print_json([{**asdict(one), "passed": one.passed} for one in checks])
+        else:
+            subject = ""
+            for one in checks:
+                if one.subject != subject:
+                    subject = one.subject
+                    print(subject)
+                print(f"  {'ok  ' if one.passed else 'FAIL'}  {one.promise}")
+                if not one.passed:
+                    print(f"        {one.problem}")
+            failed = sum(not one.passed for one in checks)
+            print(f"{len(checks) - failed} promises kept, {failed} broken")
+        if not checks or not all(one.passed for one in checks):
+            raise typer.Exit(1)

@@ -1,2 +1,78 @@
-"""stub"""
-def add_commands(app): pass
+"""``formalbench new``: a working plugin file with its test."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from formalbench.contracts.errors import RequestError
+
+SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
+
+
+class Kind(StrEnum):
+    """What can be started."""
+
+    model = "model"
+    task = "task"
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def new(
+        kind: Annotated[Kind, typer.Argument(help="What to start.")],
+        name: Annotated[str, typer.Argument(help="Its name: lower case with hyphens.")],
+    ) -> None:
+        """Write a working plugin file and its test into this folder.
+
+          formalbench new model my-network
+
+          formalbench new task my-language
+        """
+        file, test = write_plugin(kind, name, Path())
+        print(f"wrote {file} and {test}; now try")
+        print(f"  formalbench check {file}")
+        if kind is Kind.model:
+            print(f"  formalbench run --model {name} --plugin {file} --task parity --seeds 1")
+        else:
+            print(f"  formalbench run --model lstm --plugin {file} --task {name} --seeds 1")
+
+
+def write_plugin(kind: Kind, name: str, folder: Path) -> tuple[Path, Path]:
+    """Write the plugin and its test.
+
+    Raises:
+        RequestError: if the name is bad or a file is there already; then nothing is written.
+    """
+    from formalbench.host.names import check_name
+    from formalbench.store import write_atomically
+
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise RequestError(str(error)) from None
+    if "{" in name or not name[0].isalpha():
+        raise RequestError(f"bad name {name!r}: begin with a letter, and use no fields")
+    module = name.replace("-", "_")
+    file, test = folder / f"{module}.py", folder / f"test_{module}.py"
+    for path in (file, test):
+        if path.exists():
+            raise RequestError(f"{path} is there already")
+    words = {
+        "name": name,
+        "module": module,
+        "file": file.name,
+        "test_file": test.name,
+        "summary": SUMMARIES[kind],
+        "class_name": "".join(part.capitalize() for part in name.split("-")),
+    }
+    templates = Path(__file__).parent.parent / "templates"
+    for path, template in ((file, f"{kind}.py.txt"), (test, "test.py.txt")):
+        text = (templates / template).read_text("utf-8").format(**words)
+        write_atomically(path, text)
+    return file, test

@@ -32,13 +32,28 @@ def whole_string_chance(
     by_length: list[float] = []
     constant: dict[bytes, float] = {}
     for length in lengths:
-        targets = np.ascontiguousarray(draw(length, ESTIMATE_FROM))
-        answers = targets.reshape(ESTIMATE_FROM, -1)
-        _, counts = np.unique(answers, axis=0, return_counts=True)
-        most = int(counts.max()) if answers.shape[1] else ESTIMATE_FROM
-        by_length.append(most / ESTIMATE_FROM if most > 1 else 0.0)
-        same = (targets == targets[:, :1]).reshape(ESTIMATE_FROM, -1).all(axis=1)
-        for repeated in targets[same][:, :1]:
-            key = repeated.tobytes()
-            constant[key] = constant.get(key, 0.0) + 1 / (ESTIMATE_FROM * len(lengths))
+        shares = _repeated_answers(np.ascontiguousarray(draw(length, ESTIMATE_FROM)))
+        by_length.append(max((share for share, _ in shares), default=0.0))
+        for share, repeated in shares:
+            if repeated is not None:
+                constant[repeated] = constant.get(repeated, 0.0) + share / len(lengths)
     return Chance(max(constant.values(), default=0.0), tuple(by_length))
+
+
+def _repeated_answers(targets: npt.NDArray[Any]) -> list[tuple[float, bytes | None]]:
+    """Return the share of every sequence of answers seen more than once.
+
+    Args:
+        targets: (B, positions, …).
+
+    Returns:
+        Pairs of the share and, if the sequence repeats one answer, that answer.
+    """
+    flat = targets.reshape(len(targets), -1)
+    _, first, counts = np.unique(flat, axis=0, return_index=True, return_counts=True)
+    shares: list[tuple[float, bytes | None]] = []
+    for index, count in zip(first[counts > 1], counts[counts > 1], strict=True):
+        sequence = targets[index]
+        same = bool((sequence == sequence[:1]).all())
+        shares.append((int(count) / len(targets), sequence[:1].tobytes() if same else None))
+    return shares

@@ -12,11 +12,12 @@ from formalbench_leaderboard.text import MISSING, count, harmless, interval, per
 
 # tabulate escapes LaTeX's own signs. Private characters stand for what it must not
 # escape: `harmless` lets none through from a name.
-_BOLD, _END = "\ue000", "\ue001"
+_BOLD, _END, _FAILED = "\ue000", "\ue001", "\ue002"
 _AFTERWARDS = str.maketrans(
     {
         _BOLD: r"\textbf{",
         _END: "}",
+        _FAILED: r"$^{\dagger}$",
         "…": "--",
         "–": "--",
         "−": "$-$",
@@ -44,8 +45,16 @@ def _board(board: Board) -> str:
     ]
     for task in board.tasks:
         results = [row.on(task) for row in board.rows]
-        columns.append([task, *_bold_best([part.mean if part else None for part in results])])
-    comments = [f"Measured; protocol {board.name}. Means over the seeds, in percent.", *board.notes]
+        means = _bold_best([part.mean if part else None for part in results])
+        failed = [part is not None and part.finished < part.seeds for part in results]
+        columns.append(
+            [task, *(text + _FAILED * mark for text, mark in zip(means, failed, strict=True))]
+        )
+    comments = [
+        f"Measured; protocol {board.name}. Means over the seeds, in percent.",
+        "Dagger: a run did not finish, and counts as chance level.",
+        *board.notes,
+    ]
     rows = list(zip(*(column[1:] for column in columns), strict=True))
     return _comments(comments) + _tabular(header, rows, "rl")
 
@@ -64,7 +73,9 @@ def _published(table: PublishedTable) -> str:
     rows = [
         [harmless(row.model)]
         + [
-            MISSING if cell is None else " / ".join(
+            MISSING
+            if cell is None
+            else " / ".join(
                 MISSING if value is None else f"{value:.1f}" for value in (cell.max, cell.mean)
             )
             for cell in (row.results.get(task) for task in table.tasks)

@@ -52,9 +52,7 @@ def render(page: Page) -> str:
 def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[str]) -> str:
     """Return a table whose cells are Markdown already; the columns in `left` align left."""
     align = ["left" if name in left else "right" for name in header]
-    return tabulate(
-        list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align
-    )
+    return tabulate(list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
 def _bullets(lines: Iterable[str]) -> str:
@@ -89,7 +87,7 @@ def _ranking(board: Board) -> str:
         for row in board.rows
     ]
     legend = "Below a task: mean accuracy over the seeds, and the best seed's in parentheses."
-    return f"{legend}\n\n{table(header, rows, ["model"])}"
+    return f"{legend}\n\n{table(header, rows, ['model'])}"
 
 
 def _mean_and_max(result: Result | None) -> str:
@@ -108,7 +106,7 @@ def _facts(facts: TaskFacts) -> str:
 
 
 def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
-    header = "model max mean median scaled interval seeds rate command".split()
+    header = ["model", "max", "mean", "median", "scaled", "interval", "seeds", "rate", "command"]
     best_first = sorted(rows, key=lambda pair: (-_order(pair[1].mean), pair[0].model))
     cells = [
         [

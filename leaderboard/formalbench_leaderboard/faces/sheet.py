@@ -11,9 +11,11 @@ from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.text import spreadsheet
 
 _HEADER = (
-    "origin protocol version rank model kind parameters_min parameters_max score score_low "
-    "score_high task max mean median scaled chance low high seeds finished learning_rate command"
-).split()
+    *("origin", "protocol", "version", "rank", "model", "kind"),
+    *("parameters_min", "parameters_max", "score", "score_low", "score_high"),
+    *("task", "max", "mean", "median", "scaled", "chance", "low", "high"),
+    *("seeds", "finished", "learning_rate", "command"),
+)
 
 _Cells = dict[str, str]
 

@@ -48,7 +48,7 @@ def render(page: Page) -> str:
 def print_page(page: Page, console: Console) -> None:
     """Print the boards, then the published tables, as wide as the console."""
     if not page.boards:
-        console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.")
+        console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     for board in page.boards:
         _print_board(board, page.title, console)
     for table in page.published:
@@ -103,9 +103,7 @@ def _print_published(table: PublishedTable, tasks: Sequence[str], console: Conso
     console.print(Text(f"published: {table.source} (arXiv:{table.arxiv})", style="bold"))
     fixed = [_Column("model", tuple(row.model for row in table.rows), left=True, limit=24)]
     columns = [
-        _Column(
-            _broken(task), tuple(_published_cell(row.results.get(task)) for row in table.rows)
-        )
+        _Column(_broken(task), tuple(_published_cell(row.results.get(task)) for row in table.rows))
         for task in tasks
     ]
     for part in _tables(fixed, columns, console.width):

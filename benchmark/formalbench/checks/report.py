@@ -1,0 +1,187 @@
+"""Collecting what was checked, and running the checks of a plugin."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError, unknown
+
+if TYPE_CHECKING:
+    from formalbench.host import Plugin, PluginHost
+
+HEAVY = ("torch", "numpy", "pandas", "automata")
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One promise, and whether it was kept.
+
+    Attributes:
+        subject: what was checked, as ``task parity:classify``.
+        promise: what should hold.
+        problem: one line; empty if it holds.
+    """
+
+    subject: str
+    promise: str
+    problem: str = ""
+
+    @property
+    def passed(self) -> bool:
+        """Whether the promise was kept."""
+        return not self.problem
+
+
+class BrokenPromiseError(AssertionError):
+    """A check found something wrong."""
+
+
+def demand(holds: object, problem: str) -> None:
+    """Raise `BrokenPromiseError` unless `holds`."""
+    if not holds:
+        raise BrokenPromiseError(problem)
+
+
+Promise = tuple[str, Callable[[], None]]
+
+
+def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
+    """Run promises one by one; an exception in a plugin's code is a promise not kept."""
+    for promise, run in promises:
+        try:
+            run()
+        except BrokenPromiseError as error:
+            yield Check(subject, promise, str(error))
+        except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
+            frame = traceback.extract_tb(error.__traceback__)[-1]
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            place = f"{Path(frame.filename).name}:{frame.lineno}"
+            yield Check(subject, promise, f"{text} ({place})")
+        else:
+            yield Check(subject, promise)
+
+
+def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check]:
+    """Check everything that a local plugin provides.
+
+    Args:
+        path: a .py or .yaml file, or a folder.
+        host: where to load it; None for a host of its own.
+    """
+    from formalbench.host import LocalPlugin, PluginHost
+    from formalbench.host.local import content_hash, plugin_files
+
+    host = host or PluginHost.load()
+    checks: list[Check] = []
+    for file in plugin_files(Path(path)):
+        loaded = [p for p in host.plugins if p.local and p.local.path == file]
+        if not loaded:
+            checks += _load_lightly(host, LocalPlugin(file, content_hash(file)))
+            loaded = [host.plugins[-1]]
+        checks += _check_provided(host, loaded[0])
+    return checks
+
+
+def _load_lightly(host: PluginHost, local: object) -> list[Check]:
+    from formalbench.host import LocalPlugin
+
+    assert isinstance(local, LocalPlugin)
+    before = {name for name in HEAVY if name in sys.modules}
+    host.load_local(local)
+    if local.path.suffix != ".py" and not local.path.is_dir():
+        return []  # a YAML file imports nothing itself
+    heavy = [name for name in HEAVY if name in sys.modules and name not in before]
+    # A single file is imported whole, network and all; only a package can be lazy.
+    problem = f"importing it imports {', '.join(heavy)}" if heavy and local.path.is_dir() else ""
+    return [Check(f"plugin {local.path.name}", "loads, and listings stay fast", problem)]
+
+
+def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
+    checks: list[Check] = []
+    for task in host.tasks.all():
+        if task.plugin is plugin:
+            checks += _check_task(host, task.spec.name)
+    for model in host.models.all():
+        if model.plugin is plugin:
+            checks += _check_model(host, model.spec.name)
+    for suite in host.suites.all():
+        if suite.plugin is plugin:
+            names = suite.spec.tasks
+            promises = [("names tasks that exist", lambda n=names: [host.task_entry(t) for t in n])]
+            checks += keep(f"suite {suite.spec.name}", iter(promises))
+    for protocol in host.protocols.all():
+        if protocol.plugin is plugin:
+            name = protocol.spec.name
+            checks += keep(
+                f"protocol {name}", iter([("is valid", lambda n=name: host.protocol(n))])
+            )
+    return checks
+
+
+def check_spec(host: PluginHost, name: str) -> list[Check]:
+    """Check the task or model called `name`.
+
+    Raises:
+        RequestError: if there is neither.
+    """
+    checks: list[Check] = []
+    language = name.partition(":")[0]
+    known = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
+    for registry, check in ((host.tasks, _check_task), (host.models, _check_model)):
+        try:
+            registry.get(language)  # type: ignore[attr-defined]
+        except RequestError as error:
+            if "announced twice" in str(error):
+                raise
+            continue
+        checks += check(host, name)
+    if not checks:
+        raise unknown("task or model", name, known)
+    return checks
+
+
+def _check_task(host: PluginHost, name: str) -> list[Check]:
+    from formalbench.checks.tasks import task_promises
+
+    if "{" in name:
+        return [Check(f"task {name}", "is a pattern: check one of its names instead")]
+    entry, objective, _ = host.task_entry(name)
+    language = name.partition(":")[0]
+    objectives = [objective] if ":" in name else list(entry.spec.objectives)
+    checks: list[Check] = []
+    for one in objectives:
+        task = host.task(f"{language}:{one}")
+        checks += keep(f"task {task.name}", task_promises(task))
+    return checks
+
+
+def _check_model(host: PluginHost, name: str) -> list[Check]:
+    from formalbench.checks.models import model_promises
+
+    if "{" in name:
+        return [Check(f"model {name}", "is a pattern: check one of its names instead")]
+    spec = host.models.get(name)[0].spec
+    checks: list[Check] = []
+    for objective in spec.objectives:
+        task_name = _trial_task(host, objective)
+        if task_name is None:
+            continue
+        task = host.task(task_name)
+        promises = model_promises(lambda task=task: host.network(name, task), task)
+        checks += keep(f"model {name} on {task.name}", promises)
+    return checks
+
+
+def _trial_task(host: PluginHost, objective: str) -> str | None:
+    """Return a task of the default suite, or else any, with this objective."""
+    names = [*host.suite("default").tasks, *(entry.spec.name for entry in host.tasks.all())]
+    for name in names:
+        language = name.partition(":")[0]
+        if "{" not in language and objective in host.task_entry(language)[0].spec.objectives:
+            return f"{language}:{objective}"
+    return None

@@ -1,0 +1,153 @@
+"""The commands ``formalbench leaderboard``, ``… publish`` and ``… check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import typer
+
+Format = Literal["table", "markdown", "latex", "csv", "json"]
+
+leaderboard = typer.Typer(invoke_without_command=True, no_args_is_help=False)
+
+
+@leaderboard.callback()
+def show(
+    ctx: typer.Context,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="Folder of records; repeatable. Default: your own results, and those "
+            "published in the repository you are in."
+        ),
+    ] = None,
+    suite: Annotated[
+        str, typer.Option(help="Rank by the tasks of this suite (`formalbench list suites`).")
+    ] = "default",
+    protocol: Annotated[
+        str | None,
+        typer.Option(help="Show this protocol only. Different protocols are never compared."),
+    ] = None,
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="table: for the terminal. markdown: the full page, with every task. latex: to "
+            "paste into a paper. csv, json: for programs, shares as fractions of one."
+        ),
+    ] = "table",
+    output: Annotated[
+        Path | None, typer.Option(help="Write to this file instead of standard output.")
+    ] = None,
+) -> None:
+    """Rank models by what their records say.
+
+    A score is the mean over a suite's tasks of
+    (accuracy − chance) / (1 − chance), each task the mean over all seeds; its
+    interval is a bootstrap over the seeds. Rows that cannot be told apart share
+    a rank. Numbers from papers come below, never mixed with measured ones.
+
+    Example: formalbench leaderboard --format latex --output board.tex
+    """
+    if ctx.invoked_subcommand is not None:
+        _refuse_lost_options(ctx)
+        return
+    from formalbench.cli.state import host_of
+
+    from formalbench_leaderboard.build import build_page
+    from formalbench_leaderboard.faces import face
+    from formalbench_leaderboard.sources import default_folders, read_all, suite_view
+
+    view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
+    records = read_all(results or default_folders())
+    if protocol is not None:
+        _check_protocol(protocol, {record.protocol.name for record in records})
+    page = build_page(records, view)
+    if output is not None:
+        from formalbench.store import write_atomically
+
+        write_atomically(output, face(format)(page))
+    elif format == "table":
+        from rich.console import Console
+
+        from formalbench_leaderboard.faces.terminal import print_page
+
+        print_page(page, Console())
+    else:
+        typer.echo(face(format)(page), nl=False)
+
+
+@leaderboard.command()
+def publish(
+    ctx: typer.Context,
+    results: Annotated[
+        Path | None, typer.Option(help="Folder of records to publish. Default: your own results.")
+    ] = None,
+) -> None:
+    """Add records to the repository's leaderboard and render its page anew.
+
+    Run it inside a clone of the repository, then commit what it changed and
+    open a pull request. Every record is checked first: it must parse, its task
+    must be at the current version and its protocol the registered one. If one
+    is refused, nothing is written.
+
+    Example: formalbench leaderboard publish --results my-results
+    """
+    from formalbench.cli.state import host_of
+    from formalbench.store import default_results
+
+    from formalbench_leaderboard import publish as publishing
+    from formalbench_leaderboard.sources import PAGE
+    from formalbench_leaderboard.text import harmless, plural
+
+    repository = publishing.find_repository()
+    try:
+        done = publishing.publish(results or default_results(), repository, host_of(ctx))
+    except publishing.RefusedError as error:
+        for line in [*error.lines, str(error)]:
+            typer.echo(line, err=True)
+        raise typer.Exit(1) from None
+    for (model, task), times in done.added.items():
+        typer.echo(f"added {harmless(model)} on {harmless(task)}: {plural(times, 'record')}")
+    if done.already:
+        typer.echo(f"{plural(done.already, 'record')} published already")
+    typer.echo(f"{PAGE.as_posix()} is up to date")
+
+
+@leaderboard.command()
+def check(ctx: typer.Context) -> None:
+    """Check that the leaderboard's page is what the published records give.
+
+    Writes nothing; exits with 1 if leaderboard/README.md differs by a byte.
+    """
+    from formalbench.cli.state import host_of
+
+    from formalbench_leaderboard import publish as publishing
+    from formalbench_leaderboard.sources import PAGE
+
+    if publishing.is_current(publishing.find_repository(), host_of(ctx)):
+        typer.echo(f"{PAGE.as_posix()} is up to date")
+        return
+    typer.echo(
+        f"{PAGE.as_posix()} is not what leaderboard/results gives: "
+        "`formalbench leaderboard publish --results leaderboard/results` renders it",
+        err=True,
+    )
+    raise typer.Exit(1)
+
+
+def _refuse_lost_options(ctx: typer.Context) -> None:
+    """Refuse options before a subcommand's name: they would be lost without a word."""
+    from formalbench.contracts.errors import RequestError
+
+    defaults = {"suite": "default", "format": "table"}
+    lost = [name for name, value in ctx.params.items() if value and value != defaults.get(name)]
+    if lost:
+        raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
+
+
+def _check_protocol(protocol: str, known: set[str]) -> None:
+    from formalbench.contracts.errors import unknown
+
+    if protocol not in known:
+        raise unknown("protocol among the records", protocol, known)

@@ -1,0 +1,131 @@
+from __future__ import annotations
+
+import random
+
+import pytest
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.counted import counted, distinct
+from formalbench_leaderboard.faces import FORMATS, face
+from formalbench_leaderboard.sources import suite_view
+
+VIEW = View("test", ("parity", "first"))
+
+
+def test_any_order_of_the_records_gives_the_same_bytes(many_records, host):
+    view = suite_view(host, "default")
+    expected = {name: face(name)(build_page(many_records, view)) for name in FORMATS}
+    for seed in range(3):
+        shuffled = [*many_records, *many_records[:7]]  # twice in two folders: counted once
+        random.Random(seed).shuffle(shuffled)
+        page = build_page(shuffled, view)
+        assert {name: face(name)(page) for name in FORMATS} == expected
+
+
+def test_score_is_the_mean_over_tasks_and_missing_ones_leave_none(many_records, host):
+    (board,) = build_page(many_records, suite_view(host, "default")).boards
+    assert [(row.model, row.rank) for row in board.rows] == [
+        ("regulargpt", 1),
+        ("rnn", 2),
+        ("transformer", None),
+    ]
+    assert board.rows[0].score == pytest.approx(0.96)  # 0.98 at chance 0.5
+    assert board.rows[0].low < 0.96 < board.rows[0].high
+    assert board.rows[2].score is None
+    assert "transformer has no score: it lacks first." in board.notes
+
+
+def test_rows_that_cannot_be_told_apart_share_a_rank(make_record):
+    levels = {"a": (1.0, 0.6, 0.8), "b": (0.9, 0.6, 0.8), "c": (0.51, 0.5, 0.52)}
+    records = [
+        make_record(model, "parity:classify", accuracy=share, seed=seed)
+        for model, shares in levels.items()
+        for seed, share in enumerate(shares)
+    ]
+    (board,) = build_page(records, View("test", ("parity",))).boards
+    assert [(row.model, row.rank) for row in board.rows] == [("a", 1), ("b", 1), ("c", 3)]
+
+
+def test_equal_scores_are_in_order_of_name(make_record):
+    records = [make_record(model) for model in ("zeta", "alpha", "mid")]
+    (board,) = build_page(records, View("test", ("parity",))).boards
+    assert [row.model for row in board.rows] == ["alpha", "mid", "zeta"]
+
+
+def test_protocols_are_boards_of_their_own(make_record):
+    other = {"name": "quick", "version": 2}
+    page = build_page([make_record(), make_record(protocol=other)], VIEW)
+    assert [(board.version, len(board.rows)) for board in page.boards] == [(1, 1), (2, 1)]
+
+
+def test_options_are_rows_of_their_own(make_record):
+    records = [make_record(), make_record(options={"chunk": 3})]
+    (board,) = build_page(records, VIEW).boards
+    assert {row.model for row in board.rows} == {"regulargpt", "regulargpt[chunk=3]"}
+
+
+def test_one_name_from_two_sources_is_two_rows(make_record):
+    records = [make_record("mine"), make_record("mine", distribution="mine.py", sha256="a" * 64)]
+    (board,) = build_page(records, VIEW).boards
+    assert {row.model for row in board.rows} == {"mine (formalbench)", "mine (mine.py)"}
+
+
+def test_a_changed_local_plugin_replaces_its_older_self(make_record):
+    source = {"distribution": "mine.py"}
+    old = make_record("mine", accuracy=1.0, sha256="b" * 64, date="2026-01-01T00:00:00Z", **source)
+    new = make_record("mine", accuracy=0.6, sha256="a" * 64, date="2026-01-02T00:00:00Z", **source)
+    (board,) = build_page([old, new], VIEW).boards
+    assert [result.mean for result in board.rows[0].results] == [0.6]
+    assert "1 run of mine not counted: made with another version of the model." in board.notes
+
+
+def test_records_of_an_older_task_version_do_not_count(make_record):
+    old, new = make_record(accuracy=1.0), make_record(accuracy=0.7, task_version=2)
+    for records in ([old, new], [new, old]):
+        kept, notes = counted(records, lambda task: None)
+        assert kept == [new]
+        assert len(notes) == 1
+    assert counted([old, new], lambda task: 3)[0] == []
+
+
+def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_record):
+    first = make_record(accuracy=0.6, date="2026-01-01T00:00:00Z")
+    again = make_record(accuracy=0.9, date="2026-01-02T00:00:00Z")
+    failed = make_record(status="error", date="2025-01-01T00:00:00Z")
+    assert first.run_id == again.run_id == failed.run_id
+    assert distinct([again, failed, first]) == [first]
+
+
+def test_a_task_where_chance_is_always_right_is_not_scored(make_record):
+    records = [make_record(accuracy=0.75), make_record(task="first:classify", chance=1.0)]
+    (board,) = build_page(records, VIEW).boards
+    assert board.rows[0].score == pytest.approx(0.5)
+    assert "first is not in the score: chance is right every time." in board.notes
+
+
+def test_failed_runs_are_visible_in_every_face(make_record):
+    records = [make_record(accuracy=0.9), make_record(status="diverged", seed=1)]
+    page = build_page(records, View("test", ("parity",)))
+    for name, sign in {
+        "table": "70.0!",
+        "markdown": "70.0 (90.0) ⚠",
+        "latex": r"70.0}$^{\dagger}$",
+        "csv": ",2,1,",
+        "json": '"diverged",',
+    }.items():
+        assert sign in face(name)(page), name
+    for name in ("table", "markdown", "latex", "json"):
+        assert "1 of 2 finished (1 diverged)" in " ".join(face(name)(page).split()), name
+
+
+def test_runs_tested_on_other_strings_are_told(make_record):
+    records = [make_record("a"), make_record("b", fingerprint="0" * 64)]
+    (board,) = build_page(records, VIEW).boards
+    assert any("not all tested on the same strings" in note for note in board.notes)
+
+
+def test_no_records_give_a_page_too(host):
+    page = build_page([], suite_view(host, "default"))
+    assert "No measured rows yet" in face("markdown")(page)
+    assert "No measured rows yet" in face("table")(page)
+    for name in FORMATS:
+        assert face(name)(page).endswith("\n")

@@ -1,0 +1,218 @@
+"""The commands, on an application made with the hook, inside a repository of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.hooks import Session
+from formalbench.store import Store
+from formalbench_leaderboard import plugin
+from typer.testing import CliRunner
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    root = tmp_path / "clone"
+    (root / "leaderboard" / "results").mkdir(parents=True)
+    (root / "docs").mkdir()
+    monkeypatch.chdir(root / "docs")
+    monkeypatch.setenv("FORMALBENCH_RESULTS", str(tmp_path / "own"))
+    return root
+
+
+@pytest.fixture
+def invoke(host, monkeypatch):
+    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
+    app = typer.Typer()
+    plugin.formalbench_commands(app)
+
+    @app.command()
+    def other() -> None:
+        """Make the application one of several commands."""
+
+    def run(*arguments):
+        return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
+
+    return run
+
+
+@pytest.fixture
+def results(tmp_path, many_records):
+    store = Store(tmp_path / "mine")
+    for record in many_records:
+        store.write(record)
+    return store.path
+
+
+def contents(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def test_publish_then_check(invoke, repository, results, many_records):
+    done = invoke("publish", "--results", results)
+    assert done.exit_code == 0, done.output
+    assert "added rnn on parity: 6 records" in done.output
+    published = repository / "leaderboard" / "results"
+    assert len(Store(published).records()) == len(many_records)
+    assert contents(published) == contents(results)
+    page = repository / "leaderboard" / "README.md"
+    assert "| regulargpt" in page.read_text(encoding="utf-8")
+    assert invoke("check").exit_code == 0
+
+    again = invoke("publish", "--results", results)
+    assert again.exit_code == 0
+    assert "added" not in again.output
+    before = page.read_bytes()
+    page.write_bytes(before + b"\n")
+    assert invoke("check").exit_code == 1
+    assert page.read_bytes() == before + b"\n"  # check writes nothing
+    assert invoke("publish", "--results", published).exit_code == 0
+    assert page.read_bytes() == before
+
+
+def test_the_page_names_no_folder_and_no_day_of_its_own(invoke, repository, results):
+    invoke("publish", "--results", results)
+    text = (repository / "leaderboard" / "README.md").read_text(encoding="utf-8")
+    assert str(repository.parent) not in text
+    assert "2026-" not in text
+
+
+def test_an_empty_repository_gets_a_page(invoke, repository):
+    assert invoke("check").exit_code == 1
+    assert invoke("publish", "--results", repository / "leaderboard/results").exit_code == 0
+    assert invoke("check").exit_code == 0
+
+
+def refusals(make_record):
+    return {
+        "version 2": make_record(task_version=2),
+        "not known": make_record(task="mystery:classify"),
+        "protocol differs": make_record(protocol={"name": "quick", "version": 1, "steps": 900}),
+        "unknown protocol": make_record(protocol={"name": "mine", "version": 1}),
+        "without a single test cell": make_record(accuracy=[]),
+        "other strings": make_record("other", fingerprint="0" * 64),
+    }
+
+
+@pytest.mark.parametrize("reason", refusals(lambda *a, **k: None))
+def test_one_refused_record_and_nothing_is_written(
+    invoke, repository, results, make_record, reason
+):
+    invoke("publish", "--results", results)
+    before = contents(repository)
+    fresh = Store(results.parent / "fresh")
+    fresh.write(make_record("newcomer"))
+    bad = fresh.write(refusals(make_record)[reason])
+    done = invoke("publish", "--results", fresh.path)
+    assert done.exit_code == 1
+    assert reason in done.stderr
+    assert bad.name in done.stderr
+    assert len(done.stderr.splitlines()) == 2
+    assert contents(repository) == before
+
+
+def test_a_file_that_is_no_record_is_refused(invoke, repository, results):
+    (results / "broken.json").write_text('{"schema_version": 1')
+    (results / "other.json").write_text("[]")
+    done = invoke("publish", "--results", results)
+    assert done.exit_code == 1
+    assert len(done.stderr.splitlines()) == 3
+    assert not (repository / "leaderboard" / "README.md").exists()
+
+
+def test_more_seeds_than_the_protocol_are_no_other_protocol(invoke, repository, make_record):
+    own = Store(repository.parent / "own")
+    own.write(
+        make_record(
+            protocol={"name": "quick", "version": 1, "seeds": 5, "learning_rates": [0.001, 0.0003]}
+        )
+    )
+    done = invoke("publish")  # the user's own results
+    assert done.exit_code == 0, done.output
+
+
+def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, make_record):
+    published = Store(repository / "leaderboard" / "results")
+    published.write(make_record(accuracy=0.5))
+    published.write(make_record("rnn", status="error"))
+    mine = Store(repository.parent / "own")
+    mine.write(make_record(accuracy=0.9))
+    mine.write(make_record("rnn", accuracy=0.8))
+    assert invoke("publish").exit_code == 0
+    found = {r.model.name: r.test and r.test.accuracy for r in published.records()}
+    assert found == {"regulargpt": 0.5, "rnn": 0.8}
+
+
+def test_bad_requests_are_one_line(invoke, repository, tmp_path, monkeypatch, results):
+    for arguments in (
+        ["--suite", "nonsense"],
+        ["--results", results, "--protocol", "nonsense"],
+        ["publish", "--results", tmp_path / "nowhere"],
+        ["--suite", "other", "check"],
+    ):
+        error = invoke(*arguments).exception
+        assert isinstance(error, RequestError), arguments
+        assert "\n" not in str(error)
+    monkeypatch.chdir(tmp_path)
+    assert isinstance(invoke("check").exception, RequestError)
+
+
+def test_show_reads_own_and_published_results_by_default(invoke, repository, make_record):
+    Store(repository / "leaderboard" / "results").write(make_record("published-one"))
+    Store(repository.parent / "own").write(make_record("own-one"))
+    shown = invoke("--format", "json")
+    assert shown.exit_code == 0, shown.output
+    names = {row["model"] for row in json.loads(shown.stdout)["measured"][0]["rows"]}
+    assert names == {"published-one", "own-one"}
+
+
+def test_show_writes_a_file(invoke, repository, results):
+    shown = invoke("--results", results, "--format", "csv", "--output", "board.csv")
+    assert shown.exit_code == 0
+    assert shown.stdout == ""
+    assert Path("board.csv").read_text().startswith("origin,protocol")
+
+
+def test_show_in_the_terminal(invoke, repository, results):
+    shown = invoke("--results", results, "--protocol", "quick")
+    assert shown.exit_code == 0
+    assert "regulargpt" in shown.stdout
+    assert invoke("--help").exit_code == 0
+
+
+def test_session_ends_with_the_board(repository, many_records, make_record, capsys):
+    session = Session(repository.parent / "own", quiet=False)
+    Store(repository / "leaderboard" / "results").write(make_record("rnn", "parity:classify"))
+    Store(session.results).write(make_record("lstm", "first:classify"))
+    new = [r for r in many_records if r.model.name == "regulargpt" and "first" not in r.task.name]
+    plugin.formalbench_session_finished(session=session, records=new)
+    shown = capsys.readouterr().out
+    assert "regulargpt (new)" in shown
+    assert "rnn (new)" not in shown
+    assert "rnn" in shown
+    assert "lstm" not in shown  # it has none of the session's tasks
+    last = shown.splitlines()[-1]
+    assert last == f"To publish: formalbench leaderboard publish --results {session.results}"
+    assert shown.index("regulargpt (new)") < shown.index("published: Chi") < shown.index("To publ")
+
+
+def test_quiet_session_prints_nothing(repository, many_records, capsys):
+    session = Session(repository.parent / "own", quiet=True)
+    plugin.formalbench_session_finished(session=session, records=many_records)
+    assert capsys.readouterr().out == ""
+
+
+def test_the_entry_module_is_light():
+    code = (
+        "import sys, formalbench_leaderboard.plugin\n"
+        "heavy = {'torch', 'numpy', 'pandas', 'scipy', 'pydantic', 'yaml'} & set(sys.modules)\n"
+        "sys.exit(str(heavy) if heavy else 0)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,67 @@
+"""Shared by the tests of the tasks: languages by name, and all strings of a length."""
+
+import importlib
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+from formalbench.contracts.language import Language
+from formalbench.contracts.specs import TaskSpec
+from formalbench_tasks.plugin import formalbench_tasks
+
+SPECS = {spec.name: spec for spec in formalbench_tasks()}
+
+
+def build(spec: TaskSpec, **options: object) -> Language:
+    assert isinstance(spec.factory, str)
+    module, name = spec.factory.split(":")
+    language = getattr(importlib.import_module(module), name)(**options)
+    assert isinstance(language, Language)
+    return language
+
+
+@pytest.fixture(scope="session")
+def make() -> Callable[..., Language]:
+    """Build a language by name, with options."""
+    return lambda name, **options: build(SPECS[name], **options)
+
+
+@pytest.fixture(scope="session")
+def every_string() -> Callable[[int, int], np.ndarray]:
+    """Return all strings of one length over so many symbols, (S^N, N)."""
+
+    def strings(symbols: int, length: int) -> np.ndarray:
+        rows = list(product(range(symbols), repeat=length))
+        return np.array(rows, dtype=np.int64).reshape(len(rows), length)
+
+    return strings
+
+
+@pytest.fixture(scope="session", params=sorted(SPECS))
+def spec(request) -> TaskSpec:
+    """Each task of the plugin in turn."""
+    return SPECS[request.param]
+
+
+@pytest.fixture(scope="session")
+def language(spec) -> Language:
+    """The language of each task in turn, with its default options."""
+    return build(spec)
+
+
+def _objective(name: str):
+    names = sorted(task for task, spec in SPECS.items() if name in spec.objectives)
+    return [pytest.param(task, id=task) for task in names]
+
+
+@pytest.fixture(scope="session", params=_objective("next-symbols"))
+def membership(request) -> Language:
+    """Each language in the narrow sense in turn."""
+    return build(SPECS[request.param])
+
+
+@pytest.fixture(scope="session", params=_objective("tag"))
+def taggable(request) -> Language:
+    """Each language that gives a class to every prefix in turn."""
+    return build(SPECS[request.param])

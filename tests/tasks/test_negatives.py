@@ -1,0 +1,93 @@
+"""Hard negatives: edits of members that lead outside."""
+
+import numpy as np
+import pytest
+from formalbench.contracts.stream import Stream
+from formalbench_tasks.custom import CustomLanguage
+from formalbench_tasks.definition import RegexDefinition
+from formalbench_tasks.negatives import _delete_insert, _edit_once, corrupt, edit, geometric
+from scipy.stats import chisquare
+
+
+def test_the_number_of_edits_is_geometric():
+    counts = np.bincount(geometric(Stream("edits"), 40_000), minlength=8)
+    assert counts[0] == 0
+    found = [*counts[1:7], counts[7:].sum()]
+    assert chisquare(found, [40_000 / 2**k for k in range(1, 7)] + [40_000 / 64]).pvalue > 1e-3
+
+
+def test_delete_and_insert_is_what_a_list_does():
+    stream = Stream("moves")
+    for length in (1, 2, 5, 9):
+        strings = stream.integers(4, (200, length))
+        out, into, new = (stream.integers(high, 200) for high in (length, length, 4))
+        moved = _delete_insert(strings, out, into, new)
+        for row in range(200):
+            expected = strings[row].tolist()
+            del expected[out[row]]
+            expected.insert(into[row], new[row])
+            assert moved[row].tolist() == expected
+
+
+def test_one_edit_substitutes_transposes_or_moves():
+    strings = np.tile(np.arange(6), (3000, 1))  # distinct symbols show what was done
+    edited = _edit_once(Stream("kinds"), strings, 50)
+    changed = (edited != strings).sum(axis=1)
+    permuted = (np.sort(edited, axis=1) == np.arange(6)).all(axis=1)
+    swapped = (changed == 2) & permuted
+    replaced = (changed == 1) & ~permuted
+    assert 900 < swapped.sum() < 1150
+    # moves to the place they came from look like substitutions, but are never made here
+    assert 900 < replaced.sum() < 1150
+    assert (changed > 0).all()
+
+
+def test_edits_stay_within_the_alphabet_and_length():
+    for symbols, length in ((1, 3), (2, 1), (3, 8)):
+        strings = Stream("within").integers(symbols, (300, length))
+        edited = edit(Stream("edit"), strings, symbols)
+        assert edited.shape == strings.shape
+        assert ((edited >= 0) & (edited < symbols)).all()
+
+
+def test_corrupted_members_are_outside_and_near(make):
+    language = make("d4")
+    members = language.sample_members(Stream("members"), 60, 400)
+    edited, stuck = corrupt(Stream("edits"), members, 2, lambda s: language.classify(s) == 1)
+    assert not stuck.any()
+    assert not any(language.oracle(string) for string in edited.tolist())
+    # an edit changes the counts by two at most, so the balance is nearly kept
+    assert np.abs((edited == 0).sum(axis=1) - 30).mean() < 2
+
+
+def test_what_cannot_be_brought_outside_is_reported():
+    strings = np.zeros((5, 4), dtype=np.int64)
+    _, stuck = corrupt(Stream("stuck"), strings, 2, lambda s: np.ones(len(s), dtype=np.bool_))
+    assert stuck.all()
+
+
+def test_half_of_the_negatives_are_hard(make):
+    """Uniform non-members of D_4 hardly ever have as many a as b at length 100."""
+    language = make("d4")
+    strings = language.sample(Stream("half"), 100, 1000)
+    outside = strings[language.classify(strings) == 0]
+    off_balance = np.abs((outside == 0).sum(axis=1) - 50)
+    assert 0.45 < (off_balance <= 1).mean() < 0.65
+    assert len(outside) == 500
+
+
+@pytest.mark.parametrize("name", ["parity", "first", "even-pairs"])
+def test_bit_functions_have_uniform_negatives(make, every_string, name):
+    language = make(name)
+    strings = language.sample(Stream("plain", name), 6, 12_800)
+    index = strings @ (2 ** np.arange(6))
+    assert chisquare(np.bincount(index, minlength=64)).pvalue > 1e-3
+
+
+def test_members_that_no_edit_expels_are_replaced():
+    """Only 0…0 is outside, which few edits reach from a long member."""
+    language = CustomLanguage(RegexDefinition(("0", "1"), "(0|1)*1(0|1)*"))
+    strings = language.sample(Stream("rare"), 80, 60)
+    labels = language.classify(strings)
+    assert labels.sum() == 30
+    assert not strings[labels == 0].any()

@@ -1,0 +1,136 @@
+"""Counting and uniform sampling, against exact big integers and known numbers."""
+
+from collections import Counter
+from fractions import Fraction
+from math import comb
+
+import numpy as np
+import pytest
+from formalbench.contracts.stream import Stream
+from formalbench_tasks import reference
+from formalbench_tasks.automaton import from_table
+from scipy.stats import chisquare
+
+
+def test_the_reference_counts_every_class(taggable, every_string):
+    symbols = len(taggable.alphabet)
+    for length in range(7):
+        found = Counter(
+            taggable.oracle(string) for string in every_string(symbols, length).tolist()
+        )
+        for label in range(taggable.num_classes):
+            assert reference.count(taggable.automaton, length, label) == found[label]
+            assert taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
+
+
+def test_the_reference_gives_known_numbers(make):
+    tribonacci = [1, 2, 4]
+    while len(tribonacci) <= 300:
+        tribonacci.append(sum(tribonacci[-3:]))
+    assert reference.count(make("tomita-4").automaton, 300) == tribonacci[300]
+    for half in range(13):
+        catalan = comb(2 * half, half) // (half + 1)
+        assert reference.count(make("d12").automaton, 2 * half) == catalan
+    assert reference.count(make("d12").automaton, 26) == comb(26, 13) // 14 - 1
+    assert reference.count(make("d2").automaton, 200) == 2**99
+    assert reference.count(make("tomita-5").automaton, 200) == 2**199
+    assert reference.count(make("tomita-5").automaton, 201) == 0
+
+
+@pytest.mark.parametrize("label", [0, 1])
+def test_branch_probabilities_are_exact_to_1e_12(membership, label):
+    automaton = membership.automaton
+    thresholds_TSR = automaton.paths.thresholds(1, 200)
+    counts = reference.counts(automaton, 200, label)
+    table = automaton.transitions.tolist()
+    checked = 0
+    for remaining in (*range(1, 20), 100, 199, 200):
+        for state, targets in enumerate(table):
+            row = counts[remaining - 1]
+            if not any(row[target] for target in targets):
+                continue
+            shares = reference.branch(row, targets)
+            found = thresholds_TSR[remaining - 1, 0, label * automaton.num_states + state]
+            assert abs(Fraction(float(found)) - shares[0]) < 1e-12
+            assert (found == 0) == (shares[0] == 0)
+            assert (found == 1) <= (shares[1] < 1e-12)
+            checked += 1
+    assert checked > 20
+
+
+def test_the_fast_sampler_draws_what_the_reference_draws(taggable):
+    automaton = taggable.automaton
+    for length in (0, 1, 2, 24, 51):
+        labels = [
+            label
+            for label in range(taggable.num_classes)
+            if automaton.paths.has_class(length, label)
+        ]
+        labels_B = np.array(labels * 4, dtype=np.int64)
+        fast = automaton.paths.sample(Stream("pair", length), length, labels_B)
+        slow = reference.sample(automaton, Stream("pair", length), length, labels_B.tolist())
+        assert fast.tolist() == slow
+        assert automaton.classify(fast).tolist() == labels_B.tolist()
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "label"),
+    [
+        ("tomita-4", 7, 1),
+        ("d3", 10, 1),
+        ("d3", 6, 0),
+        ("tomita-3", 6, 0),
+        ("cycle-navigation", 4, 2),
+    ],
+)
+def test_sampling_is_uniform_over_all_strings_of_a_class(make, every_string, name, length, label):
+    language = make(name)
+    strings_BN = every_string(len(language.alphabet), length)
+    wanted = [tuple(row) for row in strings_BN.tolist() if language.oracle(row) == label]
+    labels_B = np.full(200 * len(wanted), label, dtype=np.int64)
+    drawn = language.automaton.paths.sample(Stream("uniform", name), length, labels_B)
+    found = Counter(map(tuple, drawn.tolist()))
+    assert set(found) == set(wanted)
+    assert chisquare([found[string] for string in wanted]).pvalue > 1e-3
+
+
+def test_members_are_drawn_on_request(membership):
+    for length in (20, 60):
+        members_BN = membership.sample_members(Stream("members", length), length, 15)
+        assert members_BN.shape == (15, length)
+        assert all(membership.oracle(string) for string in members_BN.tolist())
+
+
+def test_a_length_without_members_is_refused(make):
+    assert not make("d2").has_members(7)
+    assert not make("d2").has_members(-1)
+    with pytest.raises(ValueError, match="no string of length 7 has class 1"):
+        make("d2").sample_members(Stream("none"), 7, 2)
+
+
+@pytest.mark.parametrize("name", ["tomita-2", "tomita-7", "d12", "parity"])
+def test_very_long_strings(make, name):
+    language = make(name)
+    strings_BN = language.sample(Stream("very long"), 10_000, 4)
+    labels_B = language.classify(strings_BN)
+    assert labels_B.sum() == 2
+    assert labels_B.tolist() == [language.oracle(string) for string in strings_BN.tolist()]
+
+
+def test_a_part_that_grows_faster_does_not_drown_a_slower_one():
+    """Even lengths have one member, 0…0; odd ones 2^(N-1) more, which start with 1."""
+    table = [[1, 3], [2, 5], [1, 5], [4, 4], [3, 3], [5, 5]]
+    automaton = from_table(table, [0, 0, 1, 1, 0, 0])
+    ones_B = np.ones(3, dtype=np.int64)
+    assert reference.count(automaton, 20) == 1
+    assert not automaton.paths.sample(Stream("slow"), 4000, ones_B).any()
+    odd_BN = automaton.paths.sample(Stream("slow"), 4001, ones_B)
+    assert automaton.classify(odd_BN).tolist() == [1, 1, 1]
+    assert odd_BN[:, 0].tolist() == [1, 1, 1]
+
+
+def test_distribution_may_be_asked_for_some_classes_only(make):
+    paths = make("cycle-navigation").automaton.paths
+    assert paths.distribution(1, range(5)) == pytest.approx([1 / 3, 1 / 3, 0, 0, 1 / 3])
+    assert paths.distribution(1, [0, 3]) == (1, 0)
+    assert paths.distribution(2000, range(5)) == pytest.approx([0.2] * 5)

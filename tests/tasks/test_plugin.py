@@ -1,0 +1,69 @@
+"""What the plugin announces, and that announcing it costs nothing."""
+
+import subprocess
+import sys
+
+import pluggy
+import pytest
+from formalbench.contracts import hooks
+from formalbench_tasks import plugin
+
+TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
+
+
+def test_listing_imports_nothing_heavy():
+    code = (
+        "import sys; import formalbench_tasks.plugin as p;"
+        "list(p.formalbench_tasks()); list(p.formalbench_suites());"
+        "p.formalbench_read_yaml('x.yaml', {'alphabet': 'ab', 'name': 'x', 'regex': 'a*'});"
+        "heavy = {'numpy', 'torch', 'pandas', 'scipy', 'automata'} & set(sys.modules);"
+        "print(sorted(heavy))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("[]\n", "")
+
+
+def test_the_hooks_are_spelt_right():
+    manager = pluggy.PluginManager("formalbench")
+    manager.add_hookspecs(hooks)
+    manager.register(plugin)
+    manager.check_pending()
+    assert len(manager.hook.formalbench_tasks()[0]) == len(TASKS)
+
+
+def test_names():
+    expected = {"parity", "first", "even-pairs", "cycle-navigation", "modular-arithmetic"}
+    expected |= {f"tomita-{number}" for number in range(1, 8)} | {"d1", "d2", "d3", "d4", "d12"}
+    assert set(TASKS) == expected
+    assert len(plugin.formalbench_tasks()) == len(expected)
+
+
+def test_suites_name_known_tasks_once():
+    suites = {suite.name: suite for suite in plugin.formalbench_suites()}
+    assert set(suites) == {"default", "chi-table1", "all"}
+    for suite in suites.values():
+        assert set(suite.tasks) <= set(TASKS)
+        assert len(set(suite.tasks)) == len(suite.tasks)
+    assert set(suites["all"].tasks) == set(TASKS)
+    assert len(suites["chi-table1"].tasks) == 12
+
+
+def test_lengths():
+    for name, spec in TASKS.items():
+        short = name.startswith("tomita") or name in {"d1", "d2", "d3", "d4", "d12"}
+        expected = ((1, 50), (51, 100)) if short else ((1, 40), (41, 500))
+        assert (spec.splits.train, spec.splits.test) == expected
+
+
+def test_specs_are_complete(spec, language):
+    assert spec.summary
+    assert spec.reference
+    assert spec.objectives[0] == "classify"
+    assert ("next-symbols" in spec.objectives) <= (language.num_classes == 2)
+    assert len(set(language.alphabet)) == len(language.alphabet)
+
+
+@pytest.mark.parametrize("name", ["cycle-navigation", "modular-arithmetic"])
+def test_functions_have_no_next_symbols(name):
+    assert "next-symbols" not in TASKS[name].objectives
+    assert ("tag" in TASKS[name].objectives) == (name == "cycle-navigation")

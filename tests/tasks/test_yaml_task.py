@@ -1,0 +1,207 @@
+"""YAML files: what is taken, and what is refused in one line."""
+
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.stream import Stream
+from formalbench_tasks.plugin import formalbench_read_yaml
+
+REGEX = """
+name: star-free-4
+alphabet: "ab"
+regex: "(ab)*(a|())"
+"""
+
+TABLE = """
+name: thirds
+summary: the number of 1s is a multiple of three
+reference: nobody (2026)
+version: 3
+alphabet: [0, 1]
+states: [0, one, two]
+start: 0
+accept: [0]
+splits: {train: [1, 20], test: [21, 30]}
+transitions:
+  0: {0: 0, 1: one}
+  one: {0: one, 1: two}
+  two: {0: two, 1: 0}
+"""
+
+
+def read(text):
+    return formalbench_read_yaml(Path("dir/mine.yaml"), yaml.safe_load(text))
+
+
+def check(language, contains, longest=6):
+    """Compare the fast implementation, the oracle and a definition on all short strings."""
+    size = len(language.alphabet)
+    for length in range(longest + 1):
+        strings = list(product(range(size), repeat=length))
+        strings_BN = np.array(strings, dtype=np.int64).reshape(len(strings), length)
+        expected = [int(contains([language.alphabet[s] for s in string])) for string in strings]
+        assert language.classify(strings_BN).tolist() == expected
+        assert [language.oracle(string) for string in strings] == expected
+
+
+def test_a_regular_expression():
+    spec = read(REGEX)
+    assert (spec.name, spec.version, spec.splits) == ("star-free-4", 1, Splits())
+    assert spec.objectives == ("classify", "tag", "next-symbols")
+    assert "(ab)*(a|())" in spec.summary
+    language = spec.factory()
+    assert language.alphabet == ("a", "b")
+    check(language, lambda s: all(x == "ab"[i % 2] for i, x in enumerate(s)))
+
+
+def test_an_automaton():
+    spec = read(TABLE)
+    assert (spec.version, spec.reference) == (3, "nobody (2026)")
+    assert spec.summary == "the number of 1s is a multiple of three"
+    assert spec.splits == Splits(train=(1, 20), test=(21, 30))
+    language = spec.factory()
+    assert language.alphabet == ("0", "1")
+    check(language, lambda s: s.count("1") % 3 == 0)
+
+
+def test_symbols_of_several_characters():
+    text = """
+name: push-pop
+alphabet: [push, pop]
+states: [empty, one, dead]
+start: empty
+accept: [empty]
+transitions:
+  empty: {push: one, pop: dead}
+  one: {push: dead, pop: empty}
+  dead: {push: dead, pop: dead}
+"""
+    check(read(text).factory(), lambda s: s == ["push", "pop"] * (len(s) // 2))
+
+
+def test_defaults_of_one_split_stay():
+    assert read(REGEX + "splits: {test: [50, 60]}").splits == Splits(test=(50, 60))
+
+
+def test_other_mappings_are_left_to_others():
+    assert formalbench_read_yaml(Path("x.yaml"), {"grammar": "S -> a"}) is None
+
+
+@pytest.mark.parametrize(("accept", "label"), [("[]", 0), ("[q]", 1)])
+def test_the_empty_language_and_the_full_one(accept, label):
+    text = f"""
+name: trivial
+alphabet: "xy"
+states: [q]
+start: q
+accept: {accept}
+transitions: {{q: {{x: q, "y": q}}}}
+"""
+    language = read(text).factory()
+    check(language, lambda s: label == 1, longest=4)
+    strings_BN = language.sample(Stream("trivial"), 5, 9)
+    assert strings_BN.shape == (9, 5)
+    assert language.class_distribution(5) == ((0.0, 1.0) if label else (1.0, 0.0))
+    assert language.has_members(5) == bool(label)
+    assert language.next_symbols(strings_BN).all() == bool(label)
+    assert language.next_symbols(strings_BN).any() == bool(label)
+    assert (language.classify_prefixes(strings_BN) == label).all()
+
+
+def test_an_alphabet_of_one_symbol():
+    language = read('{name: even, alphabet: "a", regex: (aa)*}').factory()
+    check(language, lambda s: len(s) % 2 == 0)
+    assert language.sample(Stream("one"), 4, 3).tolist() == [[0] * 4] * 3
+    assert language.class_distribution(3) == (1.0, 0.0)
+
+
+BAD = {
+    # text -> what the message must say
+    '{name: x, alphabet: "ab", regex: "a("}': "regex 'a(', at character 2: this '(' is",
+    '{name: x, alphabet: "ab", regex: "ac"}': "'c' is not in the alphabet",
+    '{name: x, alphabet: "ab", regex: ""}': "the empty string is written '()'",
+    '{name: x, alphabet: "01", regex: 01}': "regex must be a string (put it in quotes), not 1",
+    "{name: x, alphabet: 01, regex: a}": "alphabet must be a string of one-character symbols",
+    '{name: x, alphabet: "", regex: a}': "alphabet is empty",
+    "{name: x, alphabet: [], regex: a}": "alphabet is empty",
+    '{name: x, alphabet: "aba", regex: a}': "symbol 'a' is there twice",
+    '{name: x, alphabet: [1, "1"], regex: "1"}': "symbol '1' is there twice",
+    "{name: x, alphabet: [yes, no], regex: y}": "truth values; put it in quotes",
+    "{name: x, alphabet: [1.5], regex: a}": "symbol 1.5 must be a string",
+    "{name: x, alphabet: [~], regex: a}": "symbol None must be a string",
+    '{name: x, alphabet: [""], regex: a}': "a symbol is an empty string",
+    '{name: x, alphabet: ["a b"], regex: a}': "symbol 'a b' holds white space",
+    '{name: x, alphabet: "a\\n", regex: a}': "symbol '\\n' holds white space",
+    "{name: x, alphabet: [ab, c], regex: c}": "regex needs one-character symbols, but 'ab'",
+    "{alphabet: ab, regex: a}": "the key 'name' is missing",
+    "{name: My Task, alphabet: ab, regex: a}": "name must be lower-case",
+    "{name: a--b, alphabet: ab, regex: a}": "name must be lower-case",
+    "{name: 3, alphabet: ab, regex: a}": "name must be lower-case",
+    "{name: x, alphabet: ab}": "give either 'regex' or an automaton (states, start",
+    "{name: x, alphabet: ab, regex: a, start: q}": "not 'regex' and 'start'",
+    "{name: x, alphabet: ab, states: [q]}": "an automaton needs the key 'start'",
+    "{name: x, alphabet: ab, regex: a, sumary: hm}": "'sumary' (did you mean 'summary'?)",
+    "{name: x, alphabet: ab, regex: a, 7: hm}": "unknown key 7; known: name, alphabet",
+    "{name: x, alphabet: ab, regex: a, version: 0}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, version: yes}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, version: '1'}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, summary: [a]}": "summary must be text, not ['a']",
+    "{name: x, alphabet: ab, regex: a, splits: [1, 2]}": "splits must look like splits: {train",
+    "{name: x, alphabet: ab, regex: a, splits: {dev: [1, 2]}}": "splits must look like",
+    "{name: x, alphabet: ab, regex: a, splits: {train: [9, 2]}}": "splits: train must be [short",
+    "{name: x, alphabet: ab, regex: a, splits: {test: [1]}}": "splits: test must be [shortest",
+    "{name: x, alphabet: ab, regex: a, splits: {test: [a, b]}}": "splits: test must be [shortest",
+    "{name: x, alphabet: ab, regex: a, splits: {test: [-1, 4]}}": "splits: test must be [short",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_mistakes_are_one_line_with_the_file(text):
+    refuse(text, BAD[text])
+
+
+def refuse(text, problem):
+    with pytest.raises(RequestError) as caught:
+        read(text)
+    message = str(caught.value)
+    assert problem in message
+    assert message.startswith(f"{Path('dir/mine.yaml')}: ")
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ("{0: one, 1: two}", "{0: one}", "transitions of state 'one': nothing for symbol '1'"),
+        ("1: two}", "1: tow}", "transitions of state 'one': unknown state 'tow'"),
+        ("1: two}", "2: two}", "transitions of state 'one': unknown symbol '2'"),
+        ("1: two}", "1: two, '1': 0}", "symbol '1' is there twice"),
+        ("1: two}", "1: [two]}", "state ['two'] must be a string"),
+        ("1: two}", "1: yes}", "truth values; put it in quotes"),
+        ("1: two}", "yes: two}", "truth values; put it in quotes"),
+        ("  two: {0: two, 1: 0}\n", "", "transitions: nothing for state 'two'"),
+        ("  two: {", "  three: {", "transitions: unknown state 'three'"),
+        ("  two: {0: two, 1: 0}\n", "  two: 0\n", "state 'two' must be a mapping"),
+        ("start: 0", "start: q", "start: unknown state 'q'"),
+        ("start: 0", "start: [0]", "state [0] must be a string"),
+        ("accept: [0]", "accept: [0, q]", "accept: unknown state 'q'"),
+        ("accept: [0]", "accept: one", "accept must be a list, not 'one'"),
+        ("states: [0, one, two]", "states: 3", "states must be a list, not 3"),
+        ("states: [0, one, two]", "states: []", "states is empty"),
+        ("states: [0, one, two]", "states: [0, one, two, one]", "state 'one' is there twice"),
+        ("states: [0, one, two]", "states: [0, on, two]", "truth values; put it in quotes"),
+    ],
+)
+def test_mistakes_in_automata(before, after, problem):
+    assert before in TABLE
+    refuse(TABLE.replace(before, after), problem)
+
+
+def test_transitions_that_are_no_mapping():
+    text = TABLE[: TABLE.index("transitions:")] + "transitions: [0, 1]"
+    refuse(text, "transitions must be a mapping with one entry per state")
