@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -40,8 +41,6 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
     except (OSError, ValueError, KeyError, TypeError):
         pass  # not there, or not ours: compute it
     value = compute()
-    try:
+    with contextlib.suppress(RequestError):  # a read-only home costs time, not results
         write_atomically(path, json.dumps({"key": json.loads(text), "value": value}))
-    except RequestError:
-        pass  # a read-only home costs time, not results
     return value

@@ -48,9 +48,7 @@ def execute(
         jobs: how many processes; None for `default_jobs`.
     """
     store.check_writable()
-    done = {
-        record.run_id: record for record in store.records() if record.status == "finished"
-    }
+    done = {record.run_id: record for record in store.records() if record.status == "finished"}
     todo = [run for run in plan.runs if run.run_id not in done]
     runs = {run.run_id: run for run in todo}
     units = [Unit((run,), device) for run in todo]

@@ -60,7 +60,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None) -> Aggregate:
         facts: of the task, from whichever model finished it; None if none did.
     """
     rate = selected_rate(runs)
-    chosen = [run for run in runs if run.learning_rate == rate]
+    chosen = sorted(
+        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.run_id)
+    )
     finished = [run for run in chosen if has_result(run)]
     chance = facts.chance_length if facts else None
     accuracies = [_accuracy(run, chance) for run in chosen]
@@ -79,7 +81,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None) -> Aggregate:
         finished=len(finished),
         failures=_failures(chosen),
         learning_rate=rate,
-        command=without_folders((finished or chosen)[0].command),
+        command=without_folders(chosen[-1].command),
     )
     return Aggregate(result, _scaled_seeds(accuracies, chance))
 
@@ -108,11 +110,7 @@ def _pooled_interval(finished: Sequence[Record]) -> tuple[float | None, float | 
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
-    statuses = Counter(
-        "without cells" if run.status == "finished" else run.status
-        for run in runs
-        if not has_result(run)
-    )
+    statuses = Counter(run.status for run in runs if not has_result(run))
     return tuple(sorted(statuses.items()))
 
 

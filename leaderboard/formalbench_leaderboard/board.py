@@ -28,7 +28,7 @@ class Result:
         finished: how many of them finished.
         failures: the statuses of the others, with how often each occurred.
         learning_rate: the selected one; None for an exact model.
-        command: the command that repeats a run.
+        command: the command of the run with the highest seed, which repeats the others too.
     """
 
     task: str

@@ -12,18 +12,18 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from formalbench_models.attention import Attention, Span
+from formalbench_models.attention import Attention, Span, Terms
 
 
 class AlibiAttention(Attention):
     """Attention with linear biases."""
 
-    def scores(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
-        """Return the logits, (B, H, Q, N)."""
+    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
+        """Add the biases, (1, H, Q, N)."""
         device, dtype = query_BHQE.device, query_BHQE.dtype
         query_Q1 = torch.arange(span.first, span.stop, device=device)[:, None]
         key_N = torch.arange(key_BHNE.shape[2], device=device)
         distance_QN = (query_Q1 - key_N).abs().to(dtype)
         head_H11 = torch.arange(1, self.heads + 1, device=device, dtype=dtype)[:, None, None]
         bias_HQN = -torch.exp2(head_H11 * (-8 / self.heads)) * distance_QN
-        return super().scores(query_BHQE, key_BHNE, span) + bias_HQN
+        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_HQN[None])

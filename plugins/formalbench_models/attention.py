@@ -1,11 +1,7 @@
-"""Multi-head attention whose scores can be told about positions.
+"""Multi-head attention that can be told about positions.
 
 Source: Vaswani et al., "Attention is all you need" (2017), §3.2; log-length scaling:
 Chiang & Cholak, "Overcoming a theoretical limitation of self-attention" (2022), §4.3.
-
-The scores are written out instead of calling the library's fused kernel, which cannot be
-batched by `torch.func.vmap` on a CPU and has no place for relative positions. Long
-sequences are done a block of queries at a time, so that memory stays bounded.
 
 Legend: B batch, N positions (keys), Q queries, D width, H heads, E width of a head.
 """
@@ -18,29 +14,35 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-_MOST_SCORES = 1 << 26
-"""How many scores one block of queries may have: 256 MiB in fp32."""
+from formalbench_models.fused import fused_attention
+
+_MOST_BIASES = 1 << 24
+"""How many biases are held at a time when no gradient is needed: 64 MiB in fp32."""
 
 
 class Span(NamedTuple):
-    """A run of query positions.
-
-    Attributes:
-        first: the position of the first query.
-        stop: one past the position of the last.
-    """
+    """A run of query positions, `first` … `stop` - 1."""
 
     first: int
     stop: int
 
-    def blocks(self, most: int) -> list[Span]:
-        """Cut into spans of at most `most` queries."""
-        cuts = range(self.first, self.stop, most)
-        return [Span(cut, min(cut + most, self.stop)) for cut in cuts]
+
+class Terms(NamedTuple):
+    """What the logits are made of: query·key + bias.
+
+    Attributes:
+        query: (B, H, Q, E), scaled.
+        key: (B, H, N, E).
+        bias: (B, H, Q, N), None if zero; its first three dimensions may be 1.
+    """
+
+    query: Tensor
+    key: Tensor
+    bias: Tensor | None
 
 
 class Attention(nn.Module):
-    """Attention without positions; subclasses change `place` or `scores`.
+    """Attention without positions; subclasses change `terms`.
 
     Args:
         width: D.
@@ -49,6 +51,9 @@ class Attention(nn.Module):
         log_length: whether logits are multiplied by ln n, n the number of attended
             positions (under a causal mask that is 1 + the query's position).
     """
+
+    pairwise = False
+    """Whether the bias differs from string to string, and so is worth making piecemeal."""
 
     def __init__(self, width: int, heads: int, *, causal: bool, log_length: bool) -> None:
         super().__init__()
@@ -60,67 +65,97 @@ class Attention(nn.Module):
         self.merge_heads = nn.Linear(width, width)
 
     def forward(
-        self, x_BND: Tensor, span: Span, lengths_B: Tensor | None = None
-    ) -> tuple[Tensor, list[Tensor]]:
+        self,
+        x_BND: Tensor,
+        span: Span,
+        lengths_B: Tensor | None = None,
+        *,
+        keep_weights: bool = False,
+    ) -> tuple[Tensor, Tensor | None]:
         """Attend from the positions in `span` to all that they may see.
 
         Args:
             x_BND: the sequence.
             span: the positions to answer for.
             lengths_B: how many positions of each string are real, if not all.
+            keep_weights: whether the weights are wanted.
 
         Returns:
-            (B, Q, D), and the weights of each block of queries, (B, H, block, keys).
+            (B, Q, D), and the weights (B, H, Q, N), or None: without gradients they are
+            not made unless wanted.
         """
         query_BHQE = self._split(self.query(x_BND[:, span.first : span.stop]))
-        key_BND, value_BND = self.key_value(x_BND).chunk(2, dim=-1)
-        query_BHQE, key_BHNE = self.place(query_BHQE, self._split(key_BND), span)
-        value_BHNE = self._split(value_BND)
-        most = max(1, _MOST_SCORES // max(1, key_BHNE.shape[:-1].numel()))
-        mixed, weights = [], []
-        for block in span.blocks(most):
-            # Under a causal mask keys behind the block's last query are never seen.
-            seen = block.stop if self.causal else x_BND.shape[1]
-            block_BHQE = query_BHQE[:, :, block.first - span.first : block.stop - span.first]
-            scores_BHQN = self.scores(block_BHQE, key_BHNE[:, :, :seen], block)
-            weights_BHQN = self._adjust(scores_BHQN, block, lengths_B).softmax(dim=-1)
-            mixed.append(weights_BHQN @ value_BHNE[:, :, :seen])
-            weights.append(weights_BHQN)
-        mixed_BHQE = mixed[0] if len(mixed) == 1 else torch.cat(mixed, dim=2)
+        key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
+        weights_BHQN = None
+        if keep_weights or torch.is_grad_enabled():
+            terms = self._adjusted(query_BHQE, key_BHNE, span, lengths_B)
+            weights_BHQN = _weights(terms)
+            mixed_BHQE = weights_BHQN @ value_BHNE
+        else:
+            mixed_BHQE = self._without_weights(query_BHQE, key_BHNE, value_BHNE, span, lengths_B)
         answer_BQD: Tensor = self.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2))
-        return answer_BQD, weights
+        return answer_BQD, weights_BHQN
 
-    def place(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> tuple[Tensor, Tensor]:
-        """Put positions into queries (those of `span`) and keys; here not at all."""
-        return query_BHQE, key_BHNE
+    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
+        """Return what the logits are made of, before length scaling and masks."""
+        return Terms(query_BHQE / math.sqrt(query_BHQE.shape[-1]), key_BHNE, None)
 
-    def scores(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
-        """Return the logits before length scaling and masks, (B, H, Q, N)."""
-        return (query_BHQE / math.sqrt(query_BHQE.shape[-1])) @ key_BHNE.transpose(-2, -1)
+    def _without_weights(
+        self,
+        query_BHQE: Tensor,
+        key_BHNE: Tensor,
+        value_BHNE: Tensor,
+        span: Span,
+        lengths_B: Tensor | None,
+    ) -> Tensor:
+        """Return the mixture (B, H, Q, E) by the fused kernel, some strings at a time."""
+        biases = self.heads * (span.stop - span.first) * key_BHNE.shape[2]
+        most = max(1, _MOST_BIASES // biases if self.pairwise else len(query_BHQE))
+        mixed = []
+        for first in range(0, len(query_BHQE), most):
+            some = slice(first, first + most)
+            lengths_some = None if lengths_B is None else lengths_B[some]
+            terms = self._adjusted(query_BHQE[some], key_BHNE[some], span, lengths_some)
+            key, bias = terms.key, terms.bias
+            mixed.append(fused_attention(terms.query, key, value_BHNE[some], bias))
+        return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _adjust(self, scores_BHQN: Tensor, span: Span, lengths_B: Tensor | None) -> Tensor:
-        """Scale logits by ln n, if asked for, and mask what must not be seen."""
-        keys = scores_BHQN.shape[-1]
-        query_Q1 = torch.arange(span.first, span.stop, device=scores_BHQN.device)[:, None]
-        key_N = torch.arange(keys, device=scores_BHQN.device)
+    def _adjusted(
+        self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
+    ) -> Terms:
+        """Scale the logits by ln n, if asked for, and mask what must not be seen."""
+        query, key, bias = self.terms(query_BHQE, key_BHNE, span)
         if self.log_length:
-            scores_BHQN = scores_BHQN * self._log_attended(scores_BHQN, query_Q1, lengths_B)
+            factor = self._log_attended(key, span, lengths_B)
+            query, bias = query * factor, None if bias is None else bias * factor
+        hidden = self._hidden(key, span, lengths_B)
+        if hidden is not None:
+            bias = hidden.new_zeros((), dtype=query.dtype) if bias is None else bias
+            bias = torch.where(hidden, -math.inf, bias)
+        return Terms(query, key, bias)
+
+    def _hidden(self, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None) -> Tensor | None:
+        """Return which keys a query must not see, 4 dimensions that go with (B, H, Q, N)."""
+        keys, device = key_BHNE.shape[2], key_BHNE.device
+        key_11QN = torch.arange(keys, device=device).expand(1, 1, span.stop - span.first, keys)
         if self.causal:
-            return scores_BHQN.masked_fill(key_N > query_Q1, -math.inf)
-        if lengths_B is None:
-            return scores_BHQN
-        return scores_BHQN.masked_fill(key_N >= lengths_B[:, None, None, None], -math.inf)
+            # What is behind a query is hidden from it, be it string or padding.
+            return key_11QN > torch.arange(span.first, span.stop, device=device)[:, None]
+        return None if lengths_B is None else key_11QN >= lengths_B[:, None, None, None]
 
     def _log_attended(
-        self, scores_BHQN: Tensor, query_Q1: Tensor, lengths_B: Tensor | None
+        self, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
     ) -> Tensor | float:
-        """Return ln n, with shapes that go with (B, H, Q, N)."""
+        """Return ln n, in dimensions that go with (B, H, Q, N)."""
         if self.causal:
-            return (query_Q1 + 1).to(_exact(scores_BHQN)).log().to(scores_BHQN.dtype)
-        if lengths_B is None:
-            return math.log(scores_BHQN.shape[-1])
-        count_B111 = lengths_B[:, None, None, None].to(_exact(scores_BHQN))
-        return count_B111.log().to(scores_BHQN.dtype)
+            count = torch.arange(span.first, span.stop, device=key_BHNE.device)[:, None] + 1
+        elif lengths_B is None:
+            return math.log(key_BHNE.shape[2])
+        else:
+            count = lengths_B[:, None, None, None]
+        # Not in bf16, which cannot tell 257 from 256.
+        exact = torch.promote_types(key_BHNE.dtype, torch.float32)
+        return count.to(exact).log().to(key_BHNE.dtype)
 
     def _split(self, x_BND: Tensor) -> Tensor:
         """Split among the heads: (B, N, D) to (B, H, N, E)."""
@@ -129,6 +164,9 @@ class Attention(nn.Module):
         return split_BNHE.transpose(1, 2)
 
 
-def _exact(like: Tensor) -> torch.dtype:
-    """Return a type that holds position numbers exactly: bf16 stops at 256."""
-    return torch.promote_types(like.dtype, torch.float32)
+def _weights(terms: Terms) -> Tensor:
+    """Return the softmax of the logits, (B, H, Q, N)."""
+    logits_BHQN = terms.query @ terms.key.transpose(-2, -1)
+    if terms.bias is not None:
+        logits_BHQN = logits_BHQN + terms.bias
+    return logits_BHQN.softmax(dim=-1)

@@ -57,7 +57,9 @@ class Table:
         batch, length = rows_BN.shape
         missing = -length % self.chunk
         padded_BN = functional.pad(rows_BN, (missing, 0), value=self.pad)
-        return self._number(padded_BN.reshape(batch, (length + missing) // self.chunk, self.chunk).unbind(-1))
+        return self._number(
+            padded_BN.reshape(batch, (length + missing) // self.chunk, self.chunk).unbind(-1)
+        )
 
     def slide(self, rows_BN: Tensor, dilation: int) -> Tensor:
         """Return the next level's rows of the chunks that end at each position: (B, N)."""

@@ -20,12 +20,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.attention import Attention, Span
+from formalbench_models.attention import Attention, Span, Terms
 from formalbench_models.positions import sinusoids
 
 
 class RelativeAttention(Attention):
     """Attention with the content and position terms of Transformer-XL."""
+
+    pairwise = True
 
     def __init__(self, width: int, heads: int, *, causal: bool, log_length: bool) -> None:
         super().__init__(width, heads, causal=causal, log_length=log_length)
@@ -33,15 +35,15 @@ class RelativeAttention(Attention):
         self.content_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
         self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
 
-    def scores(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
-        """Return the logits, (B, H, Q, N)."""
+    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
+        """Return the content term as query and key, the position term as bias."""
         keys = key_BHNE.shape[2]
         scale = 1 / math.sqrt(query_BHQE.shape[-1])
         about_content_BHQE = (query_BHQE + self.content_bias_HE[:, None]) * scale
         about_position_BHQE = (query_BHQE + self.position_bias_HE[:, None]) * scale
         distance_HEP = self._distances(span, keys, query_BHQE)
-        content_BHQN = about_content_BHQE @ key_BHNE.transpose(-2, -1)
-        return content_BHQN + shift(about_position_BHQE @ distance_HEP, keys)
+        bias_BHQN = shift(about_position_BHQE @ distance_HEP, keys)
+        return Terms(about_content_BHQE, key_BHNE, bias_BHQN)
 
     def _distances(self, span: Span, keys: int, like: Tensor) -> Tensor:
         """Return W_R R for every distance from a query of `span` to a key, falling, (H, E, P)."""

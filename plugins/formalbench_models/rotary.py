@@ -11,22 +11,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from formalbench_models.attention import Attention, Span
+from formalbench_models.attention import Attention, Span, Terms
 from formalbench_models.positions import sinusoids
 
 
 class RotaryAttention(Attention):
     """Attention whose scores depend on positions only through their difference."""
 
-    def place(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> tuple[Tensor, Tensor]:
+    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Rotate queries and keys by their positions."""
-        angles_NE = sinusoids(
-            torch.arange(key_BHNE.shape[2], device=key_BHNE.device),
-            key_BHNE.shape[3],
-            key_BHNE.dtype,
-        )
+        place_N = torch.arange(key_BHNE.shape[2], device=key_BHNE.device)
+        angles_NE = sinusoids(place_N, key_BHNE.shape[3], key_BHNE.dtype)
         turned_BHQE = rotate(query_BHQE, angles_NE[span.first : span.stop])
-        return turned_BHQE, rotate(key_BHNE, angles_NE)
+        return super().terms(turned_BHQE, rotate(key_BHNE, angles_NE), span)
 
 
 def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:

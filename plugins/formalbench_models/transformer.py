@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import torch
 from formalbench.contracts.alphabet import ExtendedAlphabet
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
@@ -67,12 +66,12 @@ class Block(nn.Module):
         self.norm_feed_forward = nn.LayerNorm(shape.width)
 
     def forward(
-        self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None
-    ) -> tuple[Tensor, list[Tensor]]:
-        """Update the positions in `span`: (B, Q, D), and the attention weights by block."""
+        self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None, *, keep_weights: bool = False
+    ) -> tuple[Tensor, Tensor | None]:
+        """Update the positions in `span`: (B, Q, D), and the attention weights, if made."""
         kept_BQD = x_BMD[:, span.first : span.stop]
         seen_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
-        change_BQD, weights = self.attention(seen_BMD, span, lengths_B)
+        change_BQD, weights = self.attention(seen_BMD, span, lengths_B, keep_weights=keep_weights)
         kept_BQD = kept_BQD + change_BQD
         if self.pre_norm:
             return kept_BQD + self.feed_forward(self.norm_feed_forward(kept_BQD)), weights
@@ -129,9 +128,8 @@ class Transformer(nn.Module):
         every = Span(0, x_BMD.shape[1])
         trace = {"state.0": x_BMD}
         for index, block in enumerate(self.blocks):
-            x_BMD, weights = block(x_BMD, every, lengths_B)
-            whole = [nn.functional.pad(w, (0, every.stop - w.shape[-1])) for w in weights]
-            trace[f"block.{index}.attention"] = torch.cat(whole, dim=2)
+            x_BMD, weights_BHMM = block(x_BMD, every, lengths_B, keep_weights=True)
+            trace[f"block.{index}.attention"] = weights_BHMM
             trace[f"state.{index + 1}"] = x_BMD
         return trace
 

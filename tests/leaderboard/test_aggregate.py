@@ -77,10 +77,10 @@ def test_without_any_finished_run_the_score_is_zero_and_the_rest_unknown(make_re
     assert result.outcome == "0 of 2 finished (1 error, 1 timeout)"
 
 
-def test_a_finished_run_without_cells_is_a_failed_one(make_record):
-    result = result_of([make_record(accuracy=[]), make_record(accuracy=1.0, seed=1)])
-    assert result.outcome == "1 of 2 finished (1 without cells)"
-
-
 def test_an_exact_model_has_no_rate(make_record):
     assert result_of([make_record(rate=None, kind="exact")]).learning_rate is None
+
+
+def test_the_command_repeats_all_seeds(make_record):
+    runs = [make_record(seed=seed, command=f"run --seeds {seed + 1}") for seed in (1, 2, 0)]
+    assert result_of(runs).command == "run --seeds 3"

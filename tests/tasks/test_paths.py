@@ -9,6 +9,7 @@ import pytest
 from formalbench.contracts.stream import Stream
 from formalbench_tasks import reference
 from formalbench_tasks.automaton import from_table
+from formalbench_tasks.regex import compile_regex
 from scipy.stats import chisquare
 
 
@@ -39,23 +40,35 @@ def test_the_reference_gives_known_numbers(make):
 
 @pytest.mark.parametrize("label", [0, 1])
 def test_branch_probabilities_are_exact_to_1e_12(membership, label):
-    automaton = membership.automaton
+    assert compare_branches(membership.automaton, label) > 20
+
+
+@pytest.mark.parametrize("regex", ["1*|0(0|1)*", "(1*|0(0|1)*)2(0|1|2)*", "(01|2)*(0|1)*"])
+def test_lopsided_branch_probabilities_are_exact_to_1e_12(regex):
+    """Here one branch may have 2^200 strings and the other a single one."""
+    assert compare_branches(compile_regex(regex, "012"), 1) > 20
+
+
+def compare_branches(automaton, label):
+    """Compare all branch probabilities at some lengths up to 200; return how many."""
+    states, symbols = automaton.transitions.shape
     thresholds_TSR = automaton.paths.thresholds(1, 200)
     counts = reference.counts(automaton, 200, label)
-    table = automaton.transitions.tolist()
-    checked = 0
-    for remaining in (*range(1, 20), 100, 199, 200):
-        for state, targets in enumerate(table):
+    compared = 0
+    for remaining in (*range(1, 20), 30, 100, 199, 200):
+        for state, targets in enumerate(automaton.transitions.tolist()):
             row = counts[remaining - 1]
             if not any(row[target] for target in targets):
                 continue
+            found = thresholds_TSR[remaining - 1, :, label * states + state].tolist()
             shares = reference.branch(row, targets)
-            found = thresholds_TSR[remaining - 1, 0, label * automaton.num_states + state]
-            assert abs(Fraction(float(found)) - shares[0]) < 1e-12
-            assert (found == 0) == (shares[0] == 0)
-            assert (found == 1) <= (shares[1] < 1e-12)
-            checked += 1
-    assert checked > 20
+            # an impossible symbol leaves no room at all between two thresholds
+            bounds = [0.0, *found, 1.0]
+            for symbol in range(symbols):
+                assert abs(Fraction(bounds[symbol + 1]) - sum(shares[: symbol + 1])) < 1e-12
+                assert (shares[symbol] > 0) or bounds[symbol] == bounds[symbol + 1]
+                compared += 1
+    return compared
 
 
 def test_the_fast_sampler_draws_what_the_reference_draws(taggable):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -111,16 +112,22 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
             checks += _check_model(host, model.spec.name)
     for suite in host.suites.all():
         if suite.plugin is plugin:
-            names = suite.spec.tasks
-            promises = [("names tasks that exist", lambda n=names: [host.task_entry(t) for t in n])]
-            checks += keep(f"suite {suite.spec.name}", iter(promises))
+            promise = ("names tasks that exist", partial(_look_up, host, suite.spec.tasks))
+            checks += keep(f"suite {suite.spec.name}", iter([promise]))
     for protocol in host.protocols.all():
         if protocol.plugin is plugin:
-            name = protocol.spec.name
-            checks += keep(
-                f"protocol {name}", iter([("is valid", lambda n=name: host.protocol(n))])
-            )
+            promise = ("is valid", partial(_look_up_protocol, host, protocol.spec.name))
+            checks += keep(f"protocol {protocol.spec.name}", iter([promise]))
     return checks
+
+
+def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
+    for task in tasks:
+        host.task_entry(task)
+
+
+def _look_up_protocol(host: PluginHost, name: str) -> None:
+    host.protocol(name)
 
 
 def check_spec(host: PluginHost, name: str) -> list[Check]:
@@ -134,7 +141,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
     known = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
     for registry, check in ((host.tasks, _check_task), (host.models, _check_model)):
         try:
-            registry.get(language)  # type: ignore[attr-defined]
+            registry.get(language)
         except RequestError as error:
             if "announced twice" in str(error):
                 raise
@@ -172,7 +179,7 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         if task_name is None:
             continue
         task = host.task(task_name)
-        promises = model_promises(lambda task=task: host.network(name, task), task)
+        promises = model_promises(partial(host.network, name, task), task)
         checks += keep(f"model {name} on {task.name}", promises)
     return checks
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,24 +12,32 @@ from formalbench.host import PluginHost
 
 HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
 
-  formalbench run --model regulargpt      train and test a model, see it ranked
+\b
+formalbench run --model regulargpt    train and test a model, see it ranked
+formalbench list tasks                what there is (also: models, suites, protocols)
+formalbench new model my-network      start a model of your own
 
-  formalbench list tasks                  what there is (also: models, suites, protocols)
-
-  formalbench new model mine              start a model of your own
-
-`--plugin PATH` (repeatable, before or after any command) loads a plugin: a .py or .yaml file,
-or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
+`--plugin PATH` (repeatable, before or after any command) loads a plugin: a .py or .yaml
+file, or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
 """
 
 
 def build_app(host: PluginHost) -> typer.Typer:
     """Return the application with every plugin's commands."""
-    app = typer.Typer(help=HELP, add_completion=False, pretty_exceptions_enable=False)
+    app = typer.Typer(
+        help=HELP,
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # its boxes would cut the help of a pipe
+    )
 
     @app.callback(invoke_without_command=True)
     def root(
         ctx: typer.Context,
+        plugin: Annotated[  # taken out of the arguments before this app is built; shown in help
+            list[Path] | None,
+            typer.Option(metavar="PATH", help="Load a plugin; works after the command, too."),
+        ] = None,
         version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     ) -> None:
         if version:

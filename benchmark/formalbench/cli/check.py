@@ -29,9 +29,9 @@ def add_commands(app: typer.Typer) -> None:
         For a path, everything that plugin provides is checked. Exit code 1 if a promise is
         broken.
 
-          formalbench check regulargpt
-
-          formalbench check my-language.yaml
+        \b
+        formalbench check regulargpt
+        formalbench check my-language.yaml
         """
         from formalbench.checks import check_plugin, check_spec
 

@@ -31,9 +31,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
         host = PluginHost.load(paths)
         from formalbench.cli.app import build_app
 
-        code = build_app(host)(
-            args=rest, prog_name="formalbench", standalone_mode=False, obj=host
-        )
+        code = build_app(host)(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FormalbenchError as error:

@@ -30,9 +30,9 @@ def add_commands(app: typer.Typer) -> None:
     ) -> None:
         """Write a working plugin file and its test into this folder.
 
-          formalbench new model my-network
-
-          formalbench new task my-language
+        \b
+        formalbench new model my-network
+        formalbench new task my-language
         """
         file, test = write_plugin(kind, name, Path())
         print(f"wrote {file} and {test}; now try")

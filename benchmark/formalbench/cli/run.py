@@ -62,11 +62,10 @@ def add_commands(app: typer.Typer) -> None:
 
         The same command again resumes: finished runs are not repeated, failed ones are.
 
-          formalbench run --model regulargpt
-
-          formalbench run --model lstm,rnn --task parity,tomita-3:next-symbols --seeds 1
-
-          formalbench run --model regulargpt --set chunk=3
+        \b
+        formalbench run --model regulargpt
+        formalbench run --model lstm,rnn --task parity,tomita-3:next-symbols --seeds 1
+        formalbench run --model regulargpt --set chunk=3
 
         Exit code 1 if a run failed; its record says why.
         """

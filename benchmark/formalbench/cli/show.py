@@ -44,9 +44,9 @@ def add_commands(app: typer.Typer) -> None:
     ) -> None:
         """Show one task, model, protocol or suite: definition, options, source, chance level.
 
-          formalbench show task tomita-3:next-symbols
-
-          formalbench show model regulargpt
+        \b
+        formalbench show task tomita-3:next-symbols
+        formalbench show model regulargpt
         """
         host = host_of(ctx)
         facts = {

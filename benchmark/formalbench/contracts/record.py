@@ -88,9 +88,15 @@ class Selected(_Part):
     """The checkpoint that was tested, and its score on in-distribution validation."""
 
     step: Count
-    strings: Count
+    strings: Annotated[int, Field(ge=1)]
     correct: Count
-    bits: float
+    bits: Annotated[float, Field(ge=0)]
+
+    @model_validator(mode="after")
+    def _no_more_than_all(self) -> Selected:
+        if self.correct > self.strings:
+            raise ValueError("more strings correct than validated")
+        return self
 
 
 class Cells(_Part):
@@ -117,6 +123,8 @@ class Cells(_Part):
             raise ValueError("length, strings and correct differ in size")
         if len(self.millibits) != -(-len(self.length) // self.window):
             raise ValueError("millibits does not fit length and window")
+        if not self.length:
+            raise ValueError("a test has at least one cell")
         if any(c > s for c, s in zip(self.correct, self.strings, strict=True)):
             raise ValueError("more strings correct than tested")
         if any(s < 1 for s in self.strings) or list(self.length) != sorted(set(self.length)):
@@ -210,16 +218,18 @@ class Record(_Part):
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
     @model_validator(mode="after")
-    def _finished_is_tested(self) -> Record:
-        if self.status == "finished" and self.test is None:
-            raise ValueError("a finished run must have a test")
+    def _consistent(self) -> Record:
+        if (self.status == "finished") != (self.test is not None):
+            raise ValueError("a run has a test if and only if it finished")
+        if (self.model.kind == "exact") != (self.learning_rate is None):
+            raise ValueError("a learning rate belongs to learned models, and to all of them")
+        if self.status == "finished" and self.model.kind == "learned" and not self.selected:
+            raise ValueError("a finished learned run names its selected checkpoint")
         return self
 
     def to_json(self) -> str:
-        """Return the record as it is stored: compact, defaults left out of the protocol."""
+        """Return the record as it is stored: compact ASCII, one line."""
         data = self.model_dump(mode="json")
-        data["protocol"] = self.protocol.model_dump(mode="json", exclude_defaults=True)
-        data["protocol"]["schema_version"] = self.protocol.schema_version
         return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
 
 

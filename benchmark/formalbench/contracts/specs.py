@@ -65,7 +65,7 @@ class TaskSpec:
     summary: str
     factory: Factory
     objectives: tuple[str, ...] = ("classify",)
-    splits: Splits = Splits()
+    splits: Splits = field(default_factory=Splits)
     options: Mapping[str, Option] = field(default_factory=dict)
     reference: str = ""
 

@@ -32,7 +32,7 @@ class Task:
     version: int
     language: Language
     objective: Objective
-    splits: Splits = Splits()
+    splits: Splits = field(default_factory=Splits)
     parameters: Mapping[str, Value] = field(default_factory=dict)
 
     @property

@@ -215,7 +215,7 @@ class PluginHost:
             try:
                 for _ in self._call(plugin, "formalbench_commands", {"app": app}):
                     pass
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
                 if plugin.local:
                     raise BrokenPluginError(broken(plugin.local.path, error)) from None
                 self._drop(plugin, error)

@@ -75,7 +75,9 @@ def chosen_options(
     return chosen
 
 
-def complete_options(chosen: Mapping[str, Value], options: Mapping[str, Option]) -> dict[str, Value]:
+def complete_options(
+    chosen: Mapping[str, Value], options: Mapping[str, Option]
+) -> dict[str, Value]:
     """Return every option's value, chosen or default."""
     return {key: chosen.get(key, option.default) for key, option in options.items()}
 

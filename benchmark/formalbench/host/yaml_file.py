@@ -60,7 +60,7 @@ def _loader() -> Any:
     class StrictLoader(yaml.SafeLoader):
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
-                mark = self.peek_event().start_mark
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
                 raise ConstructorError(None, None, "aliases are not allowed", mark)
             return super().compose_node(parent, index)
 

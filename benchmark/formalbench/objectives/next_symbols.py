@@ -1,4 +1,4 @@
-"""The objective ``next-symbols``: which symbols may follow each prefix (Bhattamishra et al. 2020)."""
+"""The objective ``next-symbols``: what may follow each prefix (Bhattamishra et al. 2020)."""
 
 from __future__ import annotations
 

@@ -190,7 +190,7 @@ class _RunTraining:
         logits = self.network(batch)
         loss = task.objective.loss(logits, answers)
         self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         if protocol.optimiser.gradient_clip is not None:
             nn.utils.clip_grad_norm_(self.network.parameters(), protocol.optimiser.gradient_clip)
         self.optimiser.step()

@@ -1,0 +1,45 @@
+# Two commands on a fresh machine with Python 3.11 or later: `make demo`, `make test`.
+
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+PIP = $(BIN)/python -m pip --disable-pip-version-check
+SOURCES = benchmark tasks plugins leaderboard examples speed tests
+
+.PHONY: demo test lint format check-board clean
+
+# Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
+demo: $(VENV)/.installed
+	$(BIN)/formalbench run --model regulargpt --task parity,cycle-navigation
+
+# The whole test suite; it installs its own extra.
+test: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 2
+	$(BIN)/formalbench leaderboard check
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check $(SOURCES)
+	$(BIN)/ruff format --check $(SOURCES)
+	$(BIN)/mypy
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix $(SOURCES)
+	$(BIN)/ruff format $(SOURCES)
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
+	$(PIP) install --constraint constraints.txt --editable .
+	touch $@
+
+$(VENV)/.installed-test: $(VENV)/.installed
+	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
