@@ -94,71 +94,67 @@ class RegularGPT(nn.Module):
         self._run(batch, trace)
         return trace
 
+    @property
+    def _tree(self) -> bool:
+        """Whether only the last position is answered for."""
+        return self.layout == "last"
+
     def _run(self, batch: Batch, trace: Trace | None) -> Tensor:
         symbols_BN, lengths_B = batch
         count = levels(symbols_BN.shape[1], self.chunk)
-        tree = self.layout == "last"
-        if tree and lengths_B is not None:
+        if self._tree and lengths_B is not None:
             symbols_BN = align_right(symbols_BN, lengths_B, self.alphabet["pad"])
-        if self.layout == "prefixes" or (tree and symbols_BN.shape[1] == 0):
+        if self.layout == "prefixes" or (self._tree and symbols_BN.shape[1] == 0):
             symbols_BN = self.alphabet.prepend(symbols_BN, "pad")
-        x_BND, pad_D, done = self._by_table(symbols_BN, count, tree, lengths_B, trace)
+        # Tables hold too little if somebody looks inside, if strings differ in their
+        # number of levels, or if thick blocks let a chunk see its neighbours.
+        by_table = trace is None and lengths_B is None and len(self.blocks) == 1
+        x_BND, pad_D, done = self._first_levels(symbols_BN, count if by_table else 0)
         for level in range(done, count):
-            dilation = 1 if tree else self.chunk**level
-            old_BND = x_BND
-            x_BND, pad_D = self._level(x_BND, pad_D, dilation, tree, trace, f"level.{level}")
+            before_BND = x_BND
+            x_BND, pad_D = self._level(x_BND, pad_D, level, trace)
             if lengths_B is not None:
-                kept_BND = old_BND.flip(1)[:, :: self.chunk].flip(1) if tree else old_BND
-                unfinished_B11 = (lengths_B > self.chunk**level)[:, None, None] | (level == 0)
-                x_BND = torch.where(unfinished_B11, x_BND, kept_BND)
-        logits: Tensor = self.readout(self.norm(x_BND[:, -1] if tree else x_BND))
+                x_BND = self._keep_finished(before_BND, x_BND, level, lengths_B)
+        logits: Tensor = self.readout(self.norm(x_BND[:, -1] if self._tree else x_BND))
         return logits
 
-    def _by_table(
-        self,
-        symbols_BN: Tensor,
-        count: int,
-        tree: bool,
-        lengths_B: Tensor | None,
-        trace: Trace | None,
-    ) -> tuple[Tensor, Tensor, int]:
-        """Do the first levels by table, as long as that saves work.
+    def _first_levels(self, symbols_BN: Tensor, most: int) -> tuple[Tensor, Tensor, int]:
+        """Do at most so many levels by table, as long as that saves work.
 
         Returns:
-            the states (B, N, D), the state of padding (D,), the levels done: none if
-            somebody looks inside, if strings differ in levels or blocks are thick, since
-            then tables hold too little.
+            the states (B, N, D), the state of padding (D,), the levels done.
         """
-        table, rows_BN, done = (
-            Table(self.embedding.weight, self.alphabet["pad"], self.chunk),
-            symbols_BN,
-            0,
-        )
-        plain = lengths_B is None and trace is None and len(self.blocks) == 1
-        while plain and done < count and table.pays(rows_BN.numel() // (self.chunk if tree else 1)):
-            rows_BN = table.group(rows_BN) if tree else table.slide(rows_BN, self.chunk**done)
+        table = Table(self.embedding.weight, self.alphabet["pad"], self.chunk)
+        rows_BN, done, step = symbols_BN, 0, self.chunk if self._tree else 1
+        while done < most and table.pays(rows_BN.numel() // step):
+            dilation = self.chunk**done
+            rows_BN = table.group(rows_BN) if self._tree else table.slide(rows_BN, dilation)
             table, done = table.grow(self._block(0)), done + 1
         return table.look_up(rows_BN), table.states_VD[table.pad], done
 
     def _level(
-        self,
-        x_BND: Tensor,
-        pad_D: Tensor,
-        dilation: int,
-        tree: bool,
-        trace: Trace | None,
-        name: str,
+        self, x_BND: Tensor, pad_D: Tensor, level: int, trace: Trace | None
     ) -> tuple[Tensor, Tensor]:
         """Apply every block once; in the tree the last block keeps every C-th position."""
+        dilation = 1 if self._tree else self.chunk**level
         for index in range(len(self.blocks)):
-            block, label = self._block(index), f"{name}.block.{index}"
-            if tree and index == len(self.blocks) - 1:
-                x_BGCD = groups(x_BND, pad_D, self.chunk)
-                x_BND = block.keep_last(x_BGCD, trace, label)
+            block, name = self._block(index), f"level.{level}.block.{index}"
+            if self._tree and index == len(self.blocks) - 1:
+                x_BND = block.keep_last(groups(x_BND, pad_D, self.chunk), trace, name)
             else:
-                x_BND = block.keep_all(x_BND, pad_D, dilation, trace, label)
+                x_BND = block.keep_all(x_BND, pad_D, dilation, trace, name)
             pad_D = block.update_pad(pad_D)
         return x_BND, pad_D
+
+    def _keep_finished(
+        self, before_BND: Tensor, after_BND: Tensor, level: int, lengths_B: Tensor
+    ) -> Tensor:
+        """Undo a level for the strings that are too short to have it."""
+        if level == 0:  # even the empty string has one
+            return after_BND
+        if self._tree:
+            before_BND = before_BND.flip(1)[:, :: self.chunk].flip(1)
+        return torch.where((lengths_B > self.chunk**level)[:, None, None], after_BND, before_BND)
 
     def _block(self, index: int) -> Block:
         block = self.blocks[index]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 
-import torch
 from torch import Tensor
 
 from formalbench_models.regulargpt import RegularGPT
@@ -41,9 +40,11 @@ def apply_block(block: Block, x_BND: Tensor, dilation: int) -> Tensor:
     mixed_BND = (weights_BHNN @ value_BHNE).transpose(1, 2).reshape(batch, length, width)
     x_BND = x_BND + block.merge_heads(mixed_BND)
     if block.pre_norm:
-        return x_BND + block.feed_forward(block.norm_feed_forward(x_BND))
+        change_BND: Tensor = block.feed_forward(block.norm_feed_forward(x_BND))
+        return x_BND + change_BND
     x_BND = block.norm_attention(x_BND)
-    return torch.as_tensor(block.norm_feed_forward(x_BND + block.feed_forward(x_BND)))
+    after_BND: Tensor = block.norm_feed_forward(x_BND + block.feed_forward(x_BND))
+    return after_BND
 
 
 def reference(network: RegularGPT, symbols_BN: Tensor, count: int) -> Tensor:

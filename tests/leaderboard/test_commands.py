@@ -95,7 +95,6 @@ def refusals(make_record):
         "not known": make_record(task="mystery:classify"),
         "protocol differs": make_record(protocol={"name": "quick", "version": 1, "steps": 900}),
         "unknown protocol": make_record(protocol={"name": "mine", "version": 1}),
-        "without a single test cell": make_record(accuracy=[]),
         "other strings": make_record("other", fingerprint="0" * 64),
     }
 

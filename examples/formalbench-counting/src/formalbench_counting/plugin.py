@@ -1,0 +1,32 @@
+"""What this distribution provides. It is imported for every listing, so it imports nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from formalbench import hookimpl
+from formalbench.contracts.specs import ModelSpec, Option, TaskSpec
+
+
+@hookimpl
+def formalbench_tasks() -> Iterable[TaskSpec]:
+    """Announce the language."""
+    yield TaskSpec(
+        name="majority",
+        version=1,
+        summary="more 1s than 0s",
+        factory="formalbench_counting.majority:Majority",
+    )
+
+
+@hookimpl
+def formalbench_models() -> Iterable[ModelSpec]:
+    """Announce the model."""
+    yield ModelSpec(
+        name="bag-of-symbols",
+        version=1,
+        summary="the sum of all embeddings, read linearly",
+        factory="formalbench_counting.bag:BagOfSymbols",
+        objectives=("classify",),
+        options={"width": Option(16, "size of the embeddings", minimum=1)},
+    )

@@ -1,0 +1,80 @@
+"""Models for the tests of the engine: one that is merely small, and some that misbehave."""
+
+import os
+import time
+
+import torch
+from formalbench import hookimpl
+from formalbench.contracts.specs import ModelSpec, Option
+from torch import nn
+
+
+class Bag(nn.Module):
+    """Reads the sum of the embeddings so far; a few hundred numbers in all."""
+
+    def __init__(self, task, width):
+        super().__init__()
+        self.layout = task.layout
+        self.embed = nn.Embedding(len(task.alphabet), width)
+        self.read = nn.Linear(width, task.outputs)
+
+    def forward(self, batch):
+        x_BND = self.embed(batch.symbols)
+        x_BMD = torch.cat((torch.zeros_like(x_BND[:, :1]), x_BND), dim=1).cumsum(1).tanh()
+        logits_BMK = self.read(x_BMD)
+        if self.layout == "last":
+            return logits_BMK[:, -1]
+        return logits_BMK[:, 1:] if self.layout == "each" else logits_BMK
+
+
+class Stumbling(Bag):
+    def forward(self, batch):
+        raise ValueError("one foot\nover the other")
+
+
+class NotANumber(Bag):
+    def forward(self, batch):
+        return super().forward(batch) * float("nan")
+
+
+class Hungry(Bag):
+    def forward(self, batch):
+        raise MemoryError("ate it all")
+
+
+class Slow(Bag):
+    def forward(self, batch):
+        time.sleep(0.03)
+        return super().forward(batch)
+
+
+class Dying(Bag):
+    def forward(self, batch):
+        os._exit(7)
+
+
+class Unbuildable(Bag):
+    def __init__(self, task, width):
+        raise RuntimeError("no such network")
+
+
+class Rejecting(nn.Module):
+    """Answers class 0, whatever it is given, without a parameter."""
+
+    def __init__(self, task, width):
+        super().__init__()
+        self.outputs = task.outputs
+
+    def forward(self, batch):
+        return torch.zeros(len(batch.symbols), self.outputs)
+
+
+@hookimpl
+def formalbench_models():
+    options = {"width": Option(8, "of the embeddings", minimum=1)}
+    for network in (Bag, Stumbling, NotANumber, Hungry, Slow, Dying, Unbuildable):
+        name = "not-a-number" if network is NotANumber else network.__name__.lower()
+        yield ModelSpec(name, 1, "for tests", network, options=options)
+    yield ModelSpec(
+        "rejecting", 1, "for tests", Rejecting, "exact", objectives=("classify",), options=options
+    )

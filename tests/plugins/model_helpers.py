@@ -1,0 +1,47 @@
+"""A task without a language package: all that a model factory looks at."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.specs import Splits
+from torch import Tensor, nn
+
+LAYOUTS = ("last", "each", "prefixes")
+
+
+def fake_task(layout: str = "last", symbols: int = 3, outputs: int = 4, longest: int = 60) -> Any:
+    return SimpleNamespace(
+        alphabet=tuple("abcdefgh"[:symbols]),
+        outputs=outputs,
+        layout=layout,
+        splits=Splits(train=(1, 10), test=(11, longest)),
+    )
+
+
+def strings(count: int, length: int, symbols: int = 3, seed: int = 0) -> Tensor:
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randint(symbols, (count, length), generator=generator)
+
+
+def shaken(network: nn.Module, seed: int = 0) -> Any:
+    """Give every parameter a generic value in fp64: zeros at the start would hide mistakes."""
+    generator = torch.Generator().manual_seed(seed)
+    network.double()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            noise = torch.randn(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.add_(0.3 * noise)
+    return network
+
+
+def padded(lengths: list[int], symbols: int = 3) -> tuple[Batch, list[Batch]]:
+    """Return a padded batch, and each of its strings alone."""
+    together = strings(len(lengths), max(lengths), symbols)
+    own = torch.tensor(lengths)
+    together[torch.arange(max(lengths)) >= own[:, None]] = 0
+    alone = [Batch(together[i : i + 1, :n]) for i, n in enumerate(lengths)]
+    return Batch(together, own), alone

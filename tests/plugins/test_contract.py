@@ -1,0 +1,196 @@
+"""What every network of this wing promises (formalbench.contracts.network)."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import subprocess
+import sys
+import warnings
+
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.network import Traceable
+from formalbench_models.plugin import formalbench_models
+from model_helpers import LAYOUTS, fake_task, padded, shaken, strings
+from torch.func import functional_call, stack_module_state
+
+SPECS = {spec.name: spec for spec in formalbench_models()}
+POSITIONS = SPECS["transformer"].options["positions"].choices
+RECURRENT = ("rnn", "gru", "lstm")
+
+CASES = [
+    *((name, {}) for name in SPECS),
+    *(("transformer", {"positions": p}) for p in POSITIONS),
+    *(("transformer-logn", {"positions": p}) for p in ("alibi", "rope", "relative")),
+    ("transformer", {"causal": True}),
+    ("transformer", {"norm": "post", "activation": "relu", "layers": 1}),
+    ("transformer-logn", {"causal": True, "positions": "relative"}),
+    ("regulargpt", {"thickness": 2}),
+    ("regulargpt", {"norm": "pre", "activation": "relu", "bias": False, "chunk": 5}),
+    ("lstm", {"layers": 2}),
+]
+IDS = [" ".join([name, *(f"{k}={v}" for k, v in options.items())]) for name, options in CASES]
+every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
+
+
+def build(name, options, layout="last", **task):
+    spec = SPECS[name]
+    if options.get("positions") == "scalar" and layout != "last":
+        pytest.skip("refused, see test_transformer")
+    module, attribute = spec.factory.split(":")
+    values = {key: option.default for key, option in spec.options.items()}
+    values |= {"width": 16} | options
+    return getattr(importlib.import_module(module), attribute)(fake_task(layout, **task), **values)
+
+
+def test_announcing_models_imports_neither_torch_nor_numpy():
+    program = (
+        "import sys, formalbench_models.plugin as p; assert len(list(p.formalbench_models())) >= 7;"
+        "assert not {'torch', 'numpy'} & set(sys.modules), 'too much'"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_defaults_of_the_spec_are_those_of_the_factory(name):
+    spec = SPECS[name]
+    module, attribute = spec.factory.split(":")
+    factory = getattr(importlib.import_module(module), attribute)
+    announced = factory(fake_task(), **{key: o.default for key, o in spec.options.items()})
+    assert spec.summary
+    assert spec.reference
+    assert all(option.help for option in spec.options.values())
+    if name != "regulargpt-c3":
+        plain = factory(fake_task())
+        assert {k: v.shape for k, v in announced.state_dict().items()} == {
+            k: v.shape for k, v in plain.state_dict().items()
+        }
+
+
+@every_case
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_shapes_and_gradients(name, options, layout):
+    network = build(name, options, layout)
+    for length in (0, 1, 7):
+        logits = network(Batch(strings(5, length)))
+        middle = {"last": (), "each": (length,), "prefixes": (length + 1,)}[layout]
+        assert logits.shape == (5, *middle, 4)
+        assert logits.isfinite().all()
+    network(Batch(strings(40, 11))).square().sum().backward()
+    for label, parameter in network.named_parameters():
+        assert parameter.grad is not None, label
+        assert parameter.grad.isfinite().all(), label
+
+
+@every_case
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_padded_strings_get_their_own_answers(name, options, layout):
+    network = shaken(build(name, options, layout))
+    assert network.accepts_padding
+    batch, alone = padded([9, 1, 0, 4, 8, 3])
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            together = network(batch)
+            for row, single in enumerate(alone):
+                want = network(single)[0]
+                got = together[row] if layout == "last" else together[row, : len(want)]
+                torch.testing.assert_close(got, want, rtol=0, atol=1e-10)
+
+
+@every_case
+@pytest.mark.parametrize("layout", ["each", "prefixes"])
+def test_answers_see_only_their_prefix(name, options, layout):
+    network = shaken(build(name, options, layout))
+    one = strings(4, 12)
+    other = one.clone()
+    other[:, 7] = (other[:, 7] + 1) % 3
+    a, b = network(Batch(one)), network(Batch(other))
+    first = 7 + (layout == "prefixes")
+    torch.testing.assert_close(a[:, :first], b[:, :first], rtol=0, atol=1e-12)
+    assert ((a - b)[:, first].abs().amax(-1) > 1e-9).all()
+
+
+@every_case
+def test_prefixes_and_each_agree(name, options):
+    prefixes = shaken(build(name, options, "prefixes"))
+    each = build(name, options, "each").double()
+    each.load_state_dict(prefixes.state_dict())
+    batch = Batch(strings(4, 9))
+    torch.testing.assert_close(prefixes(batch)[:, 1:], each(batch), rtol=0, atol=1e-10)
+
+
+@every_case
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_double_and_bfloat16(name, options, layout):
+    network = build(name, options, layout)
+    batch = Batch(strings(6, 10))
+    want = network(batch)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            double = copy.deepcopy(network).double()(batch)
+            assert double.dtype == torch.float64
+            torch.testing.assert_close(double.float(), want, rtol=1e-3, atol=1e-4)
+            half = copy.deepcopy(network).bfloat16()(batch)
+            assert half.dtype == torch.bfloat16
+            assert (half.float() - want).abs().max() < 0.25
+
+
+@every_case
+@pytest.mark.parametrize("layout", ["last", "prefixes"])
+def test_a_cohort_equals_its_runs(name, options, layout):
+    networks = [shaken(build(name, options, layout), seed) for seed in range(3)]
+    if name in RECURRENT:
+        assert networks[0].vmappable is False
+        return
+    stacked, buffers = stack_module_state(networks)
+    symbols = torch.stack([strings(20, 9, seed=seed) for seed in range(3)])
+
+    def run(parameters, buffers, symbols):
+        return functional_call(networks[0], (parameters, buffers), (Batch(symbols),))
+
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad), warnings.catch_warnings():
+            warnings.simplefilter("error")
+            together = torch.vmap(run)(stacked, buffers, symbols)
+            shared = torch.vmap(run, in_dims=(0, 0, None))(stacked, buffers, symbols[0])
+        alone = torch.stack([net(Batch(x)) for net, x in zip(networks, symbols, strict=True)])
+        torch.testing.assert_close(together, alone, rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(shared[0], together[0], rtol=1e-10, atol=1e-10)
+        if grad:
+            together.square().sum().backward()
+            networks[2].zero_grad()
+            networks[2](Batch(symbols[2])).square().sum().backward()
+            for label, parameter in networks[2].named_parameters():
+                torch.testing.assert_close(
+                    stacked[label].grad[2], parameter.grad, rtol=1e-8, atol=1e-8
+                )
+
+
+@every_case
+def test_the_same_answer_twice_and_nothing_mutated(name, options):
+    network = build(name, options)
+    symbols = strings(8, 10)
+    before, state = symbols.clone(), {k: v.clone() for k, v in network.state_dict().items()}
+    assert torch.equal(network(Batch(symbols)), network(Batch(symbols)))
+    assert torch.equal(symbols, before)
+    assert all(torch.equal(v, state[k]) for k, v in network.state_dict().items())
+
+
+@every_case
+@pytest.mark.parametrize("layout", ["last", "each"])
+def test_traces_hold_named_tensors(name, options, layout):
+    network = build(name, options, layout)
+    assert isinstance(network, Traceable)
+    for grad in (True, False):
+        with torch.set_grad_enabled(grad):
+            trace = network.trace(Batch(strings(2, 9)))
+        assert trace
+        for label, tensor in trace.items():
+            assert tensor.isfinite().all(), label
+            if label.endswith("attention"):
+                dim = -2 if name.startswith("regulargpt") else -1
+                torch.testing.assert_close(
+                    tensor.sum(dim), torch.ones_like(tensor.sum(dim)), rtol=0, atol=1e-5
+                )

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench_models import regulargpt, regulargpt_tables
+from formalbench_models.regulargpt_reference import reference
+from model_helpers import fake_task, shaken, strings
+
+
+@pytest.fixture(params=[True, False], ids=["tables", "no-tables"])
+def tables(request, monkeypatch):
+    """With tables whenever they are not too large, and without any."""
+    monkeypatch.setattr(
+        regulargpt_tables.Table,
+        "pays",
+        lambda table, positions: request.param and len(table.states_VD) ** table.chunk < 1500,
+    )
+
+
+def small(layout, symbols=2, **options):
+    return shaken(regulargpt.build(fake_task(layout, symbols), width=8, heads=2, **options))
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@pytest.mark.parametrize("thickness", [1, 2, 3])
+@pytest.mark.parametrize("chunk", [2, 3, 5])
+@pytest.mark.usefixtures("tables")
+def test_both_forms_equal_the_dense_reference(chunk, thickness, norm):
+    options = {"chunk": chunk, "thickness": thickness, "norm": norm}
+    tree, each, prefixes = (small(x, **options) for x in ("last", "each", "prefixes"))
+    each.load_state_dict(tree.state_dict())
+    prefixes.load_state_dict(tree.state_dict())
+    for length in sorted({0, 1, 2, chunk, chunk**2 - 1, chunk**2, chunk**2 + 1, 40}):
+        if length == 40 and thickness > 1 and chunk > 2:
+            continue  # the reference's padding grows long
+        batch = Batch(strings(3, length, 2))
+        want = reference(tree, batch.symbols, regulargpt.levels(length, chunk))
+        torch.testing.assert_close(tree(batch), want[:, -1], rtol=0, atol=1e-10)
+        torch.testing.assert_close(each(batch), want[:, 1:], rtol=0, atol=1e-10)
+        torch.testing.assert_close(prefixes(batch), want, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("length", "chunk", "want"),
+    [
+        (0, 2, 1),
+        (1, 2, 1),
+        (2, 2, 1),
+        (3, 2, 2),
+        (4, 2, 2),
+        (5, 2, 3),
+        (243, 3, 5),
+        (244, 3, 6),
+        (1000, 10, 3),
+        (1 << 20, 2, 20),
+        ((1 << 20) + 1, 2, 21),
+    ],
+)
+def test_levels_are_counted_in_integers(length, chunk, want):
+    assert regulargpt.levels(length, chunk) == want
+
+
+@pytest.mark.parametrize("layout", ["last", "each"])
+def test_every_symbol_reaches_the_last_answer(layout):
+    network = small(layout)
+    for length in (1, 5, 16, 17):
+        one = strings(1, length, 2)
+        for place in range(length):
+            other = one.clone()
+            other[:, place] = 1 - other[:, place]
+            a, b = network(Batch(one)), network(Batch(other))
+            if layout == "each":
+                a, b = a[:, -1], b[:, -1]
+            assert (a - b).abs().max() > 1e-9
+
+
+def test_padding_is_attended():
+    # With masked padding, softmax would average the count away: `1` and `11` would look alike.
+    network = small("last")
+    one, two = (network(Batch(torch.ones(1, n, dtype=torch.int64))) for n in (1, 2))
+    assert (one - two).abs().max() > 1e-3
+
+
+def test_one_block_is_shared_by_all_levels():
+    network = regulargpt.build(fake_task(symbols=2, outputs=2), width=256, heads=8)
+    (block,) = network.blocks
+    assert sum(p.numel() for p in block.parameters()) == pytest.approx(0.79e6, rel=0.01)
+
+
+def test_the_dilated_form_has_no_square_matrix():
+    network = regulargpt.build(fake_task("each", symbols=2), width=4, heads=1, feed_forward=1)
+    with torch.no_grad():
+        answers = network(Batch(strings(1, 1 << 17, 2)))
+    assert answers.shape == (1, 1 << 17, 4)
+    assert answers.isfinite().all()
+
+
+def test_tables_save_work_and_are_left_when_they_do_not(monkeypatch):
+    network, sizes = small("last"), []
+    grow = regulargpt_tables.Table.grow
+    monkeypatch.setattr(
+        regulargpt_tables.Table,
+        "grow",
+        lambda table, block: sizes.append(len(table.states_VD)) or grow(table, block),
+    )
+    network(Batch(strings(128, 40, 2)))
+    assert sizes == [3, 9]
+    sizes.clear()
+    network(Batch(strings(1, 8, 2)))
+    assert sizes == []
+
+
+def test_trace_has_each_level():
+    network = small("last", chunk=3)
+    trace = network.trace(Batch(strings(2, 10)))
+    shapes = {k: tuple(v.shape) for k, v in trace.items() if k.endswith("attention")}
+    assert shapes == {
+        "level.0.block.0.attention": (2, 4, 3, 2),
+        "level.1.block.0.attention": (2, 2, 3, 2),
+        "level.2.block.0.attention": (2, 1, 3, 2),
+    }
+    logits = network.readout(network.norm(trace["level.2.block.0.state"][:, -1]))
+    torch.testing.assert_close(logits, network(Batch(strings(2, 10))))
+
+
+def test_heads_must_divide_the_width():
+    with pytest.raises(RequestError, match="divisible"):
+        regulargpt.build(fake_task(), width=10, heads=4)
+
+
+def test_it_learns_parity_of_short_strings():
+    network = regulargpt.build(fake_task(symbols=2, outputs=2))
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
+    for step in range(120):
+        symbols = strings(128, 1 + step % 6, 2, seed=step)
+        loss = torch.nn.functional.cross_entropy(network(Batch(symbols)), symbols.sum(1) % 2)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    symbols = strings(256, 6, 2, seed=1000)
+    assert (network(Batch(symbols)).argmax(1) == symbols.sum(1) % 2).float().mean() > 0.95

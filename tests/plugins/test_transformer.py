@@ -1,0 +1,182 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench_models import attention, transformer
+from formalbench_models.alibi import AlibiAttention
+from formalbench_models.attention import Attention, Span
+from formalbench_models.positions import sinusoids
+from formalbench_models.relative import RelativeAttention
+from formalbench_models.rotary import RotaryAttention
+from model_helpers import fake_task, shaken, strings
+
+KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)
+
+
+def make(kind, *, causal=False, log_length=False):
+    return shaken(kind(8, 2, causal=causal, log_length=log_length))
+
+
+def projections(layer, x_ND):
+    """Return queries, keys and values, each (H, N, E), of one string."""
+    key_ND, value_ND = layer.key_value(x_ND).chunk(2, dim=-1)
+    return [y.reshape(-1, 2, 4).transpose(0, 1) for y in (layer.query(x_ND), key_ND, value_ND)]
+
+
+def naive_logit(layer, query_E, key_E, head, i, j):
+    """One logit from its formula."""
+    if isinstance(layer, RelativeAttention):
+        code_D = sinusoids(torch.tensor([i - j]), 8, torch.float64)[0]
+        distance_E = layer.distance(code_D)[4 * head : 4 * head + 4]
+        content = (query_E + layer.content_bias_HE[head]) @ key_E
+        return (content + (query_E + layer.position_bias_HE[head]) @ distance_E) / 2
+    if isinstance(layer, RotaryAttention):
+        turned = 0.0
+        for pair, frequency in enumerate((1.0, 0.01)):
+            a = torch.complex(query_E[2 * pair], query_E[2 * pair + 1])
+            b = torch.complex(key_E[2 * pair], key_E[2 * pair + 1])
+            turn = torch.polar(*torch.tensor([1.0, frequency * (i - j)]).double())
+            turned += (a * turn * b.conj()).real
+        return turned / 2
+    slope = 2 ** (-8 * (head + 1) / 2) if isinstance(layer, AlibiAttention) else 0.0
+    return query_E @ key_E / 2 - slope * abs(i - j)
+
+
+def naive(layer, x_ND):
+    """Attend pair by pair."""
+    query, key, value = projections(layer, x_ND)
+    length = len(x_ND)
+    answer_ND = []
+    for i in range(length):
+        seen = range(i + 1) if layer.causal else range(length)
+        factor = math.log(len(seen)) if layer.log_length else 1.0
+        heads = []
+        for head in range(2):
+            logits = [naive_logit(layer, query[head, i], key[head, j], head, i, j) for j in seen]
+            weights = (torch.stack(logits) * factor).softmax(0)
+            heads.append(weights @ value[head, : len(seen)])
+        answer_ND.append(layer.merge_heads(torch.cat(heads)))
+    return torch.stack(answer_ND)
+
+
+@pytest.mark.parametrize("log_length", [False, True])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+@torch.no_grad()
+def test_attention_equals_its_formula_pair_by_pair(kind, causal, log_length, monkeypatch):
+    layer = make(kind, causal=causal, log_length=log_length)
+    x_BND = torch.randn(3, 7, 8, dtype=torch.float64)
+    want = torch.stack([naive(layer, x_ND) for x_ND in x_BND])
+    monkeypatch.setattr(attention, "_MOST_BIASES", 2 * 2 * 7 * 7)  # two strings at a time
+    for keep in (True, False):
+        for first, stop in ((0, 7), (0, 1), (6, 7), (2, 5)):
+            got, weights = layer(x_BND, Span(first, stop), keep_weights=keep)
+            torch.testing.assert_close(got, want[:, first:stop], rtol=0, atol=1e-10)
+            assert (weights is not None) == keep
+
+
+@pytest.mark.parametrize("kind", [RotaryAttention, RelativeAttention, AlibiAttention])
+@torch.no_grad()
+def test_scores_depend_on_the_difference_of_positions_only(kind):
+    layer = make(kind)
+    same_1ND = torch.randn(1, 1, 8, dtype=torch.float64).expand(1, 9, 8)
+    _, weights = layer(same_1ND, Span(0, 9), keep_weights=True)
+    logits = weights.log()
+    step = logits[..., 1:] - logits[..., :-1]
+    torch.testing.assert_close(step[0, :, :-1, :-1], step[0, :, 1:, 1:], rtol=0, atol=1e-10)
+    assert step.abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_log_length_counts_only_what_is_real():
+    layer = make(Attention, log_length=True)
+    x_BND = torch.randn(2, 9, 8, dtype=torch.float64)
+    got, _ = layer(x_BND, Span(0, 1), torch.tensor([5, 9]))
+    torch.testing.assert_close(got[0, 0], naive(layer, x_BND[0, :5])[0], rtol=0, atol=1e-10)
+    torch.testing.assert_close(got[1, 0], naive(layer, x_BND[1])[0], rtol=0, atol=1e-10)
+
+
+def test_logn_is_the_transformer_with_one_option():
+    plain = transformer.build(fake_task(), log_length=True, positions="rope").double()
+    logn = transformer.build_logn(fake_task(), positions="rope").double()
+    logn.load_state_dict(plain.state_dict())
+    off = transformer.build(fake_task(), positions="rope").double()
+    off.load_state_dict(plain.state_dict())
+    batch = Batch(strings(3, 20))
+    torch.testing.assert_close(plain(batch), logn(batch))
+    assert not torch.allclose(plain(batch), off(batch))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_without_positions_order_is_lost_only_without_a_mask(causal):
+    network = shaken(transformer.build(fake_task(), positions="none", causal=causal))
+    symbols = strings(2, 12)
+    order = torch.tensor([3, 0, 1, 2, *range(4, 12)])
+    a, b = network(Batch(symbols)), network(Batch(symbols[:, order]))
+    assert torch.allclose(a, b, atol=1e-10) == (not causal)
+
+
+@pytest.mark.parametrize(
+    "positions", ["sinusoidal", "learned", "scalar", "scalar-6000", "alibi", "rope", "relative"]
+)
+def test_with_positions_order_matters(positions):
+    network = shaken(transformer.build(fake_task(), positions=positions))
+    symbols = torch.tensor([[0, 1, 2, 2, 1]])
+    assert not torch.allclose(network(Batch(symbols)), network(Batch(symbols.flip(1))))
+
+
+def test_scalar_positions_are_one_input_dimension():
+    batch = strings(2, 9)
+    for positions, last in (("scalar", 9 / 10), ("scalar-6000", 9 / 6000)):
+        network = transformer.build(fake_task(), positions=positions).double()
+        state = network.trace(Batch(batch))["state.0"]
+        torch.testing.assert_close(state[:, -1, -1], torch.full((2,), last).double())
+        torch.testing.assert_close(state[:, 0, -1], torch.zeros(2).double())
+
+
+def test_scalar_positions_would_leak_the_length_to_prefixes():
+    for layout in ("each", "prefixes"):
+        with pytest.raises(RequestError, match="scalar-6000"):
+            transformer.build(fake_task(layout), positions="scalar")
+
+
+def test_learned_positions_reach_as_far_as_the_test_split():
+    network = transformer.build(fake_task(longest=60), positions="learned")
+    assert network(Batch(strings(1, 60))).isfinite().all()
+    with pytest.raises(RequestError, match="up to 60 symbols, not 61"):
+        network(Batch(strings(1, 61)))
+
+
+def test_options_that_do_not_go_together_are_one_line():
+    with pytest.raises(RequestError, match="divisible") as error:
+        transformer.build(fake_task(), width=10, heads=4)
+    assert "\n" not in str(error.value)
+    with pytest.raises(RequestError, match="even"):
+        transformer.build(fake_task(), width=12, heads=4, positions="rope")
+
+
+def test_sinusoids_follow_the_formula_and_survive_bfloat16():
+    codes = sinusoids(torch.tensor([257, 5, -5]), 6, torch.float64)
+    for coordinate in range(6):
+        angle = 257 / 10000 ** (2 * (coordinate // 2) / 6)
+        want = math.sin(angle) if coordinate % 2 == 0 else math.cos(angle)
+        assert codes[0, coordinate].item() == pytest.approx(want, abs=1e-12)
+    torch.testing.assert_close(codes[1, 0::2], -codes[2, 0::2])
+    half = sinusoids(torch.tensor([257]), 6, torch.bfloat16)
+    assert (half.double() - codes[:1]).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_trace_ends_in_the_answer(causal):
+    network = transformer.build(fake_task(), causal=causal).double()
+    batch = Batch(strings(3, 10))
+    trace = network.trace(batch)
+    assert trace["block.1.attention"].shape == (3, 4, 11, 11)
+    read = trace["state.2"][:, -1 if causal else 0]
+    torch.testing.assert_close(network.readout(network.norm(read)), network(batch))
+    above = torch.ones(11, 11).triu(1).bool()
+    assert (trace["block.0.attention"][..., above].abs().max() == 0) == causal
