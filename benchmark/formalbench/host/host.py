@@ -10,9 +10,6 @@ from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-import pluggy
-
-from formalbench.contracts import hooks
 from formalbench.contracts.errors import (
     BrokenPluginError,
     FormalbenchError,
@@ -27,6 +24,7 @@ from formalbench.contracts.specs import (
     TaskSpec,
     Value,
 )
+from formalbench.host.calls import PROJECT, HookCalls
 from formalbench.host.local import (
     YAML_SUFFIXES,
     broken,
@@ -40,7 +38,6 @@ from formalbench.host.plugins import LocalPlugin, Plugin
 from formalbench.host.registry import Entry, Registry
 from formalbench.host.yaml_file import read_protocol, read_suite, read_yaml
 
-GROUP = "formalbench"
 ENVIRONMENT = "FORMALBENCH_PLUGINS"
 
 Warn = Callable[[str], None]
@@ -59,8 +56,7 @@ class PluginHost:
 
     def __init__(self, warn: Warn = _to_stderr) -> None:
         self._warn = warn
-        self._manager = pluggy.PluginManager(GROUP)
-        self._manager.add_hookspecs(hooks)
+        self._calls = HookCalls()
         self.plugins: list[Plugin] = []
         self.tasks: Registry[TaskSpec] = Registry("task")
         self.models: Registry[ModelSpec] = Registry("model")
@@ -89,7 +85,7 @@ class PluginHost:
 
     def load_installed(self) -> None:
         """Load the entry points of every installed distribution; a broken one is one line."""
-        for point in sorted(metadata.entry_points(group=GROUP), key=lambda point: point.name):
+        for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
             name = point.dist.name if point.dist else "?"
             version = point.dist.version if point.dist else ""
             plugin = Plugin(point.name, name, version)
@@ -97,7 +93,7 @@ class PluginHost:
             try:
                 self._register(plugin, point.load())
             except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
-                self._drop(plugin, error)
+                self._calls.drop(plugin, error)
                 self._warn(f"plugin {plugin.name} ({plugin.describe()}) skipped: {plugin.error}")
 
     def load_local(self, local: LocalPlugin) -> None:
@@ -120,9 +116,9 @@ class PluginHost:
             except FormalbenchError:
                 raise
             except Exception as error:  # noqa: BLE001  # as above, but it was asked for
-                self._drop(plugin, error)
+                self._calls.drop(plugin, error)
                 raise BrokenPluginError(broken(local.path, error)) from None
-            if not plugin.provides and not self._implemented(plugin):
+            if not plugin.provides and not self._calls.implements_any(plugin):
                 raise BrokenPluginError(
                     f"plugin {local.path} has no function marked @formalbench.hookimpl"
                 )
@@ -133,9 +129,7 @@ class PluginHost:
         return (self.tasks, self.models, self.suites, self.protocols)
 
     def _register(self, plugin: Plugin, module: Any) -> None:
-        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
-        plugin.module = module
-        self._manager.check_pending()  # a misspelt hook is an error, not a silence
+        self._calls.register(plugin, module)
         kinds: list[tuple[str, type, Registry[Any]]] = [
             ("tasks", TaskSpec, self.tasks),
             ("models", ModelSpec, self.models),
@@ -144,7 +138,7 @@ class PluginHost:
         ]
         found: list[tuple[str, Registry[Any], Any]] = []
         for kind, spec_type, registry in kinds:
-            for specs in self._call(plugin, f"formalbench_{kind}", {}):
+            for specs in self._calls.call(plugin, f"formalbench_{kind}", {}):
                 for spec in specs:
                     if not isinstance(spec, spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
@@ -164,7 +158,7 @@ class PluginHost:
             self.protocols.add(_named(path, spec), plugin)
             plugin.provides["protocols"] = 1
         else:
-            task = self._manager.hook.formalbench_read_yaml(path=path, data=data)
+            task = self._read_task(path, data)
             if task is None:
                 raise RequestError(
                     f"{path}: not a task (alphabet), a suite (tasks) or a protocol (steps)"
@@ -172,24 +166,16 @@ class PluginHost:
             self.tasks.add(_named(path, task), plugin)
             plugin.provides["tasks"] = 1
 
-    def _drop(self, plugin: Plugin, error: BaseException) -> None:
-        if plugin.module is not None:
-            self._manager.unregister(plugin.module)
-            plugin.module = None
-        plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
+    def _read_task(self, path: Path, data: dict[str, Any]) -> TaskSpec | None:
+        arguments = {"path": path, "data": data}
+        for plugin in self.plugins:
+            with self.blaming(plugin):
+                for task in self._calls.call(plugin, "formalbench_read_yaml", arguments):
+                    if isinstance(task, TaskSpec):
+                        return task
+        return None
 
-    # Calling hooks, plugin by plugin for the same reason.
-
-    def _implemented(self, plugin: Plugin) -> list[Any]:
-        return list(self._manager.get_hookcallers(plugin.module) or [])
-
-    def _call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
-        for caller in self._implemented(plugin):
-            if caller.name == hook:
-                for implementation in caller.get_hookimpls():
-                    if implementation.plugin is plugin.module:
-                        names = implementation.argnames
-                        yield implementation.function(*(arguments[name] for name in names))
+    # Observers and commands.
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Tell every observer; one that raises is dropped with one line."""
@@ -197,28 +183,28 @@ class PluginHost:
             if plugin.module is None:
                 continue
             try:
-                for _ in self._call(plugin, hook, arguments):
+                for _ in self._calls.call(plugin, hook, arguments):
                     pass
             except Exception as error:  # noqa: BLE001  # an observer must not end a run
-                self._drop(plugin, error)
+                self._calls.drop(plugin, error)
                 self._warn(f"observer {plugin.name} dropped: {plugin.error}")
 
     def observe(self, observer: Any, name: str) -> None:
         """Register an object with observer hooks, as a plugin of the engine itself."""
-        plugin = Plugin(name, "formalbench", "", module=observer)
-        self._manager.register(observer, name=name)
+        plugin = Plugin(name, "formalbench", "")
+        self._calls.register(plugin, observer)
         self.plugins.append(plugin)
 
     def add_commands(self, app: Any) -> None:
         """Let every plugin add its commands to the Typer app."""
         for plugin in list(self.plugins):
             try:
-                for _ in self._call(plugin, "formalbench_commands", {"app": app}):
+                for _ in self._calls.call(plugin, "formalbench_commands", {"app": app}):
                     pass
             except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
                 if plugin.local:
                     raise BrokenPluginError(broken(plugin.local.path, error)) from None
-                self._drop(plugin, error)
+                self._calls.drop(plugin, error)
                 self._warn(f"plugin {plugin.name} added no commands: {plugin.error}")
 
     # From names to things.
