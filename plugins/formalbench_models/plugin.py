@@ -42,7 +42,7 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
         name=name,
         version=1,
         summary=f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
-        factory="formalbench_models.regulargpt:build",
+        factory=f"formalbench_models.regulargpt:{'build_c3' if chunk == 3 else 'build'}",
         options={
             "chunk": Option(chunk, "positions a query attends to, C", minimum=2, maximum=1024),
             "thickness": Option(1, "blocks per level, K", minimum=1, maximum=64),

@@ -27,6 +27,8 @@ Legend: B batch, N positions, G groups of C positions, C chunk, D width, K outpu
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from formalbench.contracts.alphabet import ExtendedAlphabet
 from formalbench.contracts.batch import Batch
@@ -194,3 +196,8 @@ def build(
     check_heads(width, heads)
     shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias)
     return RegularGPT(len(task.alphabet), task.outputs, task.layout, shape, thickness=thickness)
+
+
+def build_c3(task: Task, *, chunk: int = 3, **options: Any) -> RegularGPT:
+    """Build RegularGPT with chunks of three."""
+    return build(task, chunk=chunk, **options)

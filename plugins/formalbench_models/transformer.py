@@ -13,7 +13,7 @@ Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads,
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from formalbench.contracts.alphabet import ExtendedAlphabet
 from formalbench.contracts.batch import Batch
@@ -192,6 +192,6 @@ def build(
     )
 
 
-def build_logn(task: Task, *, log_length: bool = True, **options: object) -> Transformer:
+def build_logn(task: Task, *, log_length: bool = True, **options: Any) -> Transformer:
     """Build the Transformer with log-length scaled attention."""
-    return build(task, log_length=log_length, **options)  # type: ignore[arg-type]
+    return build(task, log_length=log_length, **options)

@@ -144,7 +144,7 @@ def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
-            env={**os.environ, **environment},
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
         )
         started.append(process)
         return process

@@ -39,7 +39,7 @@ def naive_logit(layer, query_E, key_E, head, i, j):
         for pair, frequency in enumerate((1.0, 0.01)):
             a = torch.complex(query_E[2 * pair], query_E[2 * pair + 1])
             b = torch.complex(key_E[2 * pair], key_E[2 * pair + 1])
-            turn = torch.polar(*torch.tensor([1.0, frequency * (i - j)]).double())
+            turn = torch.polar(*torch.tensor([1.0, frequency * (i - j)], dtype=torch.float64))
             turned += (a * turn * b.conj()).real
         return turned / 2
     slope = 2 ** (-8 * (head + 1) / 2) if isinstance(layer, AlibiAttention) else 0.0

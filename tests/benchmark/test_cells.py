@@ -1,0 +1,153 @@
+"""Test and validation sets: the same strings for everyone, and never each other's."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.specs import Splits
+from formalbench.evaluation import cells
+
+SMALL = Protocol.model_validate(
+    {"name": "small", "version": 1, "test": {"lengths": 4, "strings": 8},
+     "validation": {"lengths": 4, "strings": 8}}
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("lengths", "count", "expected"),
+    [
+        (range(1, 10), 3, [1, 5, 9]),
+        (range(1, 10), 2, [1, 9]),
+        (range(1, 10), 1, [9]),
+        (range(1, 10), 9, list(range(1, 10))),
+        (range(1, 10), 99, list(range(1, 10))),
+        (range(1, 10), "all", list(range(1, 10))),
+        ([4], 1, [4]),
+        ([4], "all", [4]),
+        (range(0, 4), 3, [0, 2, 3]),
+    ],
+)
+def test_spread(lengths, count, expected):
+    assert cells.spread(lengths, count) == expected
+
+
+def test_spread_has_both_ends_and_no_length_twice():
+    for size in range(2, 60):
+        for count in range(2, size + 1):
+            chosen = cells.spread(range(100, 100 + size), count)
+            assert len(chosen) == len(set(chosen)) == count
+            assert chosen == sorted(chosen)
+            assert (chosen[0], chosen[-1]) == (100, 99 + size)
+
+
+def test_the_default_test_lengths(host):
+    lengths = [cell.length for cell in cells.test_set(host.task("first"), SMALL).cells]
+    assert (lengths[0], lengths[-1]) == (41, 500)
+    protocol = host.protocol("quick")
+    lengths = cells.spread(cells.split_lengths(host.task("first"), "test"), protocol.test.lengths)
+    assert len(lengths) == 16
+    assert (lengths[0], lengths[-1]) == (41, 500)
+
+
+@pytest.mark.parametrize(
+    ("name", "digest"),
+    [
+        ("parity", "1fba04f6f6d0451a0b6a0cd8decef4ba68d11fe0700cccaebcb0252d16fb6672"),
+        ("tomita-3:next-symbols", "76226f3f4845d0c57b3fc97f05e783c223b263ff17a8ad5f8549d94d8fbe2987"),
+        ("cycle-navigation:tag", "91e67390d9b249d25786328c8b714835bf2354722a5c9ea49634fb7fa7a477d1"),
+    ],
+)
+def test_golden_fingerprints(host, name, digest):
+    assert cells.test_set(host.task(name), SMALL).fingerprint == digest
+
+
+def test_a_fingerprint_sees_every_part(host):
+    one = cells.test_set(host.task("parity"), SMALL)
+    first = one.cells[0]
+    strings, targets = first.strings.copy(), first.targets.copy()
+    strings[0, 0] ^= 1
+    targets[0] ^= 1
+    variants = [
+        dataclasses.replace(first, strings=strings),
+        dataclasses.replace(first, targets=targets),
+        dataclasses.replace(first, length=first.length + 1),
+    ]
+    prints = {cells.CellSet((cell, *one.cells[1:])).fingerprint for cell in variants}
+    prints |= {cells.CellSet(one.cells[1:]).fingerprint, one.fingerprint}
+    assert len(prints) == 5
+
+
+def test_the_test_set_is_a_function_of_task_and_cell_only(host):
+    task = host.task("parity")
+    base = cells.test_set(task, SMALL)
+    other = SMALL.model_copy(
+        update={"name": "other", "version": 7, "seeds": 9, "steps": 4000, "batch": 3}
+    )
+    assert cells.test_set(host.task("parity"), other).fingerprint == base.fingerprint
+    # a cell does not depend on which other cells there are
+    wide = SMALL.model_copy(update={"test": SMALL.test.model_copy(update={"lengths": "all"})})
+    every = {cell.length: cell for cell in cells.test_set(task, wide).cells}
+    assert len(every) == 460
+    for cell in base.cells:
+        assert np.array_equal(cell.strings, every[cell.length].strings)
+
+
+def test_another_version_parameter_or_name_is_another_test_set(host):
+    task = host.task("parity")
+    changed = [
+        task,
+        dataclasses.replace(task, version=2),
+        dataclasses.replace(task, parameters={"p": 0.25}),
+        dataclasses.replace(task, language_name="parity-2"),
+        host.task("parity", {"p": 0.25}),
+    ]
+    prints = [cells.test_set(one, SMALL).fingerprint for one in changed]
+    assert len(set(prints)) == 5
+
+
+def test_two_processes_make_the_same_test_set(host, python):
+    code = (
+        "import random, numpy, torch; random.seed(5); numpy.random.seed(5); torch.manual_seed(5)\n"
+        "from formalbench.host import PluginHost\n"
+        "from formalbench.contracts.protocol import Protocol\n"
+        "from formalbench.evaluation.cells import test_set\n"
+        f"protocol = Protocol.model_validate({SMALL.model_dump(mode='json')!r})\n"
+        "host = PluginHost.load()\n"
+        "for name in ('parity', 'tomita-3:next-symbols', 'd2'):\n"
+        "    print(test_set(host.task(name), protocol).fingerprint)\n"
+    )
+    here = [
+        cells.test_set(host.task(name), SMALL).fingerprint
+        for name in ("parity", "tomita-3:next-symbols", "d2")
+    ]
+    assert python("-c", code, PYTHONHASHSEED="77").split() == here
+
+
+def test_validation_training_and_test_draw_from_different_streams(host):
+    # on splits that overlap in full, so that the same stream would give the same strings
+    task = dataclasses.replace(host.task("first"), splits=Splits((30, 40), (30, 40)))
+    test, validation = cells.test_set(task, SMALL), cells.validation_set(task, SMALL)
+    assert [c.length for c in test.cells] == [c.length for c in validation.cells]
+    for one, other in zip(test.cells, validation.cells, strict=True):
+        assert not (one.strings[:, None] == other.strings[None]).all(-1).any()
+    stream = task.stream("train", "small", 1, 0, 0)
+    trained, _ = task.sample(stream, 40, 8)
+    for held_out in (test.cells[-1], validation.cells[-1]):
+        assert not (trained[:, None] == held_out.strings[None]).all(-1).any()
+
+
+def test_targets_are_right_at_every_cell(host):
+    task = host.task("parity")
+    for cell in cells.test_set(task, SMALL).cells:
+        assert cell.strings.shape == (8, cell.length)
+        assert cell.targets.tolist() == [int(row.sum()) % 2 for row in cell.strings]
+        assert cell.targets.sum() == 4  # balanced
+
+
+def test_a_split_without_strings_is_refused(host):
+    task = dataclasses.replace(host.task("tomita-2:next-symbols"), splits=Splits((1, 1), (3, 3)))
+    for split in ("train", "test"):
+        with pytest.raises(RequestError, match="no strings of length"):
+            cells.split_lengths(task, split)

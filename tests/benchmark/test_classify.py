@@ -1,0 +1,106 @@
+"""The objective `classify`: ties, bits and chance, against sums done by hand."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from formalbench.contracts.language import Language
+from formalbench.contracts.stream import Stream
+from formalbench.objectives.classify import Classify, predicted_class
+
+
+class Stated(Language):
+    """Three classes with a stated distribution; length 1 has only class 2."""
+
+    alphabet = ("a", "b")
+    num_classes = 3
+    shares = {1: (0.0, 0.0, 1.0), 2: (0.5, 0.3, 0.2), 3: (0.1, 0.6, 0.3)}
+
+    def sample(self, stream, length, count):
+        return stream.integers(2, (count, length))
+
+    def classify(self, strings_BN):
+        return strings_BN.sum(axis=1) % 3
+
+    def oracle(self, string):
+        return sum(string) % 3
+
+    def class_distribution(self, length):
+        return self.shares[length]
+
+
+class Unstated(Stated):
+    def class_distribution(self, length):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("logits", "answer"),
+    [
+        ([1.0, 1.0], 0),  # a difference of exactly 0 is a reject
+        ([0.0, 0.0], 0),
+        ([-0.0, 0.0], 0),
+        ([1.0, 1.0 + 1e-6], 1),
+        ([2.0, 1.0], 0),
+        ([0.0, 3.0, 3.0], 1),
+        ([3.0, 0.0, 3.0], 0),
+        ([-5.0, -5.0, -5.0, -4.0], 3),
+    ],
+)
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_among_equals_the_lowest_class_is_the_answer(logits, answer, dtype):
+    predicted = predicted_class(torch.tensor([logits, logits], dtype=dtype))
+    assert predicted.tolist() == [answer, answer]
+
+
+def test_score_counts_and_measures_in_bits():
+    logits = torch.tensor([[0.0, math.log(3.0)], [0.0, math.log(3.0)], [0.0, 0.0]]).double()
+    targets = torch.tensor([1, 0, 0])
+    correct, bits = Classify().score(logits, targets)
+    assert correct.tolist() == [True, False, True]
+    assert bits.tolist() == pytest.approx([-math.log2(0.75), 2.0, 1.0])
+    nats = (-math.log(0.75) + 2 * math.log(2) + math.log(2)) / 3
+    assert Classify().loss(logits, targets).item() == pytest.approx(nats)
+
+
+def test_chance_by_hand():
+    chance = Classify().chance(Stated(), [1, 2, 3], Stream("c"))
+    assert chance.by_length == pytest.approx((1.0, 0.5, 0.6))
+    assert chance.length_only == pytest.approx(0.7)
+    assert chance.constant == pytest.approx((1.0 + 0.2 + 0.3) / 3)  # always class 2
+
+
+def test_chance_counts_every_cell_the_same():
+    chance = Classify().chance(Stated(), [2, 2, 3], Stream("c"))
+    assert chance.constant == pytest.approx(max((0.5 + 0.5 + 0.1) / 3, (0.3 + 0.3 + 0.6) / 3))
+    assert chance.length_only == pytest.approx((0.5 + 0.5 + 0.6) / 3)
+
+
+def test_an_unstated_distribution_is_estimated():
+    chance = Classify().chance(Unstated(), [1, 2, 3], Stream("c"))
+    # the sum of N bits mod 3: 1/2 1/2 0; 1/4 1/2 1/4; 2/8 3/8 3/8
+    assert chance.by_length == pytest.approx((0.5, 0.5, 0.375), abs=0.03)
+    again = Classify().chance(Unstated(), [1, 2, 3], Stream("c"))
+    assert again == chance
+
+
+def test_where_a_length_has_one_class_chance_is_one(host):
+    task = host.task("d2")  # odd lengths hold no member
+    chance = task.chance([51, 52])
+    assert chance.by_length == pytest.approx((1.0, 0.5))
+    assert chance.length_only == pytest.approx(0.75)
+    assert chance.constant == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("name", ["parity", "cycle-navigation", "modular-arithmetic", "tomita-1"])
+def test_stated_chance_agrees_with_what_is_drawn(host, name):
+    task = host.task(name)
+    lengths = task.lengths(1, 9)
+    drawn = []
+    for length in lengths:
+        _, targets = task.sample(Stream("drawn", length), length, 4000)
+        drawn.append(np.bincount(targets, minlength=task.outputs) / 4000)
+    chance = task.chance(lengths)
+    assert chance.by_length == pytest.approx([share.max() for share in drawn], abs=0.04)
+    assert chance.constant == pytest.approx(np.mean(drawn, axis=0).max(), abs=0.04)

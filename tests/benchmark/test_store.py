@@ -1,0 +1,210 @@
+"""The store: files written whole or not at all, and never outside their folder."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import MAX_BYTES, parse_record
+from formalbench.store import Store, default_results, read_record, write_atomically
+
+
+def make(model="lstm", task="parity:classify", run_id="0" * 16, options=None, kind="learned", **change):
+    data = {
+        "schema_version": 1,
+        "run_id": run_id,
+        "status": "error",
+        "model": {
+            "name": model,
+            "version": 1,
+            "kind": kind,
+            "options": options or {},
+            "source": {"distribution": "formalbench"},
+        },
+        "task": {"name": task, "version": 1, "source": {"distribution": "formalbench"}},
+        "protocol": {"name": "quick", "version": 1},
+        "learning_rate": 0.0003,
+        "seed": 1,
+        "environment": {
+            "device": "cpu",
+            "hardware": "",
+            "threads": 1,
+            "peak_memory_mib": 0,
+            "versions": {},
+        },
+        "command": "formalbench run",
+        "date": "2026-11-05T12:00:00Z",
+    }
+    return parse_record(json.dumps({**data, **change}), "made")
+
+
+def files(folder):
+    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+
+
+def test_round_trip(results):
+    store = Store(results)
+    assert store.records() == []
+    one, other = make(run_id="1" * 16), make(run_id="2" * 16, task="first:tag")
+    path = store.write(one)
+    store.write(other)
+    assert path == store.path_of(one)
+    assert sorted(r.run_id for r in store.records()) == ["1" * 16, "2" * 16]
+    assert read_record(path) == one
+    assert path.stat().st_mode & 0o777 == 0o644
+
+
+def test_where_a_record_goes(results):
+    def place(**change):
+        return Store(results).path_of(make(**change)).relative_to(results).as_posix()
+
+    name = f"quick-lr0.0003-seed1-{'0' * 16}.json"
+    assert place() == f"lstm/parity--classify/{name}"
+    options = {"chunk": 3, "bias": False}
+    assert place(options=options) == f"lstm-bias=false-chunk=3/parity--classify/{name}"
+    exact = place(kind="exact", learning_rate=None)
+    assert exact == f"lstm/parity--classify/quick-seed1-{'0' * 16}.json"
+
+
+def test_a_run_again_takes_the_place_of_its_old_record(results):
+    store = Store(results)
+    store.write(make(message="first"))
+    store.write(make(message="second"))
+    assert [record.message for record in store.records()] == ["second"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["../../up", "/etc/passwd", "..", ".", "...", "a/b", "a\\b", "~", "-rf", "CON:x", "a\0b",
+     "a\nb", "ü/ä", "%2e%2e%2f", ".hidden", "$HOME"],
+)  # fmt: skip
+def test_a_path_never_leaves_the_folder(results, name):
+    store = Store(results)
+    record = make(model=name, task=f"{name}:classify", options={name: name})
+    path = store.write(record)
+    assert path.resolve().is_relative_to(results.resolve())
+    assert path.suffix == ".json"
+    assert not any(part.startswith(".") for part in path.relative_to(results).parts)
+    assert all(part.isprintable() for part in path.parts)
+    assert store.records() == [record]
+
+
+def test_long_names_can_be_stored(results):
+    store = Store(results)
+    record = make(model="m" * 200, options={"k" * 100: "v" * 200, "l" * 100: "w" * 200})
+    store.write(record)
+    assert store.records() == [record]
+
+
+@pytest.mark.parametrize("broken", ["replace", "fsync"])
+def test_nothing_is_left_when_writing_fails(results, monkeypatch, broken):
+    store = Store(results)
+    store.write(make(message="before"))
+    before = files(results)
+
+    def fail(*arguments, **options):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, broken, fail)
+    if broken == "replace":
+        monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(RequestError, match="No space left on device") as caught:
+        store.write(make(message="after"))
+    assert "\n" not in str(caught.value)
+    monkeypatch.undo()
+    assert files(results) == before
+    assert [record.message for record in store.records()] == ["before"]
+
+
+def test_the_old_file_stands_until_the_new_one_is_whole(tmp_path, monkeypatch):
+    path = tmp_path / "f.json"
+    write_atomically(path, "old")
+    seen = []
+    real = os.fsync
+
+    def watching(descriptor):
+        seen.append(path.read_text())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watching)
+    write_atomically(path, "new")
+    assert seen == ["old"]
+    assert path.read_text() == "new"
+
+
+def test_a_half_written_file_is_no_record(results, monkeypatch):
+    store = Store(results)
+    store.write(make())
+    during = []
+    real = os.fsync
+
+    def watching(descriptor):
+        during.append(len(store.records()))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", watching)
+    store.write(make(run_id="1" * 16))
+    assert during == [1]
+
+
+@pytest.mark.parametrize("contents", [b"", b'{"schema_version": 1, "run', b"\xff", b"[]"])
+def test_a_file_that_is_no_record_is_one_line_with_its_name(results, contents):
+    store = Store(results)
+    store.write(make())
+    bad = results / "deep" / "bad.json"
+    bad.parent.mkdir()
+    bad.write_bytes(contents)
+    with pytest.raises(RequestError) as caught:
+        store.records()
+    assert str(bad) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_large_file_is_not_even_read(results, monkeypatch):
+    results.mkdir()
+    bad = results / "bad.json"
+    bad.write_bytes(b" " * (MAX_BYTES + 1))
+
+    def refuse(path):
+        raise AssertionError("read")
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    with pytest.raises(RequestError, match="larger than"):
+        Store(results).records()
+
+
+def test_other_files_are_not_looked_at(results):
+    store = Store(results)
+    store.write(make())
+    (results / "notes.txt").write_text("hello")
+    (results / ".writing-x").write_text("{")
+    assert len(store.records()) == 1
+
+
+def test_a_folder_called_json_is_one_line(results):
+    (results / "x.json").mkdir(parents=True)
+    with pytest.raises(RequestError, match=r"x\.json"):
+        Store(results).records()
+
+
+def test_a_results_folder_that_is_a_file(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RequestError, match="not a folder"):
+        Store(tmp_path / "file").records()
+    for place in ("file", "file/below"):
+        with pytest.raises(RequestError, match="cannot be written"):
+            Store(tmp_path / place).check_writable()
+
+
+def test_a_writability_check_leaves_nothing(results):
+    Store(results).check_writable()
+    assert files(results) == []
+
+
+def test_the_default_folder(tmp_path, monkeypatch):
+    assert default_results() == tmp_path / "results"
+    monkeypatch.delenv("FORMALBENCH_RESULTS")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert default_results().name == "results"
+    assert "formalbench" in default_results().parts

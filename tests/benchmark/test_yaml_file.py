@@ -1,0 +1,124 @@
+"""Reading YAML that somebody gave us."""
+
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.host.yaml_file import MAX_BYTES, parse_yaml, read_suite, read_yaml
+
+
+def problem(text):
+    with pytest.raises(RequestError) as caught:
+        parse_yaml(text, "f.yaml")
+    message = str(caught.value)
+    assert "\n" not in message
+    assert message.startswith("f.yaml")
+    return message
+
+
+def test_a_mapping_is_read():
+    assert parse_yaml("a: 1\nb: {c: [x, 'y']}\n", "f") == {"a": 1, "b": {"c": ["x", "y"]}}
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("a: 1\nb: [1, 2\n", 3),
+        ("a: 1\nb: c: d\n", 2),
+        ("a: 1\n\tb: 2\n", 2),
+        ("a: 'open\n", 2),
+        ("{", 1),
+        ("a: !!python/object/apply:os.system [echo]\n", 1),
+        ("a: 1\n---\nb: 2\n", 2),
+    ],
+)
+def test_malformed_yaml_names_the_line(text, line):
+    assert problem(text).startswith(f"f.yaml:{line}: malformed YAML: ")
+
+
+@pytest.mark.parametrize("text", ["a: \x00\n", "a: \x07\n", "a: 2020-99-99\n"])
+def test_other_malformed_yaml_is_one_line_too(text):
+    assert "malformed YAML" in problem(text)
+
+
+def test_a_key_given_twice_is_refused():
+    assert problem("a: 1\nb: 2\na: 3\n") == "f.yaml:3: malformed YAML: key 'a' is given twice"
+    assert "key 'c' is given twice" in problem("a:\n  b: {c: 1, c: 1}\n")
+    assert "given twice" in problem("1: x\n1: y\n")
+
+
+def test_aliases_are_refused():
+    assert "aliases are not allowed" in problem("a: &x [1]\nb: *x\n")
+    bomb = "a: &a [1]\n" + "".join(
+        f"{c}: &{c} [*{p}, *{p}]\n" for p, c in zip("abcdef", "bcdefg", strict=True)
+    )
+    assert "aliases are not allowed" in problem(bomb)
+
+
+@pytest.mark.parametrize("text", ["", "# nothing\n", "- a\n- b\n", "text\n", "3\n", "1: a\n", "~"])
+def test_anything_but_a_mapping_with_names_is_refused(text):
+    assert "must hold one mapping" in problem(text)
+
+
+@pytest.mark.parametrize("text", ["? [a, b]\n: 1\n", "? {a: b}\n: 1\n", "a: {? [x] : 1}\n"])
+def test_keys_that_are_no_keys_are_one_line_too(text):
+    problem(text)
+
+
+def test_deep_nesting_is_refused_in_one_line():
+    assert "malformed YAML" in problem("a: " + "[" * 3000)
+
+
+def test_a_large_file_is_refused(write):
+    path = write("f.yaml", "a: " + "x" * MAX_BYTES)
+    with pytest.raises(RequestError, match="larger than"):
+        read_yaml(path)
+
+
+def test_a_file_that_is_not_utf_8_is_refused(tmp_path):
+    path = tmp_path / "f.yaml"
+    path.write_bytes(b"a: \xff\xfe\n")
+    with pytest.raises(RequestError, match="not UTF-8"):
+        read_yaml(path)
+
+
+def test_a_file_that_is_not_there_is_refused(tmp_path):
+    with pytest.raises(RequestError, match="No such file"):
+        read_yaml(tmp_path / "f.yaml")
+    with pytest.raises(RequestError, match="directory"):
+        read_yaml(tmp_path)
+
+
+GOOD = {"name": "s", "tasks": ["parity", "first:tag"], "protocol": "quick"}
+
+
+def test_a_suite(tmp_path):
+    spec = read_suite(tmp_path, GOOD)
+    assert (spec.name, spec.version, spec.tasks) == ("s", 1, ("parity", "first:tag"))
+    assert spec.protocol == "quick"
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"taks": []}, "unknown key 'taks'"),
+        ({"tasks": []}, "tasks must be"),
+        ({"tasks": "parity"}, "tasks must be"),
+        ({"tasks": [1]}, "tasks must be"),
+        ({"version": 0}, "version must be"),
+        ({"version": True}, "version must be"),
+        ({"version": "1"}, "version must be"),
+        ({"name": ""}, "name must be"),
+        ({"name": 3}, "name must be"),
+        ({"summary": ["x"]}, "summary must be"),
+    ],
+    ids=str,
+)
+def test_a_bad_suite_is_one_line(tmp_path, change, said):
+    with pytest.raises(RequestError) as caught:
+        read_suite(tmp_path, {**GOOD, **change})
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_suite_without_a_name(tmp_path):
+    with pytest.raises(RequestError, match="name must be"):
+        read_suite(tmp_path, {"tasks": ["parity"]})
