@@ -14,7 +14,7 @@ demo: $(VENV)/.installed
 
 # The whole test suite; it installs its own extra.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
 
 lint: $(VENV)/.installed-dev

@@ -92,7 +92,8 @@ def _run(host: PluginHost, run: Run, device: torch.device, report: ReportRun) ->
     import torch
 
     from formalbench.evaluation.evaluate import evaluate
-    from formalbench.training.trainer import Cohort, Member, train_cohort
+    from formalbench.training.control import Member
+    from formalbench.training.trainer import Cohort, train_cohort
 
     task = _task(host, run)
     trained: Trained | None = None

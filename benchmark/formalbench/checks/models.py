@@ -150,7 +150,8 @@ def _padding(build: Build, task: Task) -> None:
 
 
 def _vmap(build: Build, task: Task) -> None:
-    networks = [_network(build, seed).double() for seed in range(2)]
+    # In training mode, so that dropout under vmap is noticed, too.
+    networks = [_network(build, seed).double().train() for seed in range(2)]
     if not getattr(networks[0], "vmappable", True):
         return
     weights, buffers = torch.func.stack_module_state(networks)

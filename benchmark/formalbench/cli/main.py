@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.errors import BrokenPluginError, FormalbenchError, RequestError
 from formalbench.host import PluginHost
 
 INTERRUPTED = 130
@@ -48,7 +48,11 @@ def run_command_line(arguments: Sequence[str]) -> int:
 
 
 def _fail(message: str, code: int) -> int:
-    print(f"formalbench: {message}", file=sys.stderr)
+    """Tell what is wrong in one line; only a broken plugin's frames take more."""
+    kept = "\n" if code == BrokenPluginError.exit_code else ""
+    # What the user or a file gave us may hold line breaks or terminal escapes.
+    plain = (c if c.isprintable() or c in kept else ascii(c)[1:-1] for c in message)
+    print(f"formalbench: {''.join(plain)}", file=sys.stderr)
     return code
 
 

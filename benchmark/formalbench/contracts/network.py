@@ -18,8 +18,9 @@ class Network(Protocol):
     and `vmap` just work. A module may set these attributes:
 
     * `accepts_padding = True`: `forward` takes padded batches (`Batch.lengths`).
-    * `vmappable = False`: the network cannot run under `torch.func.vmap`, and
-      a cohort of it trains run by run: same numbers, slower.
+    * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
+      kernel, or because it draws random numbers, as dropout does), and a cohort of it
+      trains run by run: same numbers, slower.
     """
 
     def forward(self, batch: Batch) -> Tensor:

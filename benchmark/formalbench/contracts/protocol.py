@@ -121,8 +121,14 @@ class Protocol(_Part):
 
     @model_validator(mode="after")
     def _whole_intervals(self) -> Protocol:
-        if self.validation.every % self.evaluate_every:
-            raise ValueError("validation.every must be a multiple of evaluate_every")
+        parts = {
+            "steps": self.steps,
+            "decay.steps": self.decay.steps,
+            "validation.every": self.validation.every,
+        }
+        for name, steps in parts.items():
+            if steps % self.evaluate_every:
+                raise ValueError(f"{name} must be a multiple of evaluate_every")
         if self.decay.steps > self.steps:
             raise ValueError("decay.steps must not exceed steps")
         return self

@@ -1,39 +1,30 @@
-"""Training a cohort: runs of one model on one task that differ in learning rate and seed."""
+"""Training a cohort: runs of one model on one task that differ in learning rate and seed.
+
+The loop goes from evaluation to evaluation. In between, the runs at one stage of the
+curriculum train as one program, and the host reads nothing from the device; at an evaluation
+each run is judged by itself, moves on or ends, and the programs form anew. The numbers of a
+run do not depend on who else is in the cohort.
+"""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.hooks import Progress
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import CellSet, split_lengths, validation_set
+from formalbench.evaluation.cells import split_lengths, validation_set
 from formalbench.evaluation.evaluate import NotFiniteError, evaluate
+from formalbench.training.control import Checkpoint, Member, RunControl
 from formalbench.training.curriculum import draw_length, stages
-
-Report = Callable[[Progress], None]
-
-
-@dataclass(frozen=True)
-class Member:
-    """One run of a cohort.
-
-    Attributes:
-        learning_rate: before the decay.
-        seed: decides initial weights and training strings.
-        report: told of every evaluation.
-    """
-
-    learning_rate: float
-    seed: int
-    report: Report = lambda progress: None
+from formalbench.training.optimiser import State, adam
+from formalbench.training.programs import Program, choose_program, load
 
 
 @dataclass(frozen=True)
@@ -46,6 +37,7 @@ class Cohort:
         protocol: how.
         members: the runs.
         device: where.
+        program: chooses how gradients are computed.
     """
 
     build: Callable[[], nn.Module]
@@ -53,24 +45,10 @@ class Cohort:
     protocol: Protocol
     members: Sequence[Member]
     device: torch.device
+    program: Callable[..., Program] = choose_program
 
 
-@dataclass
-class Checkpoint:
-    """The weights selected so far, and their score on validation."""
-
-    step: int
-    correct: int
-    strings: int
-    bits: float
-    weights: dict[str, Tensor]
-
-    def better_than(self, other: Checkpoint | None) -> bool:
-        """Say whether this one has more right answers, or as many and less cross-entropy."""
-        return other is None or (self.correct, -self.bits) > (other.correct, -other.bits)
-
-
-@dataclass
+@dataclass(frozen=True)
 class Trained:
     """What training a run came to.
 
@@ -81,168 +59,144 @@ class Trained:
         steps: optimiser steps taken.
         stage: the longest length the curriculum had reached when the decay began.
         strings: strings trained on.
-        seconds: wall time, validation included.
+        seconds: wall time, validation included; of runs that train together, each one's
+            share of the cohort's.
         best: the selected checkpoint; None if none was validated.
     """
 
     network: nn.Module
-    status: Literal["finished", "diverged", "timeout"] = "finished"
-    ended: Literal["mastered", "budget", "stopped"] = "stopped"
-    steps: int = 0
-    stage: int = 0
-    strings: int = 0
-    seconds: float = 0.0
-    best: Checkpoint | None = None
+    status: Literal["finished", "diverged", "timeout"]
+    ended: Literal["mastered", "budget", "stopped"]
+    steps: int
+    stage: int
+    strings: int
+    seconds: float
+    best: Checkpoint | None
 
 
 def train_cohort(cohort: Cohort) -> list[Trained]:
-    """Train every run of a cohort; the results are in the order of its members.
-
-    The numbers of a run do not depend on who else is in the cohort.
-    """
-    validation = validation_set(cohort.task, cohort.protocol)
-    return [_RunTraining(cohort, member, validation).run() for member in cohort.members]
+    """Train every run of a cohort; the results are in the order of its members."""
+    devices = [cohort.device] if cohort.device.type == "cuda" else []
+    with torch.random.fork_rng(devices=devices):  # the caller's random numbers stay its own
+        return _CohortTraining(cohort).run()
 
 
-@dataclass
-class _Tally:
-    """Sums since the last evaluation, kept on the device so that no step waits for them."""
+class _CohortTraining:
+    def __init__(self, cohort: Cohort) -> None:
+        self.cohort = cohort
+        self.networks = [self._fresh(member.seed) for member in cohort.members]
+        self.program = cohort.program(self.networks, cohort.task.objective, cohort.device)
+        self.layout = self.program.layout
+        self.state = State.start(self.layout.stack(self.networks))
+        lengths = stages(cohort.protocol.curriculum, split_lengths(cohort.task, "train"))
+        self.controls = [RunControl(m, cohort.protocol, lengths) for m in cohort.members]
+        self.seconds = [0.0] * len(cohort.members)
+        self.validation = validation_set(cohort.task, cohort.protocol)
 
-    loss: Tensor
-    wrong: Tensor
-    strings: int = 0
+    def _fresh(self, seed: int) -> nn.Module:
+        # On the CPU whatever the device, so that a seed means the same weights everywhere.
+        torch.manual_seed(seed)
+        network = self.cohort.build()
+        return network.to(self.cohort.device).train()
 
-    @classmethod
-    def empty(cls, device: torch.device) -> _Tally:
-        return cls(torch.zeros((), device=device), torch.zeros((), device=device))
+    def run(self) -> list[Trained]:
+        """Train every run to its end."""
+        done, every = 0, self.cohort.protocol.evaluate_every
+        while running := [i for i, c in enumerate(self.controls) if c.status == "running"]:
+            for i in running:
+                self.controls[i].begin_interval(done)
+            for runs in self._groups(running):
+                start = time.perf_counter()
+                self._train(runs, done)
+                self._evaluate(runs, done + every)
+                share = (time.perf_counter() - start) / len(runs)
+                for i in runs:
+                    self.seconds[i] += share
+                    self.controls[i].check_time(self.seconds[i])
+            done += every
+        return [self._result(i) for i in range(len(self.controls))]
 
+    def _groups(self, running: Sequence[int]) -> list[list[int]]:
+        """Return the runs that train on strings of one length: those at one stage."""
+        groups: dict[int, list[int]] = {}
+        for i in running:
+            groups.setdefault(self.controls[i].stage, []).append(i)
+        return list(groups.values())
 
-@dataclass
-class _RunTraining:
-    """The training of one run, step by step."""
+    def _train(self, runs: Sequence[int], done: int) -> None:
+        """Take the steps up to the next evaluation; nothing is read back from the device."""
+        protocol, device = self.cohort.protocol, self.cohort.device
+        rows = torch.as_tensor(runs, device=device)
+        state = self.state.take(rows)
+        stage = self.controls[runs[0]].lengths
+        loss_R = torch.zeros(len(runs), device=device)
+        wrong_R = torch.zeros(len(runs), device=device)
+        for step in range(done, done + protocol.evaluate_every):
+            symbols_RBN, targets = self._strings(runs, draw_length(protocol, stage, step), step)
+            noise = [1_000_003 * (self.controls[i].member.seed + 1) + step for i in runs]
+            result = self.program.gradients(runs, state.parameters, symbols_RBN, targets, noise)
+            rates = [[self.controls[i].rate(step)] for i in runs]
+            rate_R1 = torch.tensor(rates, dtype=state.parameters.dtype).to(device)
+            adam(state, result.gradients, rate_R1, step, protocol.optimiser)
+            loss_R += result.losses
+            wrong_R += result.wrong
+        self.state.put(rows, state)
+        self._tally = loss_R, wrong_R
 
-    cohort: Cohort
-    member: Member
-    validation: CellSet
-    network: nn.Module = field(init=False)
-
-    def __post_init__(self) -> None:
-        protocol = self.cohort.protocol
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(self.member.seed)
-            self.network = self.cohort.build()
-        self.network.to(self.cohort.device).train()
-        options = protocol.optimiser
-        self.optimiser = torch.optim.Adam(
-            self.network.parameters(),
-            lr=self.member.learning_rate,
-            betas=options.betas,
-            eps=options.eps,
-            weight_decay=options.weight_decay,
-            fused=True,
-        )
-        self.stages = stages(protocol.curriculum, split_lengths(self.cohort.task, "train"))
-        self.stage = 0
-        self.decay_from: int | None = None
-        self.tally = _Tally.empty(self.cohort.device)
-        self.accuracy: float | None = None
-        self.result = Trained(self.network, stage=self.stages[0][-1])
-
-    def run(self) -> Trained:
-        """Train to the end and put the selected weights into the network."""
-        start = time.perf_counter()
-        try:
-            self._train(start)
-        except NotFiniteError:
-            self.result.status = "diverged"
-        self.result.seconds = time.perf_counter() - start
-        if self.result.best is not None:
-            self.network.load_state_dict(self.result.best.weights)
-        return self.result
-
-    def _train(self, start: float) -> None:
-        protocol = self.cohort.protocol
-        for step in range(protocol.steps):
-            if self.decay_from is None and step == protocol.steps - protocol.decay.steps:
-                self._begin_decay(step, "budget")
-            self._step(step)
-            done = step + 1
-            last = self.decay_from is not None and done == self.decay_from + protocol.decay.steps
-            if done % protocol.evaluate_every == 0 or last:
-                self._evaluate(done, last)
-                if last:
-                    return
-                limit = protocol.time_limit
-                if limit is not None and time.perf_counter() - start > limit:
-                    self.result.status, self.result.ended = "timeout", "stopped"
-                    return
-
-    def _step(self, step: int) -> None:
-        """Take one optimiser step; nothing is read back from the device."""
+    def _strings(self, runs: Sequence[int], length: int, step: int) -> tuple[Tensor, Tensor]:
+        """Draw a step's strings (R, B, N) and targets; runs of one seed share theirs."""
         task, protocol = self.cohort.task, self.cohort.protocol
-        length = draw_length(protocol, self.stages[self.stage], step)
-        stream = task.stream("train", protocol.name, protocol.version, self.member.seed, step)
-        strings, targets = task.sample(stream, length, protocol.batch)
-        batch = Batch(torch.from_numpy(strings).to(self.cohort.device))
-        answers = torch.from_numpy(targets).to(self.cohort.device)
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.member.learning_rate * self._decay_factor(step)
-        logits = self.network(batch)
-        loss = task.objective.loss(logits, answers)
-        self.optimiser.zero_grad(set_to_none=True)
-        loss.backward()  # type: ignore[no-untyped-call]
-        if protocol.optimiser.gradient_clip is not None:
-            nn.utils.clip_grad_norm_(self.network.parameters(), protocol.optimiser.gradient_clip)
-        self.optimiser.step()
-        with torch.no_grad():
-            right, _ = task.objective.score(logits.detach(), answers)
-            self.tally.loss += loss.detach()
-            self.tally.wrong += (~right).sum()
-        self.tally.strings += len(strings)
-        self.result.steps = step + 1
-        self.result.strings += len(strings)
+        seeds = [self.controls[i].member.seed for i in runs]
+        drawn: dict[int, tuple[Tensor, Tensor]] = {}
+        for seed in seeds:
+            if seed not in drawn:
+                stream = task.stream("train", protocol.name, protocol.version, seed, step)
+                strings, targets = task.sample(stream, length, protocol.batch)
+                drawn[seed] = torch.from_numpy(strings), torch.from_numpy(targets)
+        symbols_RBN = torch.stack([drawn[seed][0] for seed in seeds])
+        stacked = torch.stack([drawn[seed][1] for seed in seeds])
+        return symbols_RBN.to(self.cohort.device), stacked.to(self.cohort.device)
 
-    def _decay_factor(self, step: int) -> float:
-        """Return what the learning rate is multiplied by at a step, counted from 0."""
-        decay = self.cohort.protocol.decay
-        if self.decay_from is None:
-            return 1.0
-        share = (step - self.decay_from + 1) / decay.steps
-        return 1.0 + (decay.final - 1.0) * share
-
-    def _begin_decay(self, step: int, why: Literal["mastered", "budget"]) -> None:
-        self.decay_from = step
-        self.result.ended = why
-        self.result.stage = self.stages[self.stage][-1]
-        self.stage = len(self.stages) - 1
-
-    def _evaluate(self, done: int, last: bool) -> None:
-        """Judge the run by its own training strings since the last time, and move it on."""
+    def _evaluate(self, runs: Sequence[int], done: int) -> None:
+        """Judge each run by its own training strings since the last time, and move it on."""
         protocol = self.cohort.protocol
-        if not bool(torch.isfinite(self.tally.loss)):
-            raise NotFiniteError("the training loss is not finite")
-        error = float(self.tally.wrong) / self.tally.strings
-        self.tally = _Tally.empty(self.cohort.device)
-        if done % protocol.validation.every == 0 or last:
-            self._validate(done)
-        trained_on = self.stages[self.stage][-1]
-        if self.decay_from is None:
-            if self.stage == len(self.stages) - 1:
-                if error <= protocol.decay.mastered:
-                    self._begin_decay(done, "mastered")
-            elif error <= protocol.curriculum.error:
-                self.stage += 1
-        self.member.report(Progress("train", done, trained_on, error, self.accuracy))
+        strings = protocol.batch * protocol.evaluate_every
+        losses, wrong = (tally.tolist() for tally in self._tally)
+        for i, loss, missed in zip(runs, losses, wrong, strict=True):
+            control = self.controls[i]
+            try:
+                if math.isfinite(loss) and control.validates(done):
+                    self._validate(i, done)
+                control.judge(done, loss, missed / strings)
+            except NotFiniteError:
+                control.diverge(done)
 
-    def _validate(self, done: int) -> None:
-        cohort = self.cohort
-        scores = evaluate(self.network, cohort.task.objective, self.validation, cohort.device)
+    def _validate(self, i: int, done: int) -> None:
+        cohort, control = self.cohort, self.controls[i]
+        flat_P = self.state.parameters[i]
+        load(self.networks[i], self.layout, flat_P)
+        scores = evaluate(self.networks[i], cohort.task.objective, self.validation, cohort.device)
         strings = sum(score.strings for score in scores)
         correct = sum(score.correct for score in scores)
         bits = sum(score.bits for score in scores) / len(scores)
-        self.accuracy = correct / strings
-        candidate = Checkpoint(done, correct, strings, bits, {})
-        if candidate.better_than(self.result.best):
-            weights = self.network.state_dict()
-            candidate.weights = {name: value.clone() for name, value in weights.items()}
-            self.result.best = candidate
+        control.accuracy = correct / strings
+        candidate = Checkpoint(done, correct, strings, bits, flat_P)
+        if candidate.better_than(control.best):
+            candidate.weights = flat_P.clone()
+            control.best = candidate
+
+    def _result(self, i: int) -> Trained:
+        control = self.controls[i]
+        weights = control.best.weights if control.best else self.state.parameters[i]
+        load(self.networks[i], self.layout, weights)
+        assert control.status != "running"
+        return Trained(
+            network=self.networks[i],
+            status=control.status,
+            ended=control.ended,
+            steps=control.steps,
+            stage=control.reached,
+            strings=control.steps * self.cohort.protocol.batch,
+            seconds=self.seconds[i],
+            best=control.best,
+        )

@@ -1,7 +1,6 @@
 """The contract, as a test: run `pytest` after `pip install .`."""
 
 import pytest
-
 from formalbench.checks import check_spec
 from formalbench.host import PluginHost
 

@@ -1,4 +1,4 @@
-"""What this distribution provides. It is imported for every listing, so it imports nothing heavy."""
+"""What this distribution provides; imported for every listing, so it imports nothing heavy."""
 
 from __future__ import annotations
 

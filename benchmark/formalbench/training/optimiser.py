@@ -1,0 +1,67 @@
+"""Adam for R runs at once, each with its own learning rate and its own clipping.
+
+Legend: R runs, P parameters of a network.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from formalbench.contracts.protocol import Optimiser
+
+
+@dataclass
+class State:
+    """What training changes: parameters and the two moments of their gradients, (R, P) each."""
+
+    parameters: Tensor
+    mean: Tensor
+    square: Tensor
+
+    @classmethod
+    def start(cls, parameters_RP: Tensor) -> State:
+        """Return the state before the first step."""
+        zeros = torch.zeros_like(parameters_RP)
+        return cls(parameters_RP, zeros, zeros.clone())
+
+    def take(self, rows: Tensor) -> State:
+        """Return a copy of some runs' state."""
+        return State(self.parameters[rows], self.mean[rows], self.square[rows])
+
+    def put(self, rows: Tensor, other: State) -> None:
+        """Put some runs' state back."""
+        self.parameters[rows] = other.parameters
+        self.mean[rows] = other.mean
+        self.square[rows] = other.square
+
+
+def clip(gradient_RP: Tensor, largest: float) -> Tensor:
+    """Return gradients whose norm, run by run, is at most `largest`."""
+    norm_R1: Tensor = torch.linalg.vector_norm(gradient_RP, dim=1, keepdim=True)
+    factor_R1: Tensor = (largest / (norm_R1 + 1e-6)).clamp(max=1.0)
+    return gradient_RP * factor_R1
+
+
+def adam(state: State, gradient_RP: Tensor, rate_R1: Tensor, step: int, options: Optimiser) -> None:
+    """Take one step in place (Kingma & Ba 2015, algorithm 1).
+
+    Args:
+        state: of the runs.
+        gradient_RP: their gradients.
+        rate_R1: their learning rates.
+        step: counted from 0; the same for all, since runs of a cohort go in step.
+        options: of the protocol.
+    """
+    first, second = options.betas
+    if options.gradient_clip is not None:
+        gradient_RP = clip(gradient_RP, options.gradient_clip)
+    if options.weight_decay:
+        gradient_RP = gradient_RP + options.weight_decay * state.parameters
+    state.mean.lerp_(gradient_RP, 1 - first)
+    state.square.mul_(second).addcmul_(gradient_RP, gradient_RP, value=1 - second)
+    mean_scale, square_scale = 1 - first ** (step + 1), 1 - second ** (step + 1)
+    spread_RP = (state.square.sqrt() / square_scale**0.5).add_(options.eps)
+    state.parameters.sub_(rate_R1 / mean_scale * state.mean / spread_RP)
