@@ -66,12 +66,15 @@ class Run:
 
     @property
     def run_id(self) -> str:
-        """The hash of everything that decides the run's numbers; the device is not part of it."""
-        model = self.model.model_dump(include={"name", "version", "options"})
-        task = self.task.model_dump(include={"name", "version", "options"})
+        """The hash of everything that decides the run's numbers; the device is not part of it.
+
+        A plugin takes part with the version in its spec and with its distribution's name, or,
+        if it is local, its contents. A distribution's own version does not: a release that
+        changes no number must not invalidate every record.
+        """
         identity = {
-            "model": {**model, "sha256": self.model.source.sha256},
-            "task": {**task, "sha256": self.task.source.sha256},
+            "model": _identity(self.model),
+            "task": _identity(self.task),
             "protocol": self.protocol.model_dump(mode="json", exclude={"summary"}),
             "learning_rate": self.learning_rate,
             "seed": self.seed,
@@ -104,6 +107,11 @@ class Run:
             if source.sha256:
                 words += ["--plugin", source.distribution]
         return shlex.join(words)
+
+
+def _identity(used: ModelUsed | TaskUsed) -> dict[str, object]:
+    facts = used.model_dump(include={"name", "version", "options"})
+    return {**facts, "source": used.source.sha256 or used.source.distribution}
 
 
 @dataclass(frozen=True)
