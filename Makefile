@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-SOURCES = benchmark tasks plugins leaderboard examples speed tests
+SOURCES = benchmark tasks plugins leaderboard examples tests
 
 .PHONY: demo test lint format check-board clean
 

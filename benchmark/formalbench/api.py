@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import Value, show_value
 from formalbench.device import choose_device
 from formalbench.execute import execute
@@ -59,6 +60,9 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
+    for names in (models, tasks):
+        if isinstance(names, str):
+            raise RequestError(f"models and tasks are lists of names: write [{names!r}]")
     host = PluginHost.load([Path(plugin) for plugin in plugins])
     chosen = choose_device(device)
     texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]

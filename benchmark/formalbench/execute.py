@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
 import queue
@@ -13,12 +14,13 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExe
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
 
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import usable_cores
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.plan import Plan, Run
 from formalbench.store import Store
-from formalbench.work import Unit, do_unit, make_record
+from formalbench.work import RunResult, Unit, do_unit
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -50,12 +52,15 @@ def execute(
     store.check_writable()
     done = {record.run_id: record for record in store.records() if record.status == "finished"}
     todo = [run for run in plan.runs if run.run_id not in done]
+    _refuse_bad_pairs(host, todo)
     runs = {run.run_id: run for run in todo}
     units = [Unit((run,), device) for run in todo]
     results: dict[str, Record] = {}
 
     def hear(message: Message) -> None:
         run_id, progress = message
+        if run_id in results:
+            return  # messages and results travel apart: this one was overtaken
         if progress is None:
             host.notify("formalbench_run_started", run=runs[run_id].info)
         else:
@@ -67,6 +72,30 @@ def execute(
         host.notify("formalbench_run_finished", run=runs[record.run_id].info, record=record)
     every = done | results
     return [every[run.run_id] for run in plan.runs]
+
+
+def _refuse_bad_pairs(host: PluginHost, runs: Sequence[Run]) -> None:
+    """Build each network once, so that what a model or task refuses is told before any run.
+
+    Raises:
+        RequestError: for options or pairings that are refused. Anything else that goes wrong
+            is left to the run, whose record will tell.
+    """
+    import torch
+
+    from formalbench.evaluation.cells import split_lengths
+
+    pairs = {(run.info.model, run.info.task): run for run in runs}
+    for run in pairs.values():
+        with torch.random.fork_rng(devices=[]):
+            try:
+                task = host.task(run.task.name, run.task.options)
+                split_lengths(task, "train"), split_lengths(task, "test")
+                host.network(run.model.name, task, run.model.options)
+            except RequestError:
+                raise
+            except PLUGIN_FAILURES:
+                continue
 
 
 def _work_off(
@@ -84,7 +113,7 @@ def _work_off(
         again: list[Unit] = []
         yield from _with_pool(host.locals(), [unit], 1, hear, again)
         for run in again[0].runs if again else ():
-            yield make_record(run, unit.device, "error", "the worker process died")
+            yield RunResult(run, unit.device, "error", "the worker process died").record()
 
 
 def _do(host: PluginHost, unit: Unit, hear: Callable[[Message], None]) -> list[Record]:
@@ -103,7 +132,8 @@ def _with_pool(
     """Work units off in processes; those unfinished when a process died are put into `lost`."""
     context = multiprocessing.get_context("spawn")
     messages = context.Queue()
-    pool = ProcessPoolExecutor(jobs, context, _start_worker, (tuple(plugins), messages))
+    arguments = (os.getpid(), tuple(plugins), messages)
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, arguments)
     waiting = list(units)
     running: dict[Future[list[Record]], Unit] = {}
     try:
@@ -127,11 +157,25 @@ def _with_pool(
 
 def _submit(pool: Executor, unit: Unit, running: dict[Future[list[Record]], Unit]) -> None:
     try:
-        running[pool.submit(_work, unit)] = unit
+        with _interrupts_ignored():  # a process that starts now inherits it
+            running[pool.submit(_work, unit)] = unit
     except BrokenProcessPool:
         future: Future[list[Record]] = Future()
         future.set_exception(BrokenProcessPool())
         running[future] = unit
+
+
+@contextlib.contextmanager
+def _interrupts_ignored() -> Iterator[None]:
+    """Ignore Ctrl-C for a moment, so that it is never a starting worker's to handle."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may set, and only it hears of Ctrl-C
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _drain(messages: Any, hear: Callable[[Message], None]) -> None:
@@ -154,19 +198,24 @@ def _stop(pool: ProcessPoolExecutor) -> None:
 
 # What follows runs in a worker process.
 
-_host: PluginHost | None = None
+_host: PluginHost | FormalbenchError | None = None
 _messages: Any = None
 
 
-def _start_worker(plugins: tuple[LocalPlugin, ...], messages: Any) -> None:
+def _start_worker(parent: int, plugins: tuple[LocalPlugin, ...], messages: Any) -> None:
     global _host, _messages
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
-    threading.Thread(target=_end_with_parent, args=(os.getppid(),), daemon=True).start()
-    _host = PluginHost(warn=lambda line: None)  # the parent has told already
-    _host.load_installed()
-    for plugin in plugins:
-        _host.load_local(plugin)
+    threading.Thread(target=_end_with_parent, args=(parent,), daemon=True).start()
+    os.dup2(2, 1)  # standard output belongs to the parent's command
     _messages = messages
+    host = PluginHost(warn=lambda line: None)  # the parent has told already
+    try:
+        host.load_installed()
+        for plugin in plugins:
+            host.load_local(plugin)
+    except FormalbenchError as error:
+        _host = error  # an initialiser that raises would hide why
+    else:
+        _host = host
 
 
 def _end_with_parent(parent: int) -> None:
@@ -177,6 +226,8 @@ def _end_with_parent(parent: int) -> None:
 
 
 def _work(unit: Unit) -> list[Record]:
+    if isinstance(_host, FormalbenchError):
+        raise _host
     assert _host is not None
     return _do(_host, unit, _messages.put)
 

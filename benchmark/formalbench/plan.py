@@ -6,8 +6,8 @@ import hashlib
 import json
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.hooks import RunInfo
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from formalbench.host import PluginHost
 
 DEFAULT_SUITE = "default"
+MAX_SEEDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Run:
         protocol: the protocol's contents.
         learning_rate: None for an exact model.
         seed: 0, 1, …
+        plugins: file names of the local plugins it needs; not part of its identity.
     """
 
     model: ModelUsed
@@ -63,6 +65,7 @@ class Run:
     protocol: Protocol
     learning_rate: float | None
     seed: int
+    plugins: tuple[str, ...] = ()
 
     @property
     def run_id(self) -> str:
@@ -103,9 +106,8 @@ class Run:
         for scope, options in (("model", self.model.options), ("task", self.task.options)):
             for key, value in sorted(options.items()):
                 words += ["--set", f"{scope}.{key}={show_value(value)}"]
-        for source in {self.model.source, self.task.source}:
-            if source.sha256:
-                words += ["--plugin", source.distribution]
+        for plugin in self.plugins:
+            words += ["--plugin", plugin]
         return shlex.join(words)
 
 
@@ -116,11 +118,10 @@ def _identity(used: ModelUsed | TaskUsed) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Plan:
-    """The runs of a request, task by task, and the protocol they share."""
+    """The runs of a request, model by model and task by task, and the protocol they share."""
 
     runs: tuple[Run, ...]
     protocol: Protocol
-    tasks: tuple[str, ...] = field(default=())
 
 
 def make_plan(host: PluginHost, request: Request, device: str) -> Plan:
@@ -134,35 +135,65 @@ def make_plan(host: PluginHost, request: Request, device: str) -> Plan:
     Raises:
         RequestError: for a name nobody registered, or a setting that fits nothing.
     """
+    models, tasks = check_names(host, request)
+    protocol_name = _protocol_name(host, request, device)
+    protocol = host.protocol(protocol_name)
+    runs: list[Run] = []
+    for model in models:
+        for task in tasks:
+            if not _does(host, model, task, asked=model in request.models):
+                continue
+            one = Run(
+                _model_used(host, model, request.settings),
+                _task_used(host, task, request.settings),
+                protocol,
+                None,
+                0,
+                _local_plugins(host, model, task, protocol_name),
+            )
+            runs += _runs(one, request.seeds or protocol.seeds)
+    unique = tuple({run.run_id: run for run in runs}.values())
+    return Plan(unique, protocol)
+
+
+def check_names(host: PluginHost, request: Request) -> tuple[list[str], list[str]]:
+    """Return the names of the models and tasks a request means.
+
+    Raises:
+        RequestError: for a name nobody registered, or a setting that fits nothing.
+    """
     models = _model_names(host, request.models)
     tasks = _task_names(host, request)
-    protocol = host.protocol(_protocol_name(host, request, device))
-    if request.seeds is not None and request.seeds < 1:
-        raise RequestError(f"--seeds {request.seeds}: must be at least 1")
+    if request.protocol:
+        host.protocol(request.protocol)
+    if request.seeds is not None and not 1 <= request.seeds <= MAX_SEEDS:
+        raise RequestError(f"--seeds {request.seeds}: must be at least 1 and at most {MAX_SEEDS}")
     check_settings(
         request.settings,
         [host.models.get(model)[0].spec.options for model in models],
         [host.task_entry(task)[0].spec.options for task in tasks],
     )
-    runs: list[Run] = []
-    for model in models:
-        used_model = _model_used(host, model, request.settings)
-        for task in tasks:
-            used_task = _task_used(host, task, request.settings)
-            runs += _runs(used_model, used_task, protocol, request.seeds or protocol.seeds)
-            _check_pairing(host, used_model, used_task)
-    unique = tuple({run.run_id: run for run in runs}.values())
-    return Plan(unique, protocol, tuple(dict.fromkeys(run.task.name for run in unique)))
+    return models, tasks
 
 
-def _runs(model: ModelUsed, task: TaskUsed, protocol: Protocol, seeds: int) -> list[Run]:
-    if model.kind == "exact":  # nothing to train, so nothing that a seed or a rate could change
-        return [Run(model, task, protocol, None, 0)]
+def _runs(one: Run, seeds: int) -> list[Run]:
+    """Return a run for every learning rate and seed."""
+    if one.model.kind == "exact":  # nothing to train, so nothing a seed or a rate could change
+        return [one]
     return [
-        Run(model, task, protocol, rate, seed)
-        for rate in protocol.learning_rates
+        replace(one, learning_rate=rate, seed=seed)
+        for rate in one.protocol.learning_rates
         for seed in range(seeds)
     ]
+
+
+def _local_plugins(host: PluginHost, model: str, task: str, protocol: str) -> tuple[str, ...]:
+    plugins = [
+        host.models.get(model)[0].plugin,
+        host.task_entry(task)[0].plugin,
+        host.protocols.get(protocol)[0].plugin,
+    ]
+    return tuple(dict.fromkeys(plugin.local.path.name for plugin in plugins if plugin.local))
 
 
 def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
@@ -171,8 +202,8 @@ def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
     names: list[str] = []
     for name in asked:
         if name == "all":
-            entries = host.models.all()
-            names += [e.spec.name for e in entries if e.spec.kind == "learned"]
+            specs = [entry.spec for entry in host.models.all()]
+            names += [s.name for s in specs if s.kind == "learned" and "{" not in s.name]
         else:
             host.models.get(name)  # an unknown name fails here
             names.append(name)
@@ -227,10 +258,10 @@ def _task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
     )
 
 
-def _check_pairing(host: PluginHost, model: ModelUsed, task: TaskUsed) -> None:
-    spec: Any = host.models.get(model.name)[0].spec
-    objective = task.name.partition(":")[2]
-    if objective not in spec.objectives:
-        raise RequestError(
-            f"model {model.name} does not do {objective}: it does {', '.join(spec.objectives)}"
-        )
+def _does(host: PluginHost, model: str, task: str, *, asked: bool) -> bool:
+    """Say whether a model answers a task's objective; one asked for by name must."""
+    offered = host.models.get(model)[0].spec.objectives
+    objective = task.partition(":")[2]
+    if asked and objective not in offered:
+        raise RequestError(f"model {model} does not do {objective}: it does {', '.join(offered)}")
+    return objective in offered

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import tempfile
@@ -13,6 +14,8 @@ from formalbench.contracts.record import MAX_BYTES, Record, parse_record
 from formalbench.contracts.specs import display
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
+MAX_PART = 120
+"""Characters of a file or folder name; file systems take 255 bytes."""
 
 
 def default_results() -> Path:
@@ -117,4 +120,7 @@ def read_record(file: Path) -> Record:
 
 def _safe(name: str) -> str:
     # A name comes from a plugin; a path is made of letters that mean nothing to a file system.
-    return re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
+    safe = re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
+    if len(safe) <= MAX_PART:
+        return safe
+    return f"{safe[: MAX_PART - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

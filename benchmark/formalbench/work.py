@@ -9,15 +9,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from formalbench.contracts.errors import FormalbenchError
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
 from formalbench.contracts.hooks import Progress
 from formalbench.host import PluginHost
 from formalbench.plan import Run
 
 if TYPE_CHECKING:
     import torch
+    from torch import nn
 
-    from formalbench.contracts.record import Record, Status
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import Record, Selected, Status, Tested, Training
     from formalbench.contracts.task import Task
     from formalbench.evaluation.cells import CellSet
     from formalbench.evaluation.evaluate import CellScore
@@ -53,74 +55,96 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
     import torch
 
     device = torch.device(unit.device)
+    threads = torch.get_num_threads()
     if device.type == "cpu":
         # Networks this small gain nothing from more threads, lose much when cores are
         # shared, and would round differently on a machine with other cores.
         torch.set_num_threads(1)
     else:
         torch.cuda.reset_peak_memory_stats(device)
-    return [_do_run(host, run, device, report) for run in unit.runs]
+        torch.backends.cudnn.allow_tf32 = False  # on by default, and the protocol says fp32
+    try:
+        return [_do_run(host, run, device, report) for run in unit.runs]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _do_run(host: PluginHost, run: Run, device: torch.device, report: ReportRun) -> Record:
+    result = RunResult(run, str(device))
     try:
-        return _run(host, run, device, report)
-    except Exception as error:  # noqa: BLE001  # a model's code can raise anything
-        status, message = _judge(error)
-        return make_record(run, str(device), status, message)
+        _train(host, result, report)
+        if result.status == "finished":
+            _test(host, result, report)
+    except PLUGIN_FAILURES as error:
+        result.status, result.message = _judge(error)
+    return result.record()
 
 
-def _judge(error: Exception) -> tuple[Status, str]:
+def _judge(error: BaseException) -> tuple[Status, str]:
     """Return the status and the line that tell of an exception in a run."""
     import torch
 
     from formalbench.evaluation.evaluate import NotFiniteError
 
-    text = " ".join(f"{type(error).__name__}: {error}".split())
+    lines = [f"{type(error).__name__}: {error}"]
     if isinstance(error, FormalbenchError):
         lines = str(error).strip().splitlines()
-        text = f"{lines[0]}: {lines[-1]}" if len(lines) > 1 else lines[0]
+        lines = [lines[0], lines[-1]] if len(lines) > 1 else lines
+    text = " ".join(": ".join(lines).split())
+    text = text.encode("utf-8", "backslashreplace").decode()[:500]
     if isinstance(error, NotFiniteError):
-        return "diverged", text[:500]
+        return "diverged", text
     out_of_memory = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
     if out_of_memory or "can't allocate memory" in text:
-        return "out-of-memory", text[:500]
-    return "error", text[:500]
+        return "out-of-memory", text
+    return "error", text
 
 
-def _run(host: PluginHost, run: Run, device: torch.device, report: ReportRun) -> Record:
-    import torch
-
-    from formalbench.evaluation.evaluate import evaluate
+def _train(host: PluginHost, result: RunResult, report: ReportRun) -> None:
     from formalbench.training.control import Member
     from formalbench.training.trainer import Cohort, train_cohort
 
+    run, device = result.run, result.device
     task = _task(host, run)
-    trained: Trained | None = None
+
+    def build() -> nn.Module:
+        network: nn.Module = host.network(run.model.name, task, run.model.options)
+        result.parameters = sum(parameter.numel() for parameter in network.parameters())
+        return network
+
     if run.learning_rate is None:
-        network = host.network(run.model.name, task, run.model.options).to(device)
-    else:
-        member = Member(run.learning_rate, run.seed, lambda p: report(run.run_id, p))
-        cohort = Cohort(
-            build=lambda: host.network(run.model.name, task, run.model.options),
-            task=task,
-            protocol=run.protocol,
-            members=[member],
-            device=device,
-        )
-        trained = train_cohort(cohort)[0]
-        network = trained.network
-    parameters = sum(parameter.numel() for parameter in network.parameters())
-    if trained and trained.status != "finished":
-        return make_record(run, str(device), trained.status, "", parameters, trained)
+        result.network = build().to(device)
+        return
+    member = Member(run.learning_rate, run.seed, lambda p: report(run.run_id, p))
+    cohort = Cohort(build, task, run.protocol, [member], torch_device(device))
+    trained = train_cohort(cohort)[0]
+    result.trained, result.network = trained, trained.network
+    result.status = trained.status
+    if trained.status == "diverged":
+        result.message = f"the loss or a logit was not finite by step {trained.steps}"
+    elif trained.status == "timeout":
+        result.message = f"longer than {run.protocol.time_limit:g} s, at step {trained.steps}"
+
+
+def torch_device(name: str) -> torch.device:
+    """Return the device called `name`."""
+    import torch
+
+    return torch.device(name)
+
+
+def _test(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+    from formalbench.evaluation.evaluate import evaluate
+
+    run, trained = result.run, result.trained
     steps, stage = (trained.steps, trained.stage) if trained else (0, 0)
     report(run.run_id, Progress("test", steps, stage))
     start = time.perf_counter()
-    cells = _test_set(task, run)
-    with torch.inference_mode():
-        scores = evaluate(network, task.objective, cells, device)
-    tested = _tested(task, cells, scores, time.perf_counter() - start)
-    return make_record(run, str(device), "finished", "", parameters, trained, tested)
+    task = _task(host, run)
+    cells = _test_set(task, run.protocol)
+    assert result.network is not None
+    scores = evaluate(result.network, task.objective, cells, torch_device(result.device))
+    result.tested = _tested(run, task, cells, scores, time.perf_counter() - start)
 
 
 def _task(host: PluginHost, run: Run) -> Task:
@@ -133,21 +157,18 @@ def _build_task(host: PluginHost, name: str, options: tuple[tuple[str, Any], ...
     return host.task(name, dict(options))
 
 
-_SETS: dict[str, CellSet] = {}
-
-
-def _test_set(task: Task, run: Run) -> CellSet:
-    """Return the task's test set; the last one is kept, since seeds share it."""
+@lru_cache(maxsize=1)
+def _test_set(task: Task, protocol: Protocol) -> CellSet:
+    """Return a task's test set; the last one is kept, since the runs after share it."""
     from formalbench.evaluation.cells import test_set
 
-    key = f"{task.name} {dict(task.parameters)} {run.protocol.test}"
-    if key not in _SETS:
-        _SETS.clear()
-        _SETS[key] = test_set(task, run.protocol)
-    return _SETS[key]
+    return test_set(task, protocol)
 
 
-def _tested(task: Task, cells: CellSet, scores: list[CellScore], seconds: float) -> Any:
+def _tested(
+    run: Run, task: Task, cells: CellSet, scores: list[CellScore], seconds: float
+) -> Tested:
+    from formalbench import __version__
     from formalbench.cache import cached
     from formalbench.contracts.record import Cells, Tested
 
@@ -159,8 +180,8 @@ def _tested(task: Task, cells: CellSet, scores: list[CellScore], seconds: float)
         chance = task.chance(lengths)
         return [chance.constant, chance.length_only]
 
-    # A local plugin may change without changing its version, so only its test set names it.
-    constant, length_only = cached(["chance", task.name, cells.fingerprint], compute)
+    used = run.task.model_dump()  # where the language came from is part of it
+    constant, length_only = cached(["chance", __version__, used, cells.fingerprint], compute)
     return Tested(
         metric=task.objective.metric,
         fingerprint=cells.fingerprint,
@@ -177,22 +198,62 @@ def _tested(task: Task, cells: CellSet, scores: list[CellScore], seconds: float)
     )
 
 
-def make_record(
-    run: Run,
-    device: str,
-    status: Status,
-    message: str,
-    parameters: int = 0,
-    trained: Trained | None = None,
-    tested: Any = None,
-) -> Record:
-    """Write down what came of a run."""
-    from formalbench.contracts.record import SCHEMA_VERSION, Record, Selected, Training
-    from formalbench.device import describe_environment
+@dataclass
+class RunResult:
+    """What came of a run so far.
 
-    training = selected = None
-    if trained:
-        training = Training(
+    Attributes:
+        run: the run.
+        device: ``cpu`` or ``cuda:i``.
+        status: how it stands.
+        message: one line, if it did not finish.
+        parameters: of its network, once that is built.
+        network: trained, or as constructed.
+        trained: what training came to.
+        tested: what the test came to.
+    """
+
+    run: Run
+    device: str
+    status: Status = "finished"
+    message: str = ""
+    parameters: int = 0
+    network: nn.Module | None = None
+    trained: Trained | None = None
+    tested: Tested | None = None
+
+    def record(self) -> Record:
+        """Write it down."""
+        from formalbench.contracts.record import SCHEMA_VERSION, Record
+        from formalbench.device import describe_environment
+
+        run = self.run
+        now = datetime.datetime.now(datetime.UTC)
+        return Record(
+            schema_version=SCHEMA_VERSION,
+            run_id=run.run_id,
+            status=self.status,
+            message=self.message,
+            model=run.model.model_copy(update={"parameters": self.parameters}),
+            task=run.task,
+            protocol=run.protocol,
+            learning_rate=run.learning_rate,
+            seed=run.seed,
+            training=self._training(),
+            selected=self._selected(),
+            test=self.tested,
+            environment=describe_environment(self.device),
+            command=run.command,
+            date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+
+    def _training(self) -> Training | None:
+        from formalbench.contracts.record import Training
+
+        trained = self.trained
+        if trained is None:
+            return None
+        return Training(
             steps=trained.steps,
             ended=trained.ended,
             stage=trained.stage,
@@ -200,26 +261,13 @@ def make_record(
             seconds=round(trained.seconds, 3),
             strings_per_second=round(trained.strings / max(trained.seconds, 1e-9), 1),
         )
-    if trained and trained.best:
-        best = trained.best
-        selected = Selected(
+
+    def _selected(self) -> Selected | None:
+        from formalbench.contracts.record import Selected
+
+        best = self.trained.best if self.trained else None
+        if best is None:
+            return None
+        return Selected(
             step=best.step, strings=best.strings, correct=best.correct, bits=round(best.bits, 6)
         )
-    now = datetime.datetime.now(datetime.UTC)
-    return Record(
-        schema_version=SCHEMA_VERSION,
-        run_id=run.run_id,
-        status=status,
-        message=message,
-        model=run.model.model_copy(update={"parameters": parameters}),
-        task=run.task,
-        protocol=run.protocol,
-        learning_rate=run.learning_rate,
-        seed=run.seed,
-        training=training,
-        selected=selected,
-        test=tested,
-        environment=describe_environment(device),
-        command=run.command[:500],
-        date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )

@@ -55,8 +55,14 @@ def test_the_default_test_lengths(host):
     ("name", "digest"),
     [
         ("parity", "1fba04f6f6d0451a0b6a0cd8decef4ba68d11fe0700cccaebcb0252d16fb6672"),
-        ("tomita-3:next-symbols", "76226f3f4845d0c57b3fc97f05e783c223b263ff17a8ad5f8549d94d8fbe2987"),
-        ("cycle-navigation:tag", "91e67390d9b249d25786328c8b714835bf2354722a5c9ea49634fb7fa7a477d1"),
+        (
+            "tomita-3:next-symbols",
+            "76226f3f4845d0c57b3fc97f05e783c223b263ff17a8ad5f8549d94d8fbe2987",
+        ),
+        (
+            "cycle-navigation:tag",
+            "91e67390d9b249d25786328c8b714835bf2354722a5c9ea49634fb7fa7a477d1",
+        ),
     ],
 )
 def test_golden_fingerprints(host, name, digest):

@@ -9,13 +9,14 @@ from formalbench.contracts.language import Language
 from formalbench.contracts.stream import Stream
 from formalbench.objectives.classify import Classify, predicted_class
 
+SHARES = {1: (0.0, 0.0, 1.0), 2: (0.5, 0.3, 0.2), 3: (0.1, 0.6, 0.3)}
+
 
 class Stated(Language):
     """Three classes with a stated distribution; length 1 has only class 2."""
 
     alphabet = ("a", "b")
     num_classes = 3
-    shares = {1: (0.0, 0.0, 1.0), 2: (0.5, 0.3, 0.2), 3: (0.1, 0.6, 0.3)}
 
     def sample(self, stream, length, count):
         return stream.integers(2, (count, length))
@@ -27,7 +28,7 @@ class Stated(Language):
         return sum(string) % 3
 
     def class_distribution(self, length):
-        return self.shares[length]
+        return SHARES[length]
 
 
 class Unstated(Stated):

@@ -70,9 +70,7 @@ def install(monkeypatch):
 
     def install(**points):
         extra = [Point(name, loads) for name, loads in points.items()]
-        monkeypatch.setattr(
-            metadata, "entry_points", lambda **query: [*real(**query), *extra]
-        )
+        monkeypatch.setattr(metadata, "entry_points", lambda **query: [*real(**query), *extra])
 
     return install
 
@@ -273,7 +271,9 @@ def test_a_folder_stands_for_the_files_in_it(language, write, cli):
     names = {row["name"] for row in done.data}
     assert {"one", "two"} <= names
     assert "not-loaded" not in names
-    assert "three" in {row["name"] for row in cli("list", "suites", "--json", "--plugin", "folder").data}
+    assert "three" in {
+        row["name"] for row in cli("list", "suites", "--json", "--plugin", "folder").data
+    }
 
 
 def test_a_package_may_import_its_own_modules(write, language, cli):
@@ -307,20 +307,25 @@ def test_two_files_of_one_name_do_not_meet(language, write, cli):
     one, two = language("a/model.py", "one"), language("b/model.py", "two")
     done = cli("--plugin", one, "list", "tasks", "--json", "--plugin", two)
     assert {"one", "two"} <= {row["name"] for row in done.data}
-    write("a/model.py", LANGUAGE.replace("NAME", "one").replace("strings[:, -1]", "1 - strings[:, -1]"))
+    write(
+        "a/model.py",
+        LANGUAGE.replace("NAME", "one").replace("strings[:, -1]", "1 - strings[:, -1]"),
+    )
     assert cli("label", "one", "--plugin", one, stdin="b\n").out == "0\n"  # not the old code
 
 
 def test_no_bytecode_is_written_beside_a_local_file(language, tmp_path, python):
     path = language("folder/mine.py", "mine")
-    python("-m", "formalbench", "sample", "mine", "--length", 2, "--plugin", path)
+    command = ("sample", "mine", "--length", 2, "--plugin", path)
+    python("-m", "formalbench", *command, PYTHONDONTWRITEBYTECODE="")
     assert [p.name for p in path.parent.iterdir()] == ["mine.py"]
 
 
 def test_no_bytecode_is_written_into_a_local_package(write, language, python):
     language("pack/deep.py", "deep")
     write("pack/__init__.py", "from .deep import formalbench_tasks\n")
-    python("-m", "formalbench", "sample", "deep", "--length", 2, "--plugin", "pack")
+    command = ("sample", "deep", "--length", 2, "--plugin", "pack")
+    python("-m", "formalbench", *command, PYTHONDONTWRITEBYTECODE="")
     assert sorted(p.name for p in Path("pack").iterdir()) == ["__init__.py", "deep.py"]
 
 
@@ -418,7 +423,9 @@ def only_own_frames(err, path):
     assert "Traceback" not in err
 
 
-@pytest.mark.parametrize("raising", ["1 / 0", "helper()", "import nowhere_at_all", "sys.exit('no')"])
+@pytest.mark.parametrize(
+    "raising", ["1 / 0", "helper()", "import nowhere_at_all", "sys.exit('no')"]
+)
 def test_an_exception_while_importing_shows_its_own_frames_only(write, cli, raising):
     path = write("mine.py", f"import sys\ndef helper():\n    return [][3]\n{raising}\n")
     done = cli("list", "tasks", "--plugin", path)
@@ -506,7 +513,7 @@ def test_a_broken_command_hook(write, cli, install):
     done = cli("list", "tasks")
     assert done.code == 0
     assert done.err.splitlines() == [
-        "plugin zebra added no commands: ZeroDivisionError: division by zero"
+        "plugin zebra (zebra-package 2.3) added no commands: ZeroDivisionError: division by zero"
     ]
 
 
@@ -561,7 +568,7 @@ def test_an_observer_that_raises_is_dropped_with_one_line():
     host.notify("formalbench_run_started", run=1)
     host.notify("formalbench_run_started", run=2)
     assert heard == ["bad", 1, 2]
-    assert lines == ["observer bad dropped: ValueError: one two"]
+    assert lines == ["plugin bad (formalbench) dropped as an observer: ValueError: one two"]
 
 
 def test_observers_may_leave_arguments_out():

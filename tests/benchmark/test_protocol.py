@@ -44,8 +44,10 @@ def test_the_defaults_of_a_cpu_and_a_gpu(host):
         ({"name": "../up"}, "name"),
         ({"schema_version": 2}, "schema_version"),
         ({"precision": "fp16"}, "precision"),
+        ({"steps": 2010}, "multiple"),
+        ({"decay": {"steps": 610}}, "multiple"),
         ({"evaluate_every": 30, "validation": {"every": 100}}, "multiple of evaluate_every"),
-        ({"steps": 100, "decay": {"steps": 101}}, "decay.steps must not exceed steps"),
+        ({"steps": 100, "decay": {"steps": 120}}, "decay.steps must not exceed steps"),
     ],
     ids=str,
 )

@@ -10,7 +10,9 @@ from formalbench.contracts.record import MAX_BYTES, parse_record
 from formalbench.store import Store, default_results, read_record, write_atomically
 
 
-def make(model="lstm", task="parity:classify", run_id="0" * 16, options=None, kind="learned", **change):
+def make(
+    model="lstm", task="parity:classify", run_id="0" * 16, options=None, kind="learned", **change
+):
     data = {
         "schema_version": 1,
         "run_id": run_id,

@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pytest
 import torch
 from formalbench.objectives.tag import Tag
@@ -36,6 +37,4 @@ def test_there_is_nothing_to_tag_in_the_empty_string(host):
 
 
 def _ids(text):
-    import numpy as np
-
     return np.array([int(symbol) for symbol in text], dtype=np.int64)

@@ -109,6 +109,8 @@ def _causal(build: Build, task: Task) -> None:
     seen = 4 + (task.layout == "prefixes")
     before, after = _answer(network, strings)[:, :seen], _answer(network, changed)[:, :seen]
     demand(torch.allclose(before, after, atol=1e-9), "a later symbol changed an earlier answer")
+    alone = _answer(network, strings[:, :4])
+    demand(torch.allclose(before, alone, atol=1e-9), "what follows a prefix changed its answer")
 
 
 def _double(build: Build, task: Task) -> None:

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError, unknown
 
 if TYPE_CHECKING:
     from formalbench.host import Plugin, PluginHost
@@ -58,7 +58,7 @@ def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
             run()
         except BrokenPromiseError as error:
             yield Check(subject, promise, str(error))
-        except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
+        except PLUGIN_FAILURES as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             text = " ".join(f"{type(error).__name__}: {error}".split())
             place = f"{Path(frame.filename).name}:{frame.lineno}"
@@ -177,6 +177,8 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
     for objective in spec.objectives:
         task_name = _trial_task(host, objective)
         if task_name is None:
+            problem = f"no registered task has the objective {objective}"
+            checks.append(Check(f"model {name}", f"can be tried on {objective}", problem))
             continue
         task = host.task(task_name)
         promises = model_promises(partial(host.network, name, task), task)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from formalbench.cli import check, data, listing, new, run, show
+from formalbench.cli.plugin_commands import add_plugin_commands
 from formalbench.host import PluginHost
 
 HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
@@ -49,5 +50,5 @@ def build_app(host: PluginHost) -> typer.Typer:
 
     for module in (run, listing, show, data, check, new):
         module.add_commands(app)
-    host.add_commands(app)
+    add_plugin_commands(host, app)
     return app

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from formalbench.cli.output import plugins_print_to_stderr
 from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
+from formalbench.host.validate import LONGEST
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -39,11 +41,14 @@ def add_commands(app: typer.Typer) -> None:
 
         The same seed prints the same bytes on any machine.
         """
-        if length < 0:
-            raise RequestError(f"--length {length}: must be at least 0")
+        if not 0 <= length <= LONGEST:
+            raise RequestError(f"--length {length}: must be at least 0 and at most {LONGEST}")
         if count < 1:
             raise RequestError(f"--count {count}: must be at least 1")
-        for row in draw(build_task(host_of(ctx), task, settings or ()), length, count, seed):
+        host = host_of(ctx)
+        with host.blaming(host.task_entry(task)[0].plugin), plugins_print_to_stderr():
+            rows = draw(build_task(host, task, settings or ()), length, count, seed)
+        for row in rows:
             print(json.dumps(row, ensure_ascii=False))
 
     @app.command()
@@ -59,10 +64,13 @@ def add_commands(app: typer.Typer) -> None:
         by spaces; an empty line is the empty string. What is no string of the task is
         `invalid`, and then the exit code is 1.
         """
-        built = build_task(host_of(ctx), task, settings or ())
+        host = host_of(ctx)
+        plugin = host.task_entry(task)[0].plugin
+        built = build_task(host, task, settings or ())
         failed = False
         for line in _lines(file):
-            answer = label_line(built, line)
+            with host.blaming(plugin), plugins_print_to_stderr():
+                answer = label_line(built, line)
             failed = failed or answer is None
             print("invalid" if answer is None else answer)
         if failed:
@@ -80,17 +88,19 @@ def build_task(host: PluginHost, name: str, settings: Sequence[str]) -> Task:
     return task
 
 
-def draw(task: Task, length: int, count: int, seed: int) -> Iterator[dict[str, Any]]:
+def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]:
     """Return rows of plain symbols and their targets."""
     used = task.language.round_length(length)
     if not task.objective.has_length(task.language, used):
         raise RequestError(f"task {task.name} has no string of length {length}")
     strings, targets = task.sample(task.stream("sample", seed, used), used, count)
-    for string, target in zip(strings, targets, strict=True):
-        yield {
+    return [
+        {
             "string": [task.alphabet[symbol] for symbol in string],
             "target": _plain(task, target),
         }
+        for string, target in zip(strings, targets, strict=True)
+    ]
 
 
 def _plain(task: Task, target: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
 from enum import StrEnum
 from typing import Annotated, Any
@@ -45,6 +46,9 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def _print(host: PluginHost, kind: Kind, as_json: bool) -> None:
+    for registry in (host.tasks, host.models, host.suites, host.protocols):
+        for line in registry.clashes():
+            print(f"formalbench: {line}", file=sys.stderr)
     rows = _plugins(host) if kind is Kind.plugins else _specs(getattr(host, kind.value))
     if as_json:
         print_json(rows)

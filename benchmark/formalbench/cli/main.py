@@ -9,6 +9,8 @@ from pathlib import Path
 
 import typer
 
+from formalbench.cli.app import build_app
+from formalbench.cli.output import plugins_print_to_stderr
 from formalbench.contracts.errors import BrokenPluginError, FormalbenchError, RequestError
 from formalbench.host import PluginHost
 
@@ -28,10 +30,10 @@ def run_command_line(arguments: Sequence[str]) -> int:
     """
     try:
         rest, paths = take_plugins(arguments)
-        host = PluginHost.load(paths)
-        from formalbench.cli.app import build_app
-
-        code = build_app(host)(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
+        with plugins_print_to_stderr():
+            host = PluginHost.load(paths)
+            app = build_app(host)
+        code = app(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FormalbenchError as error:
@@ -40,11 +42,18 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return _fail(" ".join(error.format_message().split()), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
+    except MemoryError:
+        return _fail("not enough memory for what was asked", RequestError.exit_code)
     except BrokenPipeError:
         # The reader left (`| head`); point stdout elsewhere so that Python's own flush at
         # exit does not complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except OSError as error:
+        place = f"{os.fsdecode(error.filename)}: " if error.filename else ""
+        return _fail(f"{place}{error.strerror or error}", RequestError.exit_code)
+    except (UnicodeDecodeError, UnicodeEncodeError) as error:
+        return _fail(f"not text in {error.encoding}: {error.reason}", RequestError.exit_code)
 
 
 def _fail(message: str, code: int) -> int:
@@ -76,6 +85,8 @@ def take_plugins(arguments: Sequence[str]) -> tuple[list[str], list[Path]]:
                 raise RequestError("--plugin needs a path")
             paths.append(Path(path))
         elif word.startswith("--plugin="):
+            if word == "--plugin=":  # Path("") would be the working directory
+                raise RequestError("--plugin needs a path")
             paths.append(Path(word.removeprefix("--plugin=")))
         else:
             rest.append(word)

@@ -8,8 +8,10 @@ from typing import Annotated
 
 import typer
 
+from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
 
+SUFFIXES = {"model": "Network", "task": "Language"}
 SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
 
 
@@ -25,6 +27,7 @@ def add_commands(app: typer.Typer) -> None:
 
     @app.command()
     def new(
+        ctx: typer.Context,
         kind: Annotated[Kind, typer.Argument(help="What to start.")],
         name: Annotated[str, typer.Argument(help="Its name: lower case with hyphens.")],
     ) -> None:
@@ -34,6 +37,10 @@ def add_commands(app: typer.Typer) -> None:
         formalbench new model my-network
         formalbench new task my-language
         """
+        host = host_of(ctx)
+        registry = host.models if kind is Kind.model else host.tasks
+        if any(entry.spec.name == name for entry in registry.all()):
+            raise RequestError(f"there is a {kind} {name!r} already: choose another name")
         file, test = write_plugin(kind, name, Path())
         print(f"wrote {file} and {test}; now try")
         print(f"  formalbench check {file}")
@@ -69,7 +76,8 @@ def write_plugin(kind: Kind, name: str, folder: Path) -> tuple[Path, Path]:
         "file": file.name,
         "test_file": test.name,
         "summary": SUMMARIES[kind],
-        "class_name": "".join(part.capitalize() for part in name.split("-")),
+        # The suffix keeps it apart from keywords and from what the template imports.
+        "class_name": "".join(part.capitalize() for part in name.split("-")) + SUFFIXES[kind],
     }
     templates = Path(__file__).parent.parent / "templates"
     for path, template in ((file, f"{kind}.py.txt"), (test, "test.py.txt")):

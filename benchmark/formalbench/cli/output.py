@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +13,13 @@ if TYPE_CHECKING:
 
 WIDE = 10_000
 """Columns of a pipe: no line is ever cut for one."""
+
+
+@contextlib.contextmanager
+def plugins_print_to_stderr() -> Iterator[None]:
+    """Keep what a plugin's code prints out of standard output, which belongs to the command."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
 
 
 def console(*, stderr: bool = False) -> Console:

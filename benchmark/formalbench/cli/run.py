@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from formalbench.cli.output import console
+from formalbench.cli.output import console, plugins_print_to_stderr
 from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
 
@@ -49,7 +50,7 @@ def add_commands(app: typer.Typer) -> None:
             ),
         ] = None,
         results: Annotated[
-            Path | None, typer.Option(metavar="DIR", help="Where records go; default: per user.")
+            str | None, typer.Option(metavar="DIR", help="Where records go; default: per user.")
         ] = None,
         jobs: Annotated[
             int | None, typer.Option(metavar="N", help="Processes at once; default: one a core.")
@@ -83,7 +84,10 @@ def add_commands(app: typer.Typer) -> None:
             seeds=seeds,
             settings=parse_settings(settings or ()),
         )
-        records = _run(ctx, request, device, results or default_results(), jobs, as_json)
+        if results == "":  # Path("") would be the working directory
+            raise RequestError("--results needs a folder")
+        folder = Path(results) if results else default_results()
+        records = _run(ctx, request, device, folder, jobs, as_json)
         if as_json:
             print(json.dumps([json.loads(record.to_json()) for record in records], indent=2))
         if any(record.status != "finished" for record in records):
@@ -110,13 +114,13 @@ def _run(
     from formalbench.contracts.hooks import Session
     from formalbench.device import choose_device
     from formalbench.execute import execute, runs_of
-    from formalbench.plan import Request, make_plan
+    from formalbench.plan import Request, check_names, make_plan
     from formalbench.store import Store
 
     assert isinstance(request, Request)
     host = host_of(ctx)
-    # Names first: a typing error should not wait for torch.
-    chosen = "cpu" if device == "cpu" else choose_device(device)
+    check_names(host, request)  # before torch is imported: a typing error should not wait
+    chosen = choose_device(device)
     plan = make_plan(host, request, chosen)
     store = Store(results)
     done, todo = runs_of(plan, store)
@@ -125,10 +129,12 @@ def _run(
     host.observe(table, "live table")
     with table:
         try:
-            records = execute(host, plan, store, chosen, jobs)
+            with plugins_print_to_stderr():
+                records = execute(host, plan, store, chosen, jobs)
         except KeyboardInterrupt:
             table.note("interrupted: what finished is kept; the same command resumes")
             raise
     session = Session(results=results, quiet=quiet)
-    host.notify("formalbench_session_finished", session=session, records=records)
+    with plugins_print_to_stderr() if quiet else contextlib.nullcontext():
+        host.notify("formalbench_session_finished", session=session, records=records)
     return records

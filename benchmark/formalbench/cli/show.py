@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from formalbench.cli.listing import JsonFlag
-from formalbench.cli.output import console, print_json, print_table
+from formalbench.cli.output import (
+    console,
+    plugins_print_to_stderr,
+    print_json,
+    print_table,
+)
 from formalbench.cli.state import host_of
 from formalbench.contracts.specs import Option, show_value
 
 if TYPE_CHECKING:
+    from formalbench.contracts.specs import TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
 
 CHANCE_CELLS = 16
 """Lengths over which the chance level of an objective other than classify is estimated."""
@@ -49,12 +56,14 @@ def add_commands(app: typer.Typer) -> None:
         formalbench show model regulargpt
         """
         host = host_of(ctx)
-        facts = {
+        kinds: dict[Kind, Callable[[PluginHost, str], dict[str, Any]]] = {
             Kind.task: task_facts,
             Kind.model: model_facts,
             Kind.protocol: protocol_facts,
             Kind.suite: suite_facts,
-        }[kind](host, name)
+        }
+        with plugins_print_to_stderr():
+            facts = kinds[kind](host, name)
         if as_json:
             print_json(facts)
         else:
@@ -63,11 +72,19 @@ def add_commands(app: typer.Typer) -> None:
 
 def task_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return what there is to know about a task, its chance level over the test split included."""
+    entry, objective, _ = host.task_entry(name)
+    with host.blaming(entry.plugin):
+        return _task_facts(host, name, entry, objective)
+
+
+def _task_facts(
+    host: PluginHost, name: str, entry: Entry[TaskSpec], objective: str
+) -> dict[str, Any]:
+    from formalbench import __version__
     from formalbench.cache import cached
     from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
 
-    entry, objective, _ = host.task_entry(name)
     task = host.task(name)
     lengths = split_lengths(task, "test")
     if objective != "classify":
@@ -77,8 +94,8 @@ def task_facts(host: PluginHost, name: str) -> dict[str, Any]:
         chance = task.chance(lengths)
         return [chance.constant, chance.length_only]
 
-    sha256 = entry.plugin.source.sha256
-    key = ["show task", task.name, task.version, entry.plugin.source.version, sha256, lengths]
+    source = entry.plugin.source.model_dump()
+    key = ["show task", __version__, task.name, task.version, source, lengths]
     constant, length_only = cached(key, compute)
     middle = split_lengths(task, "train")
     example_length = min(middle, key=lambda length: abs(length - 8))

@@ -24,6 +24,13 @@ class BrokenPluginError(FormalbenchError):
     exit_code = 3
 
 
+PLUGIN_FAILURES = (Exception, SystemExit)
+"""What a stranger's code can raise and must not take the program down with.
+
+`SystemExit` is among them: a plugin that calls ``sys.exit`` ends itself, not us.
+"""
+
+
 def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     """Return the names of `known` that look most like `word`, best first."""
     return difflib.get_close_matches(word, sorted(set(known)), n=count, cutoff=0.5)

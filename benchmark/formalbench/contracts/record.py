@@ -16,7 +16,8 @@ MAX_BYTES = 1_000_000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
-Count = Annotated[int, Field(ge=0)]
+Count = Annotated[int, Field(ge=0, le=2**53)]
+Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
@@ -214,7 +215,7 @@ class Record(_Part):
     selected: Selected | None = None
     test: Tested | None = None
     environment: Environment
-    command: Line
+    command: Command
     date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
 
     @model_validator(mode="after")
@@ -251,7 +252,7 @@ def parse_record(text: str | bytes, name: str) -> Record:
         data: Any = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
-    if not isinstance(data, dict) or not isinstance(data.get("schema_version"), int):
+    if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
         raise RequestError(f"{name}: not a record: it has no integer schema_version")
     if data["schema_version"] > SCHEMA_VERSION:
         raise RequestError(

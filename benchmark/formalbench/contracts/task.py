@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.language import Language, Symbols
@@ -15,7 +16,7 @@ from formalbench.contracts.specs import Splits, Value
 from formalbench.contracts.stream import Stream
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # one task is itself: caches keep what belongs to it
 class Task:
     """A language, asked one thing.
 
@@ -64,8 +65,17 @@ class Task:
         ]
 
     def sample(self, stream: Stream, length: int, count: int) -> tuple[Symbols, npt.NDArray[Any]]:
-        """Draw strings (count, length) of one length, and their targets (count, …)."""
+        """Draw strings (count, length) of one length, and their targets (count, …).
+
+        Raises:
+            TypeError: if the language draws anything else than 64-bit ids of this shape.
+        """
         strings = self.objective.sample(self.language, stream, length, count)
+        if strings.shape != (count, length) or strings.dtype != np.int64:
+            raise TypeError(
+                f"{self.name} drew {strings.dtype} of shape {strings.shape}, "
+                f"not int64 of shape {(count, length)}"
+            )
         return strings, self.objective.targets(self.language, strings)
 
     def stream(self, *key: object) -> Stream:

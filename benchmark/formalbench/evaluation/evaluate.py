@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -68,6 +69,8 @@ def _score_cell(
         right, row_bits = objective.score(logits, targets)
         correct += int(right.sum())
         bits += float(row_bits.double().sum())
+    if not math.isfinite(bits):
+        raise NotFiniteError(f"the cross-entropy at length {cell.length} is not finite")
     return CellScore(cell.length, len(cell.strings), correct, bits / len(cell.strings))
 
 

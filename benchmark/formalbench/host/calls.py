@@ -26,15 +26,15 @@ class HookCalls:
         Raises:
             pluggy.PluginValidationError: if a hook is misspelt or has unknown arguments.
         """
-        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
         plugin.module = module
+        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
         self._manager.check_pending()  # a misspelt hook is an error, not a silence
 
     def drop(self, plugin: Plugin, error: BaseException) -> None:
         """Forget what a plugin implements, and remember why."""
-        if plugin.module is not None:
+        if self._manager.is_registered(plugin.module):
             self._manager.unregister(plugin.module)
-            plugin.module = None
+        plugin.module = None
         plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
 
     def implements_any(self, plugin: Plugin) -> bool:

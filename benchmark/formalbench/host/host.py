@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
     BrokenPluginError,
     FormalbenchError,
     RequestError,
@@ -36,6 +37,7 @@ from formalbench.host.names import split_task
 from formalbench.host.options import complete_options
 from formalbench.host.plugins import LocalPlugin, Plugin
 from formalbench.host.registry import Entry, Registry
+from formalbench.host.validate import check_spec
 from formalbench.host.yaml_file import read_protocol, read_suite, read_yaml
 
 ENVIRONMENT = "FORMALBENCH_PLUGINS"
@@ -92,9 +94,8 @@ class PluginHost:
             self.plugins.append(plugin)
             try:
                 self._register(plugin, point.load())
-            except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
-                self._calls.drop(plugin, error)
-                self._warn(f"plugin {plugin.name} ({plugin.describe()}) skipped: {plugin.error}")
+            except PLUGIN_FAILURES as error:
+                self.drop(plugin, error, "skipped")
 
     def load_local(self, local: LocalPlugin) -> None:
         """Load a plugin the user named.
@@ -115,7 +116,7 @@ class PluginHost:
                 self._register(plugin, module)
             except FormalbenchError:
                 raise
-            except Exception as error:  # noqa: BLE001  # as above, but it was asked for
+            except PLUGIN_FAILURES as error:  # it was asked for
                 self._calls.drop(plugin, error)
                 raise BrokenPluginError(broken(local.path, error)) from None
             if not plugin.provides and not self._calls.implements_any(plugin):
@@ -143,6 +144,8 @@ class PluginHost:
                     if not isinstance(spec, spec_type):
                         raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
                     found.append((kind, registry, spec))
+        for _, _, spec in found:
+            check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
         for kind, registry, spec in found:
             registry.add(spec, plugin)
             plugin.provides[kind] = plugin.provides.get(kind, 0) + 1
@@ -167,15 +170,14 @@ class PluginHost:
             plugin.provides["tasks"] = 1
 
     def _read_task(self, path: Path, data: dict[str, Any]) -> TaskSpec | None:
-        arguments = {"path": path, "data": data}
         for plugin in self.plugins:
             with self.blaming(plugin):
-                for task in self._calls.call(plugin, "formalbench_read_yaml", arguments):
+                for task in self.call(plugin, "formalbench_read_yaml", path=path, data=data):
                     if isinstance(task, TaskSpec):
                         return task
         return None
 
-    # Observers and commands.
+    # Calling hooks.
 
     def notify(self, hook: str, **arguments: Any) -> None:
         """Tell every observer; one that raises is dropped with one line."""
@@ -183,11 +185,9 @@ class PluginHost:
             if plugin.module is None:
                 continue
             try:
-                for _ in self._calls.call(plugin, hook, arguments):
-                    pass
-            except Exception as error:  # noqa: BLE001  # an observer must not end a run
-                self._calls.drop(plugin, error)
-                self._warn(f"observer {plugin.name} dropped: {plugin.error}")
+                self.call(plugin, hook, **arguments)
+            except PLUGIN_FAILURES as error:  # an observer must not end a run
+                self.drop(plugin, error, "dropped as an observer")
 
     def observe(self, observer: Any, name: str) -> None:
         """Register an object with observer hooks, as a plugin of the engine itself."""
@@ -195,17 +195,14 @@ class PluginHost:
         self._calls.register(plugin, observer)
         self.plugins.append(plugin)
 
-    def add_commands(self, app: Any) -> None:
-        """Let every plugin add its commands to the Typer app."""
-        for plugin in list(self.plugins):
-            try:
-                for _ in self._calls.call(plugin, "formalbench_commands", {"app": app}):
-                    pass
-            except Exception as error:  # noqa: BLE001  # a stranger's code can raise anything
-                if plugin.local:
-                    raise BrokenPluginError(broken(plugin.local.path, error)) from None
-                self._calls.drop(plugin, error)
-                self._warn(f"plugin {plugin.name} added no commands: {plugin.error}")
+    def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
+        """Call one plugin's implementations of a hook; what they raise passes through."""
+        return list(self._calls.call(plugin, hook, arguments))
+
+    def drop(self, plugin: Plugin, error: BaseException, what: str) -> None:
+        """Take part in nothing more with a plugin that failed, and say so in one line."""
+        self._calls.drop(plugin, error)
+        self._warn(f"plugin {plugin.name} ({plugin.describe()}) {what}: {plugin.error}")
 
     # From names to things.
 
@@ -233,6 +230,7 @@ class PluginHost:
             RequestError: for an unknown name or an option the language refuses.
             BrokenPluginError: if the plugin's factory fails.
         """
+        from formalbench.contracts.language import Language
         from formalbench.contracts.task import Task
         from formalbench.objectives import get_objective
 
@@ -240,6 +238,8 @@ class PluginHost:
         complete = complete_options(options or {}, entry.spec.options)
         with self.blaming(entry.plugin):
             language = load(entry.spec.factory)(**fields, **complete)
+            if not isinstance(language, Language):
+                raise TypeError(f"the factory of {name} gave a {type(language).__name__}")
         return Task(
             language_name=split_task(name)[0],
             version=entry.spec.version,
@@ -264,7 +264,10 @@ class PluginHost:
             )
         complete = complete_options(options or {}, entry.spec.options)
         with self.blaming(entry.plugin):
-            return load(entry.spec.factory)(task, **fields, **complete)
+            network = load(entry.spec.factory)(task, **fields, **complete)
+            if not callable(getattr(network, "state_dict", None)):
+                raise TypeError(f"the factory of {name} gave a {type(network).__name__}")
+            return network
 
     def protocol(self, name: str) -> Any:
         """Read the `Protocol` called `name`."""
@@ -282,7 +285,7 @@ class PluginHost:
             yield
         except FormalbenchError:
             raise
-        except Exception as error:
+        except PLUGIN_FAILURES as error:
             place = plugin.local.path if plugin.local else _package_folder(plugin)
             raise BrokenPluginError(broken(place, error)) from error
 

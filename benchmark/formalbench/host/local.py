@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import os
 import sys
 import traceback
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
 
-from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.errors import PLUGIN_FAILURES, BrokenPluginError, RequestError
 
 YAML_SUFFIXES = (".yaml", ".yml")
 
@@ -24,7 +25,7 @@ def plugin_files(path: Path) -> list[Path]:
     Raises:
         RequestError: if there is nothing that can be a plugin.
     """
-    if not path.exists():
+    if not path.is_file() and not path.is_dir():
         raise RequestError(f"--plugin {path}: no such file or folder")
     if path.is_dir() and not (path / "__init__.py").is_file():
         inside = sorted(
@@ -35,7 +36,7 @@ def plugin_files(path: Path) -> list[Path]:
         if not inside:
             raise RequestError(f"--plugin {path}: the folder holds no .py or .yaml file")
         return [file.resolve() for file in inside]
-    if path.is_file() and path.suffix not in (".py", *YAML_SUFFIXES):
+    if not path.is_dir() and path.suffix not in (".py", *YAML_SUFFIXES):
         raise RequestError(f"--plugin {path}: a plugin is a .py or .yaml file, or a folder")
     return [path.resolve()]
 
@@ -65,7 +66,8 @@ def import_local(path: Path, sha256: str) -> ModuleType:
     Raises:
         BrokenPluginError: if it cannot be imported.
     """
-    name = f"formalbench_local_{hashlib.sha256(f'{path}:{sha256}'.encode()).hexdigest()[:16]}"
+    identity = os.fsencode(path) + sha256.encode()
+    name = f"formalbench_local_{hashlib.sha256(identity).hexdigest()[:16]}"
     if name in sys.modules:
         return sys.modules[name]
     init = path / "__init__.py" if path.is_dir() else path
@@ -79,7 +81,7 @@ def import_local(path: Path, sha256: str) -> ModuleType:
     except BaseException as error:
         for loaded in [key for key in sys.modules if key.split(".")[0] == name]:
             del sys.modules[loaded]
-        if isinstance(error, Exception | SystemExit):
+        if isinstance(error, PLUGIN_FAILURES):
             raise BrokenPluginError(broken(path, error)) from None
         raise
     return module
@@ -89,7 +91,11 @@ def _execute(module: ModuleType, spec: ModuleSpec, init: Path) -> None:
     # Compiled here and not by the import system, which would write __pycache__ beside
     # the user's file and could run bytecode that is older than the contents we hashed.
     code = compile(init.read_bytes(), str(init), "exec", dont_inherit=True)
-    exec(code, module.__dict__)  # noqa: S102  # the user named this file as a plugin
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # for a package's modules
+    try:
+        exec(code, module.__dict__)  # noqa: S102  # the user named this file as a plugin
+    finally:
+        sys.dont_write_bytecode = before
 
 
 def broken(path: Path, error: BaseException) -> str:

@@ -19,6 +19,9 @@ def check_name(name: str) -> None:
     """
     if not isinstance(name, str) or not _NAME.fullmatch(_FIELD.sub("0", name)) or len(name) > 64:
         raise ValueError(f"bad name {name!r}: lower case letters, digits and hyphens only")
+    fields = _FIELD.findall(name)
+    if len(set(fields)) < len(fields):
+        raise ValueError(f"bad name {name!r}: a field occurs twice")
 
 
 @lru_cache(maxsize=1024)

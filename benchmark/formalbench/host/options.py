@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.specs import Option, Value
 
+MAX_TEXT = 200
+"""Characters of an option's text; a record keeps it."""
+
 Settings = tuple[tuple[str, str, str], ...]
 """What the user set: (scope, key, text), scope being ``model``, ``task`` or empty."""
 
@@ -24,7 +27,11 @@ def parse_settings(texts: Sequence[str]) -> Settings:
         scope, dot, key = name.strip().rpartition(".")
         if not equals or not key or (dot and scope not in ("model", "task")):
             raise RequestError(f"--set {text}: write model.key=value, task.key=value or key=value")
-        if any((scope, key) == (other, name) for other, name, _ in settings):
+        # A bare key and a scoped one could mean the same option, and one of them would lose.
+        if any(
+            (key == name and "" in (scope, other)) or (scope, key) == (other, name)
+            for other, name, _ in settings
+        ):
             raise RequestError(f"--set {text}: {key} is set twice")
         settings.append((scope, key, value.strip()))
     return tuple(settings)
@@ -101,6 +108,10 @@ def parse_value(where: str, text: str, option: Option) -> Value:
                 raise ValueError
         else:
             value = text
+            if len(text) > MAX_TEXT or not text.isprintable():
+                raise RequestError(
+                    f"{where[:80]}…: must be at most {MAX_TEXT} printable characters"
+                )
     except (ValueError, KeyError):
         kinds = {bool: "true or false", int: "a whole number", float: "a number"}
         raise RequestError(f"{where}: must be {kinds[type(default)]}") from None

@@ -53,4 +53,4 @@ class Plugin:
         """Return where the plugin comes from, for errors."""
         if self.local:
             return str(self.local.path)
-        return f"{self.distribution} {self.version}"
+        return f"{self.distribution} {self.version}".strip()

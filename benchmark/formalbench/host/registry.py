@@ -7,8 +7,9 @@ from typing import Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.specs import ModelSpec, ProtocolSpec, SuiteSpec, TaskSpec
-from formalbench.host.names import check_name, match_name
+from formalbench.host.names import match_name
 from formalbench.host.plugins import Plugin
+from formalbench.host.validate import check_spec
 
 S = TypeVar("S", TaskSpec, ModelSpec, SuiteSpec, ProtocolSpec)
 
@@ -34,7 +35,7 @@ class Registry(Generic[S]):
 
     def add(self, spec: S, plugin: Plugin) -> None:
         """Keep a spec; whether its name is taken is decided when the name is used."""
-        check_name(spec.name)
+        check_spec(spec)
         self._entries.setdefault(spec.name, []).append(Entry(spec, plugin))
 
     def check_clashes(self, plugin: Plugin) -> None:
@@ -44,12 +45,13 @@ class Registry(Generic[S]):
                 self._only(entries)
 
     def all(self) -> list[Entry[S]]:
-        """Return all specs, sorted by name.
+        """Return all specs whose name is one plugin's alone, sorted by name."""
+        names = sorted(self._entries, key=_natural)
+        return [self._entries[name][0] for name in names if len(self._entries[name]) == 1]
 
-        Raises:
-            RequestError: if two plugins announced one name.
-        """
-        return [self._only(self._entries[name]) for name in sorted(self._entries, key=_natural)]
+    def clashes(self) -> list[str]:
+        """Return one line for each name that several plugins announced."""
+        return [self._clash(entries) for _, entries in sorted(self._entries.items()) if entries[1:]]
 
     def get(self, name: str) -> tuple[Entry[S], dict[str, int]]:
         """Return the spec that `name` means and the fields in the name.
@@ -70,12 +72,12 @@ class Registry(Generic[S]):
 
     def _only(self, entries: list[Entry[S]]) -> Entry[S]:
         if len(entries) > 1:
-            sources = " and ".join(
-                f"{entry.plugin.name} ({entry.plugin.describe()})" for entry in entries
-            )
-            name = entries[-1].spec.name
-            raise RequestError(f"{self.kind} {name!r} is announced twice: by {sources}")
+            raise RequestError(self._clash(entries))
         return entries[0]
+
+    def _clash(self, entries: list[Entry[S]]) -> str:
+        sources = " and ".join(f"{e.plugin.name} ({e.plugin.describe()})" for e in entries)
+        return f"{self.kind} {entries[-1].spec.name!r} is announced twice: by {sources}"
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:

@@ -65,11 +65,15 @@ def _loader() -> Any:
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-            keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-            for index, key in enumerate(keys):
-                if key in keys[:index]:
-                    mark = node.value[index][0].start_mark
+            seen: set[Hashable] = set()
+            for key_node, _ in node.value:
+                key = self.construct_object(key_node, deep=True)
+                if not isinstance(key, Hashable):
+                    break  # the library tells of it
+                if key in seen:
+                    mark = key_node.start_mark
                     raise ConstructorError(None, None, f"key {key!r} is given twice", mark)
+                seen.add(key)
             return super().construct_mapping(node, deep=deep)
 
     return StrictLoader

@@ -31,8 +31,14 @@ class Layout:
 
     @classmethod
     def of(cls, network: nn.Module) -> Layout:
-        """Read the layout off a network; all its parameters must have one dtype."""
-        named = dict(network.named_parameters())
+        """Read the layout off a network; all its trained parameters must have one dtype.
+
+        Raises:
+            ValueError: if it has nothing to train.
+        """
+        named = trained(network)
+        if not named:
+            raise ValueError("the network has no parameter to train")
         return cls(tuple(named), tuple(parameter.shape for parameter in named.values()))
 
     def views(self, flat_RP: Tensor) -> dict[str, Tensor]:
@@ -51,7 +57,25 @@ class Layout:
     def stack(self, networks: Sequence[nn.Module]) -> Tensor:
         """Return the parameters of networks as rows, (R, P)."""
         rows = [
-            torch.cat([parameter.detach().flatten() for parameter in network.parameters()])
+            torch.cat([parameter.detach().flatten() for parameter in trained(network).values()])
             for network in networks
         ]
         return torch.stack(rows)
+
+    @torch.no_grad()
+    def load(self, network: nn.Module, flat_P: Tensor) -> None:
+        """Copy a row into a network, into the memory its kernels know."""
+        views = self.views(flat_P.unsqueeze(0))
+        for name, parameter in trained(network).items():
+            parameter.copy_(views[name][0])
+
+
+def trained(network: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters that training changes; frozen ones are left alone."""
+    return {name: p for name, p in network.named_parameters() if p.requires_grad}
+
+
+def fixed(network: nn.Module) -> dict[str, Tensor]:
+    """Return what training leaves alone: frozen parameters and buffers."""
+    frozen = {name: p.detach() for name, p in network.named_parameters() if not p.requires_grad}
+    return frozen | dict(network.named_buffers())

@@ -5,6 +5,7 @@ Legend: R runs, B strings, N symbols, P parameters of a network.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -14,7 +15,7 @@ from torch import Tensor, nn
 
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.objective import Objective
-from formalbench.training.flat import Layout
+from formalbench.training.flat import Layout, fixed, trained
 
 
 class Result(NamedTuple):
@@ -81,7 +82,7 @@ class OneByOne(Program):
         parts = []
         for row, run in enumerate(runs):
             network = self.networks[run]
-            load(network, self.layout, flat_RP[row])
+            self.layout.load(network, flat_RP[row])
             torch.manual_seed(noise[row])
             parts.append(self._one(network, symbols_RBN[row], targets[row]))
         return Result(*(torch.stack(part) for part in zip(*parts, strict=True)))
@@ -91,7 +92,9 @@ class OneByOne(Program):
     ) -> tuple[Tensor, Tensor, Tensor]:
         logits = network(Batch(symbols_BN))
         loss = self.objective.loss(logits, answers)
-        gradients = torch.autograd.grad(loss, list(network.parameters()), materialize_grads=True)
+        gradients = torch.autograd.grad(
+            loss, list(trained(network).values()), materialize_grads=True
+        )
         with torch.no_grad():
             right_B, _ = self.objective.score(logits.detach(), answers)
         flat_P = torch.cat([gradient.flatten() for gradient in gradients])
@@ -106,8 +109,10 @@ class Together(Program):
 
     def __init__(self, networks: Sequence[nn.Module], objective: Objective) -> None:
         super().__init__(networks, objective)
-        kept = [dict(network.named_buffers()) for network in networks]
-        self._buffers = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
+        # A network of its own: a functional call can leave tied parameters replaced.
+        self._network = copy.deepcopy(networks[0])
+        kept = [fixed(network) for network in networks]
+        self._fixed = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
 
     def gradients(
         self,
@@ -119,10 +124,10 @@ class Together(Program):
     ) -> Result:
         """Compute one step of some runs; `Program.gradients` says how."""
         rows = torch.as_tensor(runs, device=flat_RP.device)
-        buffers = {name: stacked[rows] for name, stacked in self._buffers.items()}
+        unchanged = {name: stacked[rows] for name, stacked in self._fixed.items()}
         views = self.layout.views(flat_RP)
         leaves = {name: view.detach().requires_grad_() for name, view in views.items()}
-        loss_R, logits = torch.func.vmap(self._one)(leaves, buffers, symbols_RBN, targets)
+        loss_R, logits = torch.func.vmap(self._one)(leaves, unchanged, symbols_RBN, targets)
         # A run's loss depends on its own parameters only, so the sum's gradient is each one's.
         gradients = torch.autograd.grad(loss_R.sum(), list(leaves.values()), materialize_grads=True)
         with torch.no_grad():
@@ -132,33 +137,24 @@ class Together(Program):
     def _one(
         self,
         parameters: dict[str, Tensor],
-        buffers: dict[str, Tensor],
+        unchanged: dict[str, Tensor],
         symbols_BN: Tensor,
         answers: Tensor,
     ) -> tuple[Tensor, Tensor]:
         batch = Batch(symbols_BN)
-        state = (parameters, buffers)
-        logits = torch.func.functional_call(self.networks[0], state, (batch,))
+        state = parameters | unchanged
+        logits = torch.func.functional_call(self._network, state, (batch,))
         return self.objective.loss(logits, answers), logits
-
-
-@torch.no_grad()
-def load(network: nn.Module, layout: Layout, flat_P: Tensor) -> None:
-    """Copy a run's parameters into a network, into the memory its kernels know."""
-    views = layout.views(flat_P.unsqueeze(0))
-    for parameter, view in zip(network.parameters(), views.values(), strict=True):
-        parameter.copy_(view[0])
-
-
-SMALL = 20_000
-"""Parameters up to which one program beats run by run on a CPU (speed/README.md)."""
 
 
 def choose_program(
     networks: Sequence[nn.Module], objective: Objective, device: torch.device
 ) -> Program:
-    """Return the faster program; by a rule of sizes and not a stopwatch, so repeats are alike."""
-    small = sum(parameter.numel() for parameter in networks[0].parameters()) <= SMALL
-    able = getattr(networks[0], "vmappable", True)
-    together = len(networks) > 1 and able and (device.type != "cpu" or small)
+    """Return the program for a cohort.
+
+    A GPU is idle between the kernels of one small network, so there all runs go together. A
+    CPU core is busy with one: together they were slower, but for the very smallest.
+    """
+    able = len(networks) > 1 and getattr(networks[0], "vmappable", True)
+    together = able and device.type != "cpu"
     return (Together if together else OneByOne)(networks, objective)

@@ -24,7 +24,7 @@ from formalbench.evaluation.evaluate import NotFiniteError, evaluate
 from formalbench.training.control import Checkpoint, Member, RunControl
 from formalbench.training.curriculum import draw_length, stages
 from formalbench.training.optimiser import State, adam
-from formalbench.training.programs import Program, choose_program, load
+from formalbench.training.programs import Program, choose_program
 
 
 @dataclass(frozen=True)
@@ -174,7 +174,7 @@ class _CohortTraining:
     def _validate(self, i: int, done: int) -> None:
         cohort, control = self.cohort, self.controls[i]
         flat_P = self.state.parameters[i]
-        load(self.networks[i], self.layout, flat_P)
+        self.layout.load(self.networks[i], flat_P)
         scores = evaluate(self.networks[i], cohort.task.objective, self.validation, cohort.device)
         strings = sum(score.strings for score in scores)
         correct = sum(score.correct for score in scores)
@@ -188,7 +188,7 @@ class _CohortTraining:
     def _result(self, i: int) -> Trained:
         control = self.controls[i]
         weights = control.best.weights if control.best else self.state.parameters[i]
-        load(self.networks[i], self.layout, weights)
+        self.layout.load(self.networks[i], weights)
         assert control.status != "running"
         return Trained(
             network=self.networks[i],

@@ -20,7 +20,8 @@ class Bag(nn.Module):
 
     def forward(self, batch):
         x_BND = self.embed(batch.symbols)
-        x_BMD = torch.cat((torch.zeros_like(x_BND[:, :1]), x_BND), dim=1).cumsum(1).tanh()
+        start_B1D = x_BND.new_zeros(len(x_BND), 1, x_BND.shape[2])
+        x_BMD = torch.cat((start_B1D, x_BND), dim=1).cumsum(1).tanh()
         logits_BMK = self.read(x_BMD)
         if self.layout == "last":
             return logits_BMK[:, -1]
@@ -40,6 +41,16 @@ class NotANumber(Bag):
 class Hungry(Bag):
     def forward(self, batch):
         raise MemoryError("ate it all")
+
+
+class Unspeakable(Bag):
+    def forward(self, batch):
+        raise ValueError("half a pair: \udcff")
+
+
+class Quitting(Bag):
+    def forward(self, batch):
+        raise SystemExit(0)
 
 
 class Slow(Bag):
@@ -64,15 +75,17 @@ class Rejecting(nn.Module):
     def __init__(self, task, width):
         super().__init__()
         self.outputs = task.outputs
+        self.register_buffer("zero", torch.zeros(()))
 
     def forward(self, batch):
-        return torch.zeros(len(batch.symbols), self.outputs)
+        return self.zero.expand(len(batch.symbols), self.outputs)
 
 
 @hookimpl
 def formalbench_models():
     options = {"width": Option(8, "of the embeddings", minimum=1)}
-    for network in (Bag, Stumbling, NotANumber, Hungry, Slow, Dying, Unbuildable):
+    networks = (Bag, Stumbling, NotANumber, Hungry, Unspeakable, Quitting, Slow, Dying, Unbuildable)
+    for network in networks:
         name = "not-a-number" if network is NotANumber else network.__name__.lower()
         yield ModelSpec(name, 1, "for tests", network, options=options)
     yield ModelSpec(

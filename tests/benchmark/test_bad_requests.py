@@ -1,0 +1,214 @@
+"""Bad requests: one line on stderr, the right exit code, and nothing written."""
+
+import pytest
+from formalbench.contracts.record import MAX_BYTES
+from formalbench.store import Store
+
+RUN = ("run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu")
+
+
+@pytest.fixture(autouse=True)
+def _plugins(monkeypatch, tiny, odd_models):
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", f"{tiny}:{odd_models}")
+
+
+def without(option):
+    at = RUN.index(option)
+    return (*RUN[:at], *RUN[at + 2 :])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((*without("--model"), "--model", "lsmt"), "unknown model 'lsmt': did you mean lstm"),
+        ((*without("--model"), "--model", "bag,lsmt"), "did you mean lstm"),
+        ((*without("--model"), "--model", "bag,"), "an empty name"),
+        ((*without("--model"), "--model", ""), "an empty name"),
+        (without("--model"), "--model"),
+        ((*without("--task"), "--task", "partiy"), "unknown task 'partiy': did you mean parity"),
+        ((*without("--task"), "--task", "parity:tga"), "'tga': did you mean tag"),
+        ((*without("--task"), "--task", "parity:generate"), "'generate'"),
+        ((*without("--task"), "--task", "parity:"), "ends in a colon"),
+        ((*without("--task"), "--task", ",parity"), "an empty name"),
+        ((*without("--task"), "--suite", "defualt"), "did you mean default"),
+        ((*RUN, "--suite", "default"), "exclude each other"),
+        ((*without("--protocol"), "--protocol", "quik"), "did you mean quick"),
+        ((*RUN, "--seeds", 0), "--seeds 0: must be at least 1"),
+        ((*RUN, "--seeds", -3), "--seeds -3: must be at least 1"),
+        ((*RUN, "--seeds", "many"), "--seeds"),
+        ((*RUN, "--jobs", 0), "--jobs 0: must be at least 1"),
+        ((*RUN, "--jobs", -1), "--jobs -1: must be at least 1"),
+        ((*without("--device"), "--device", "banana"), "--device banana"),
+        ((*without("--device"), "--device", "cuda:x"), "--device cuda:x"),
+        ((*without("--device"), "--device", ""), "--device"),
+        ((*RUN, "--set", "nonsense"), "--set nonsense"),
+        ((*RUN, "--set", "non\nsense"), "--set non"),
+        ((*RUN, "--set", "widht=3"), "did you mean width"),
+        ((*RUN, "--set", "width=wide"), "a whole number"),
+        ((*RUN, "--set", "width=0"), "at least 1"),
+        ((*RUN, "--set", "task.width=3"), "unknown task option 'width'"),
+        ((*RUN, "--set", "width=3", "--set", "width=4"), "twice"),
+        ((*RUN, "--nonsense"), "--nonsense"),
+        ((*RUN, "extra"), "extra"),
+        (("rnu",), "rnu"),
+        (("run",), "--model"),
+        (("list",), "kind"),
+        (("list", "taks"), "taks"),
+        (("show", "task"), "name"),
+        (("show", "task", "partiy"), "did you mean parity"),
+        (("show", "model", "lsmt"), "did you mean lstm"),
+        (("show", "suite", "defualt"), "did you mean default"),
+        (("show", "protocol", "quik"), "did you mean quick"),
+        (("show", "nonsense", "x"), "nonsense"),
+        (("sample", "parity"), "--length"),
+        (("sample", "partiy", "--length", 3), "did you mean parity"),
+        (("sample", "parity", "--length", -1), "--length -1: must be at least 0"),
+        (("sample", "parity", "--length", "long"), "--length"),
+        (("sample", "parity", "--length", 3, "--count", 0), "--count 0: must be at least 1"),
+        (("sample", "parity", "--length", 3, "--count", -1), "--count -1: must be at least 1"),
+        (("sample", "parity", "--length", 3, "--set", "p=2"), "at most 1"),
+        (("sample", "parity", "--length", 3, "--set", "model.p=0.5"), "unknown model option"),
+        (("sample", "first", "--length", 3, "--set", "p=0.5"), "unknown option 'p'"),
+        (("label",), "task"),
+        (("label", "partiy"), "did you mean parity"),
+        (("label", "parity:tga"), "did you mean tag"),
+        (("check",), "NAME|PATH"),
+        (("check", "partiy"), "did you mean parity"),
+        (("check", "nowhere.py"), "no such file"),
+        (("new", "model"), "name"),
+        (("new", "thing", "x"), "thing"),
+        (("leaderboard", "--suite", "defualt"), "did you mean default"),
+        (("leaderboard", "--format", "docx"), "docx"),
+    ],
+    ids=lambda value: " ".join(map(repr, value)) if isinstance(value, tuple) else "",
+)
+def test_one_line(refused, arguments, said):
+    line = refused(*arguments)
+    assert line.startswith("formalbench: ")
+    assert said in line
+
+
+def test_cuda_where_there_is_none(refused, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    for device in ("cuda", "cuda:0"):
+        line = refused(*without("--device"), "--device", device)
+        assert f"--device {device}: this machine has no CUDA device" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("bad.yaml", "name: [x\n", "malformed YAML"),
+        ("bad.yaml", "name: x\nname: y\n", "given twice"),
+        ("bad.yaml", "", "one mapping"),
+        ("bad.yaml", "name: x\n", "not a task (alphabet), a suite (tasks) or a protocol (steps)"),
+        ("bad.yaml", "name: x\nversion: 1\nsteps: 700\nstpes: 3\n", "stpes"),
+        ("bad.yaml", "name: x\nversion: 1\nsteps: many\n", "steps"),
+        ("bad.yaml", "name: ../x\nversion: 1\nsteps: 700\n", "name"),
+        ("bad.yaml", "name: x\ntasks: [first]\ntask: 1\n", "unknown key 'task'"),
+        ("bad.yaml", "name: Bad Name\ntasks: [first]\n", "bad name"),
+        ("bad.yaml", "name: default\ntasks: [first]\n", "announced twice"),
+        ("bad.yaml", "name: quick\nversion: 1\nsteps: 700\n", "announced twice"),
+        ("bad.yaml", "name: x\nalphabet: ab\nregex: 'a('\n", "regex"),
+        ("bad.yaml", "name: x\nalphabet: ab\nregex: 'ac'\n", "not in the alphabet"),
+        ("bad.yaml", "name: x\nalphabet: ab\nregx: a\n", "did you mean 'regex'"),
+        ("bad.yaml", "name: parity\nalphabet: ab\nregex: a\n", "announced twice"),
+        (
+            "bad.yaml",
+            "name: x\nalphabet: ab\nstates: [p, q]\nstart: p\naccept: [p]\n"
+            "transitions:\n  p: {a: q, b: p}\n  q: {a: p}\n",
+            "nothing for symbol 'b'",
+        ),
+        (
+            "bad.yaml",
+            "name: x\nalphabet: ab\nstates: [p]\nstart: p\naccept: [r]\n"
+            "transitions: {p: {a: p, b: p}}\n",
+            "unknown state 'r'",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [("list", "models"), RUN], ids=["list", "run"])
+def test_bad_yaml_plugins(refused, write, command, name, text, said):
+    path = write(name, text)
+    line = refused(*command, "--plugin", path)
+    assert said in line
+    assert str(path) in line
+
+
+def test_a_suite_of_tasks_that_are_not_there(refused, write):
+    path = write("s.yaml", "name: s\ntasks: [first, frst]\n")
+    command = (*without("--task"), "--suite", "s", "--plugin", path)
+    assert "did you mean first" in refused(*command)
+    assert "did you mean first" in refused("show", "suite", "s", "--plugin", path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"schema_version":1,"kind":"ru', "truncated"),
+        ("", "truncated"),
+        ("[]", "no integer schema_version"),
+        ('{"schema_version":2}', "upgrade formalbench"),
+        ('{"schema_version":1,"surprise":1}', "not a valid record"),
+        (" " * (MAX_BYTES + 1), "larger than"),
+    ],
+    ids=["truncated", "empty", "list", "later", "unknown key", "large"],
+)
+def test_a_file_in_the_results_that_is_no_record(refused, cli, results, text, said):
+    results.mkdir()
+    bad = results / "bad.json"
+    bad.write_text(text)
+    line = refused(*RUN)
+    assert str(bad) in line
+    assert said in line
+    done = cli("leaderboard", "--results", results)
+    assert done.code != 0
+    assert "Traceback" not in done.err
+    assert str(bad) in done.err
+
+
+@pytest.mark.parametrize("below", ["", "below", "below/deeper"])
+def test_results_that_cannot_be_written(refused, tmp_path, below):
+    (tmp_path / "file").write_text("")
+    line = refused(*RUN, "--results", tmp_path / "file" / below)
+    assert "results folder" in line
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_disk_that_fills_up_during_a_run(cli, monkeypatch, results):
+    def fail(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    done = cli(*RUN, "--seeds", 1, "--jobs", 1)
+    assert done.code == 2
+    assert "Traceback" not in done.err
+    assert done.err.splitlines()[-1].startswith("formalbench: cannot write ")
+    assert Store(results).records() == []
+    assert not [file for file in results.rglob("*") if file.is_file()]
+
+
+def test_no_command_shows_the_help(cli):
+    done = cli()
+    assert done.code == 0
+    assert done.out == cli("--help").out
+    for command in ("run", "list", "show", "sample", "label", "check", "new", "leaderboard"):
+        assert command in done.out
+        assert cli(command, "--help").code == 0
+
+
+def test_the_version(cli):
+    from formalbench import __version__
+
+    assert cli("--version").out == f"formalbench {__version__}\n"
+
+
+def test_a_reader_that_leaves_early_is_no_traceback(spawn):
+    process = spawn("-m", "formalbench", "sample", "parity", "--length", 50, "--count", 20000)
+    process.stdout.readline()
+    process.stdout.close()
+    err = process.stderr.read()
+    process.wait(60)
+    process.stdout = None
+    assert err == ""
+    assert process.returncode != 0

@@ -1,0 +1,369 @@
+"""The contract checks: what is built in passes, and planted defects are found."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+import torch
+from formalbench.checks import check_plugin, check_spec
+from formalbench.checks.models import model_promises
+from formalbench.checks.report import keep
+from formalbench.checks.tasks import task_promises
+from formalbench.contracts.errors import RequestError
+from formalbench.host import PluginHost
+from torch import nn
+
+HOST = PluginHost.load()
+TASKS = [e.spec.name for e in HOST.tasks.all() if "{" not in e.spec.name]
+MODELS = [e.spec.name for e in HOST.models.all() if "{" not in e.spec.name]
+
+
+@pytest.mark.parametrize("name", [*TASKS, *MODELS])
+def test_what_is_built_in_keeps_its_promises(name):
+    checks = check_spec(HOST, name)
+    assert len(checks) >= 8
+    assert [check for check in checks if not check.passed] == []
+
+
+def test_an_unknown_name(host):
+    with pytest.raises(RequestError, match="unknown task or model 'partiy': did you mean parity"):
+        check_spec(host, "partiy")
+
+
+# Planted defects in languages.
+
+
+def broken_promises(task):
+    return {one.promise for one in keep("task", task_promises(task)) if not one.passed}
+
+
+def spoiled(name, **methods):
+    """Return a task whose language differs in these methods."""
+    task = HOST.task(name)
+    language = task.language
+    changed = type("Spoiled", (type(language),), methods)
+    copy = changed.__new__(changed)
+    copy.__dict__.update(language.__dict__)
+    return dataclasses.replace(task, language=copy)
+
+
+def test_an_unspoiled_copy_is_fine():
+    for name in ("parity", "parity:tag", "tomita-4:next-symbols"):
+        assert broken_promises(spoiled(name)) == set()
+
+
+def real(name, method):
+    return getattr(type(HOST.task(name).language), method)
+
+
+def off_at_length_five(self, strings):
+    return real("parity", "classify")(self, strings) ^ int(strings.shape[1] == 5)
+
+
+def off_at_one_string(self, strings):
+    wrong = (strings == np.arange(strings.shape[1]) % 2).all(axis=1) & (strings.shape[1] == 9)
+    return real("parity", "classify")(self, strings) ^ wrong
+
+
+def off_when_long(self, strings):
+    return real("parity", "classify")(self, strings) ^ int(strings.shape[1] > 30)
+
+
+def forgetful(self, stream, length, count):
+    return np.random.default_rng().integers(0, 2, (count, length))
+
+
+def too_long(self, stream, length, count):
+    return stream.integers(2, (count, length + 1))
+
+
+def outside(self, stream, length, count):
+    return stream.integers(3, (count, length))
+
+
+def all_members(self, stream, length, count):
+    return np.zeros((count, length), dtype=np.int64)
+
+
+def narrow(self, stream, length, count):
+    return stream.integers(2, (count, length)).astype(np.int32)
+
+
+def no_end(self, strings):
+    legal = real("tomita-4:next-symbols", "next_symbols")(self, strings).copy()
+    legal[..., -1] = False
+    return legal
+
+
+def nothing_legal(self, strings):
+    legal = real("tomita-4:next-symbols", "next_symbols")(self, strings).copy()
+    legal[:, :, 0] = False
+    return legal
+
+
+def shifted_tags(self, strings):
+    return np.roll(real("parity", "classify_prefixes")(self, strings), 1, axis=1)
+
+
+def any_string(self, stream, length, count):
+    return stream.integers(2, (count, length))
+
+
+@pytest.mark.parametrize(
+    ("name", "methods", "promise"),
+    [
+        ("parity", {"classify": off_at_length_five}, "on all short strings"),
+        ("parity", {"classify": off_at_one_string}, "on all short strings"),
+        ("parity", {"classify": off_when_long}, "on long strings"),
+        ("parity", {"oracle": lambda self, string: 0}, "on all short strings"),
+        ("parity", {"classify": lambda self, strings: 1 / 0}, "on all short strings"),
+        ("parity", {"sample": forgetful}, "draws the same strings again"),
+        ("parity", {"sample": too_long}, "draws strings of the length"),
+        ("parity", {"sample": outside}, "draws strings of the length"),
+        ("parity", {"sample": narrow}, "draws strings of the length"),
+        ("parity", {"sample": all_members}, "class distribution"),
+        ("parity", {"class_distribution": lambda self, n: (0.7, 0.3)}, "class distribution"),
+        ("parity", {"class_distribution": lambda self, n: (0.5, 0.6)}, "class distribution"),
+        ("parity", {"alphabet": ("0", "0")}, "alphabet"),
+        ("parity", {"alphabet": ("0", "")}, "alphabet"),
+        ("parity", {"has_length": lambda self, n: False}, "strings to train and test on"),
+        ("parity:tag", {"classify_prefixes": shifted_tags}, "labels every prefix"),
+        ("tomita-4:next-symbols", {"sample_members": any_string}, "draws members only"),
+        ("tomita-4:next-symbols", {"next_symbols": no_end}, "says what may follow"),
+        ("tomita-4:next-symbols", {"next_symbols": nothing_legal}, "says what may follow"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, str) else "",
+)
+def test_a_language_with_a_defect(name, methods, promise):
+    task = spoiled(name, **methods)
+    if "alphabet" in methods:
+        task.language.__dict__["alphabet"] = methods["alphabet"]
+    assert any(promise in broken for broken in broken_promises(task))
+
+
+# Planted defects in models.
+
+
+class Fine(nn.Module):
+    accepts_padding = True
+
+    def __init__(self, task):
+        super().__init__()
+        self.layout = task.layout
+        self.embed = nn.Embedding(len(task.alphabet), 8)
+        self.read = nn.Linear(8, task.outputs)
+
+    def states(self, batch):
+        x_BND = self.embed(batch.symbols)
+        return torch.cat((torch.zeros_like(x_BND[:, :1]), x_BND), 1).cumsum(1).tanh()
+
+    def forward(self, batch):
+        if batch.symbols.shape[1] == 0:
+            zeros = self.embed.weight.new_zeros(len(batch.symbols), 1, 8)
+            logits = self.read(zeros)
+        else:
+            logits = self.read(self.states(batch))
+        if self.layout == "each":
+            return logits[:, 1:]
+        if self.layout == "prefixes":
+            return logits
+        if batch.lengths is None:
+            return logits[:, -1]
+        return logits[torch.arange(len(logits)), batch.lengths]
+
+
+class LooksAhead(Fine):
+    def states(self, batch):
+        return super().states(batch).flip(1)
+
+
+class WrongShape(Fine):
+    def forward(self, batch):
+        return super().forward(batch)[..., :-1]
+
+
+class NoEmptyString(Fine):
+    def forward(self, batch):
+        if batch.symbols.shape[1] == 0:
+            raise IndexError("nothing there")
+        return super().forward(batch)
+
+
+class NaNs(Fine):
+    def forward(self, batch):
+        return super().forward(batch) * float("nan")
+
+
+class Unseeded(Fine):
+    def __init__(self, task):
+        super().__init__(task)
+        nn.init.normal_(self.read.weight, generator=torch.Generator().manual_seed(Unseeded.count))
+        Unseeded.count += 1
+
+    count = 0
+
+
+class Mixes(Fine):
+    def forward(self, batch):
+        logits = super().forward(batch)
+        return logits - logits.mean(0, keepdim=True)
+
+
+class Noisy(Fine):
+    def forward(self, batch):
+        logits = super().forward(batch)
+        return logits + torch.rand_like(logits)
+
+
+class Remembers(Fine):
+    def __init__(self, task):
+        super().__init__(task)
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, batch):
+        self.calls += 1
+        return super().forward(batch)
+
+
+class WritesInput(Fine):
+    def forward(self, batch):
+        logits = super().forward(batch)
+        batch.symbols[:] = 0
+        return logits
+
+
+class SinglePrecision(Fine):
+    def forward(self, batch):
+        return super().forward(batch).float()
+
+
+class OwnTensors(Fine):
+    def forward(self, batch):
+        return super().forward(batch) @ torch.eye(self.read.out_features)
+
+
+class Stuck(Fine):
+    def forward(self, batch):
+        return super().forward(batch).detach()
+
+
+class ReadsPadding(Fine):
+    def forward(self, batch):
+        return super().forward(batch._replace(lengths=None))
+
+
+class Decides(Fine):
+    def forward(self, batch):
+        logits = super().forward(batch)
+        return logits if bool(logits.sum() > 0) else logits + 0
+
+
+class NoNetwork:
+    def __init__(self, task):
+        pass
+
+
+def broken_by(network, name):
+    task = HOST.task(name)
+    promises = model_promises(lambda: network(task), task)
+    return {one.promise for one in keep("model", promises) if not one.passed}
+
+
+@pytest.mark.parametrize("name", ["parity", "parity:tag", "tomita-3:next-symbols"])
+def test_a_model_without_a_defect(name):
+    assert broken_by(Fine, name) == set()
+
+
+@pytest.mark.parametrize(
+    ("network", "name", "promise"),
+    [
+        (LooksAhead, "parity:tag", "sees only the past"),
+        (LooksAhead, "tomita-3:next-symbols", "sees only the past"),
+        (WrongShape, "parity", "layout"),
+        (WrongShape, "parity:tag", "layout"),
+        (NoEmptyString, "parity", "layout"),
+        (NaNs, "parity", "layout"),
+        (Unseeded, "parity", "decided by the seed"),
+        (Mixes, "parity", "as if it were alone"),
+        (Noisy, "parity", "the same twice"),
+        (Remembers, "parity", "the same twice"),
+        (WritesInput, "parity", "the same twice"),
+        (SinglePrecision, "parity", "double precision"),
+        (SinglePrecision, "parity", "bfloat16"),
+        (OwnTensors, "parity", "double precision"),
+        (Stuck, "parity", "gradients"),
+        (ReadsPadding, "parity", "padding"),
+        (Decides, "parity", "vmap"),
+        (NoNetwork, "parity", "layout"),
+    ],
+)
+def test_a_model_with_a_defect(network, name, promise):
+    assert any(promise in broken for broken in broken_by(network, name))
+
+
+def test_a_model_that_says_so_need_not_be_vmapped():
+    honest = type("Honest", (Decides,), {"vmappable": False})
+    assert broken_by(honest, "parity") == set()
+
+
+# The command.
+
+
+def test_the_command_says_what_was_kept(cli):
+    done = cli("check", "first:tag")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "task first:tag"
+    assert all(line.startswith("  ok  ") for line in done.lines[1:-1])
+    assert done.lines[-1] == f"{len(done.lines) - 2} promises kept, 0 broken"
+    rows = cli("check", "first:tag", "--json").data
+    assert all(row["passed"] for row in rows)
+
+
+def test_a_broken_promise_exits_with_one(cli, write, odd_models):
+    path = write(
+        "mine.py",
+        odd_models.read_text().replace(
+            "(Bag, Stumbling, NotANumber, Hungry, Unspeakable, Quitting, Slow, Dying, Unbuildable)",
+            "(Bag, Stumbling)",
+        ),
+    )
+    done = cli("check", "stumbling", "--plugin", path)
+    assert done.code == 1
+    assert "FAIL" in done.out
+    assert "ValueError: one foot over the other (mine.py:" in done.out
+    assert "Traceback" not in done.err
+    done = cli("check", path, "--json")
+    assert done.code == 1
+    assert {row["subject"].split()[1] for row in done.data if not row["passed"]} == {"stumbling"}
+
+
+def test_a_yaml_language_is_checked(cli, write):
+    path = write("mine.yaml", "name: mine\nalphabet: ab\nregex: (ab)*\n")
+    done = cli("check", path)
+    assert done.code == 0, done.out
+    assert "task mine:next-symbols" in done.lines
+
+
+def test_suites_and_protocols_are_checked(cli, write, tiny):
+    good = write("good.yaml", "name: good\ntasks: [first]\n")
+    bad = write("bad.yaml", "name: bad\ntasks: [frst]\n")
+    assert cli("check", tiny).code == 0
+    assert cli("check", good).code == 0
+    done = cli("check", bad)
+    assert done.code == 1
+    assert "did you mean first" in done.out
+
+
+def test_a_package_should_be_light(write, python, tmp_path):
+    write("pack/__init__.py", "import torch\nfrom formalbench import hookimpl\n"
+          "@hookimpl\ndef formalbench_tasks():\n    return []\n")  # fmt: skip
+    code = (
+        "from formalbench.checks import check_plugin\n"
+        "print(*(check.problem for check in check_plugin('pack')))"
+    )
+    assert "importing it imports torch" in python("-c", code)
+
+
+def test_a_plugin_that_is_not_there(tmp_path):
+    with pytest.raises(RequestError, match="no such file"):
+        check_plugin(tmp_path / "nowhere.py")

@@ -1,0 +1,78 @@
+"""`formalbench new`: what it writes works, and nothing is overwritten."""
+
+import ast
+import json
+from pathlib import Path
+
+import pytest
+from formalbench.checks import check_plugin
+from formalbench.contracts.record import parse_record
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("model", "my-network"),
+        ("task", "my-language"),
+        ("model", "x"),
+        ("task", "a-1-b"),
+        ("model", "none"),
+        ("model", "model-spec"),
+        ("model", "iterable"),
+        ("model", "class"),
+        ("task", "splits"),
+        ("task", "true"),
+        ("task", "language"),
+    ],
+)
+def test_what_it_writes_keeps_the_contract(cli, kind, name):
+    done = cli("new", kind, name)
+    if done.code == 2:  # a name that cannot be one of Python's is refused
+        assert len(done.err.splitlines()) == 1
+        assert not list(Path().glob("*.py"))
+        assert name not in ("my-network", "my-language", "x", "a-1-b")
+        return
+    assert (done.code, done.err) == (0, "")
+    file, test = Path(f"{name.replace('-', '_')}.py"), Path(f"test_{name.replace('-', '_')}.py")
+    assert str(file) in done.out
+    assert str(test) in done.out
+    ast.parse(test.read_text())
+    checks = check_plugin(file)
+    assert len(checks) > 5
+    assert [check for check in checks if not check.passed] == []
+
+
+def test_its_test_passes(cli, python):
+    cli("new", "task", "my-language")
+    out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_language.py")
+    assert "1 passed" in out
+
+
+def test_a_new_model_runs(cli, tiny):
+    cli("new", "model", "my-network")
+    done = cli(
+        "run", "--model", "my-network", "--plugin", "my_network.py", "--task", "parity",
+        "--seeds", 1, "--protocol", "tiny", "--plugin", tiny, "--device", "cpu", "--json",
+    )  # fmt: skip
+    assert done.code == 0
+    (row,) = done.data
+    assert row["status"] == "finished"
+    assert parse_record(json.dumps(row), "row")
+
+
+@pytest.mark.parametrize("existing", ["mine.py", "test_mine.py"])
+def test_nothing_is_overwritten(refused, existing):
+    Path(existing).write_text("precious")
+    assert "is there already" in refused("new", "model", "mine")
+    assert Path(existing).read_text() == "precious"
+    assert [path.name for path in Path().glob("*.py")] == [existing]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["Mine", "my_model", "my model", "../up", "a/b", "", "-x", "x-", "1st", "a{k}", "ü", "a.b",
+     "x" * 65],
+)  # fmt: skip
+def test_bad_names_are_refused(refused, name):
+    refused("new", "task", "--", name)
+    assert not list(Path().rglob("*.py"))

@@ -1,0 +1,188 @@
+"""Runs in several processes: the same numbers, and nothing left behind by a kill."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.hooks import hookimpl
+from formalbench.execute import execute
+from formalbench.host import PluginHost
+from formalbench.plan import Request, make_plan
+from formalbench.store import Store
+
+PATIENCE = 40.0
+
+
+class Listener:
+    """Keeps what it hears."""
+
+    def __init__(self):
+        self.events = []
+
+    @hookimpl
+    def formalbench_run_started(self, run):
+        self.events.append((run.run_id, "started"))
+
+    @hookimpl
+    def formalbench_run_progress(self, run, progress):
+        self.events.append((run.run_id, "progress"))
+
+    @hookimpl
+    def formalbench_run_finished(self, run):
+        self.events.append((run.run_id, "finished"))
+
+
+def wait_for(condition):
+    """Poll until a condition holds; fail after a while."""
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.05)
+
+
+def descendants(pid):
+    parents = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        parents[int(stat.parent.name)] = int(fields[1])
+    found = {pid}
+    while more := {child for child, parent in parents.items() if parent in found} - found:
+        found |= more
+    return found - {pid}
+
+
+def alive(pid):
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return text.rpartition(")")[2].split()[0] != "Z"
+
+
+def numbers(record):
+    return record.run_id, record.status, record.selected, record.test.cells, record.training.steps
+
+
+def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
+    host = PluginHost.load([tiny, odd_models])
+    plan = make_plan(host, Request(("bag",), ("first", "parity"), protocol="tiny"), "cpu")
+    alone = execute(host, plan, Store(tmp_path / "one"), "cpu", jobs=1)
+    listener = Listener()
+    host.observe(listener, "listener")
+    shared = execute(host, plan, Store(tmp_path / "two"), "cpu", jobs=2)
+    assert [numbers(record) for record in shared] == [numbers(record) for record in alone]
+    assert len(Store(tmp_path / "two").records()) == 4
+    for run in plan.runs:
+        heard = [kind for run_id, kind in listener.events if run_id == run.run_id]
+        assert heard == ["started", *["progress"] * 5, "finished"]
+
+
+def test_a_worker_that_dies_takes_only_its_own_run_down(tmp_path, tiny, odd_models):
+    host = PluginHost.load([tiny, odd_models])
+    plan = make_plan(host, Request(("dying", "bag"), ("first",), protocol="tiny", seeds=1), "cpu")
+    store = Store(tmp_path / "results")
+    dead, good = execute(host, plan, store, "cpu", jobs=2)
+    assert (dead.status, dead.message) == ("error", "the worker process died")
+    assert good.status == "finished"
+    assert len(store.records()) == 2
+
+
+@pytest.fixture
+def start_slow(spawn, tiny, odd_models, results):
+    """Start a session of slow runs in two workers; wait for its first record."""
+
+    def start():
+        session = spawn(
+            "-m", "formalbench", "run", "--model", "slow", "--task", "first", "--seeds", 30,
+            "--protocol", "tiny", "--plugin", tiny, "--plugin", odd_models,
+            "--device", "cpu", "--jobs", 2,
+        )  # fmt: skip
+        wait_for(lambda: session.poll() is not None or any(results.rglob("*.json")))
+        assert session.poll() is None, session.communicate()
+        workers = descendants(session.pid)
+        assert len(workers) >= 2
+        return session, workers
+
+    return start
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, cli, tiny, odd_models):
+    session, workers = start_slow()
+    session.kill()
+    session.wait(PATIENCE)
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    kept = Store(results).records()
+    assert kept
+    assert all(record.status == "finished" for record in kept)
+    before = {path: path.read_bytes() for path in results.rglob("*.json")}
+    seeds = max(record.seed for record in kept) + 1
+    again = cli(
+        "run", "--model", "slow", "--task", "first", "--seeds", seeds, "--protocol", "tiny",
+        "--plugin", tiny, "--plugin", odd_models, "--device", "cpu", "--jobs", 1, "--json",
+    )  # fmt: skip
+    assert again.code == 0
+    assert len(again.data) == seeds
+    assert all(path.read_bytes() == text for path, text in before.items())
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_ctrl_c_exits_130_with_one_line_and_no_workers(start_slow, results):
+    session, workers = start_slow()
+    os.killpg(session.pid, signal.SIGINT)  # a terminal sends it to every process of the group
+    out, err = session.communicate(timeout=PATIENCE)
+    assert session.returncode == 130
+    assert "Traceback" not in err
+    assert "interrupted" in err.splitlines()[-1]
+    assert out == ""
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+    assert Store(results).records()
+
+
+@pytest.fixture
+def start_slowly(spawn, tiny, odd_models, write):
+    """Start a session whose workers take their time to start; return it while they do."""
+    write(
+        "site/sitecustomize.py",
+        """
+        import sys, time
+        if "--multiprocessing-fork" in sys.orig_argv:
+            time.sleep(1.5)
+        """,
+    )
+
+    def start():
+        session = spawn(
+            "-m", "formalbench", "run", "--model", "bag", "--task", "first", "--seeds", 30,
+            "--protocol", "tiny", "--plugin", tiny, "--plugin", odd_models,
+            "--device", "cpu", "--jobs", 2, PYTHONPATH="site",
+        )  # fmt: skip
+        wait_for(lambda: session.poll() is not None or len(descendants(session.pid)) >= 3)
+        time.sleep(0.5)
+        assert session.poll() is None, session.communicate()
+        return session, descendants(session.pid)
+
+    return start
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_ctrl_c_while_the_workers_start(start_slowly):
+    session, workers = start_slowly()
+    os.killpg(session.pid, signal.SIGINT)
+    _, err = session.communicate(timeout=PATIENCE)
+    assert session.returncode == 130
+    assert "Traceback" not in err
+    wait_for(lambda: not any(alive(pid) for pid in workers))
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+def test_a_session_killed_while_its_workers_start_leaves_none(start_slowly):
+    session, workers = start_slowly()
+    session.kill()
+    session.wait(PATIENCE)
+    wait_for(lambda: not any(alive(pid) for pid in workers))

@@ -1,0 +1,110 @@
+"""`formalbench sample`: exactly as many strings as asked for, the same everywhere."""
+
+import json
+from collections import Counter
+
+import pytest
+
+
+def rows(done):
+    assert (done.code, done.err) == (0, "")
+    return [json.loads(line) for line in done.lines]
+
+
+def test_one_row_by_default(cli):
+    (row,) = rows(cli("sample", "parity", "--length", 5))
+    assert list(row) == ["string", "target"]
+    assert len(row["string"]) == 5
+    assert set(row["string"]) <= {"0", "1"}
+    assert row["target"] == row["string"].count("1") % 2
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 100])
+def test_the_count_is_exact(cli, count):
+    assert len(rows(cli("sample", "tomita-3", "--length", 12, "--count", count))) == count
+
+
+@pytest.mark.parametrize("name", ["parity", "first", "even-pairs", "d2", "tomita-1", "tomita-4"])
+@pytest.mark.parametrize("count", [10, 11])
+def test_classes_are_balanced_where_the_length_has_both(cli, name, count):
+    targets = Counter(
+        row["target"] for row in rows(cli("sample", name, "--length", 6, "--count", count))
+    )
+    assert abs(targets[0] - targets[1]) == count % 2
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "target"), [("d2", 7, 0), ("tomita-2", 3, 0), ("even-pairs", 1, 0)]
+)
+def test_else_all_are_of_the_one_class(cli, name, length, target):
+    found = rows(cli("sample", name, "--length", length, "--count", 6))
+    assert {row["target"] for row in found} == {target}
+
+
+def test_the_empty_string(cli):
+    assert rows(cli("sample", "parity", "--length", 0)) == [{"string": [], "target": 0}]
+    assert (
+        rows(cli("sample", "d2", "--length", 0, "--count", 2)) == [{"string": [], "target": 1}] * 2
+    )
+    assert rows(cli("sample", "tomita-1:next-symbols", "--length", 0)) == [
+        {"string": [], "target": [["1", "$"]]}
+    ]
+
+
+def test_targets_of_the_other_objectives_are_lists(cli):
+    (row,) = rows(cli("sample", "parity:tag", "--length", 4))
+    bits = [int(symbol) for symbol in row["string"]]
+    assert row["target"] == [sum(bits[: end + 1]) % 2 for end in range(4)]
+    (row,) = rows(cli("sample", "tomita-2:next-symbols", "--length", 4))
+    assert row["string"] == ["1", "0", "1", "0"]
+    assert row["target"] == [["1", "$"], ["0"], ["1", "$"], ["0"], ["1", "$"]]
+
+
+def test_next_symbols_draws_members_only(cli):
+    found = rows(cli("sample", "tomita-4:next-symbols", "--length", 9, "--count", 30))
+    assert all("000" not in "".join(row["string"]) for row in found)
+    assert len({"".join(row["string"]) for row in found}) > 5
+
+
+@pytest.mark.parametrize(
+    ("name", "length"),
+    [("tomita-2:next-symbols", 3), ("d2:next-symbols", 5), ("parity:next-symbols", 0),
+     ("parity:tag", 0)],
+)  # fmt: skip
+def test_a_length_without_strings_is_refused(refused, name, length):
+    assert f"no string of length {length}" in refused("sample", name, "--length", length)
+
+
+@pytest.mark.parametrize(("asked", "given"), [(1, 1), (2, 1), (7, 7), (8, 7)])
+def test_arithmetic_shortens_an_even_length_by_one(cli, asked, given):
+    (row,) = rows(cli("sample", "modular-arithmetic", "--length", asked))
+    assert len(row["string"]) == given
+
+
+def test_there_is_no_empty_expression(refused):
+    refused("sample", "modular-arithmetic", "--length", 0)
+
+
+def test_seeds_and_options(cli):
+    def draw(*more):
+        return cli("sample", "parity", "--length", 30, "--count", 5, *more).out
+
+    assert draw() == draw("--seed", 0) == draw("--set", "p=0.5")
+    assert len({draw(), draw("--seed", 1), draw("--seed", -1), draw("--set", "task.p=0.25")}) == 4
+    ones = rows(cli("sample", "parity", "--length", 30, "--set", "p=1"))
+    assert ones[0]["string"] == ["1"] * 30
+
+
+def test_two_processes_print_the_same_bytes(python):
+    command = ("-m", "formalbench", "sample", "d2", "--length", 20, "--count", 5, "--seed", 3)
+    one = python(*command, PYTHONHASHSEED="1")
+    assert one == python(*command, PYTHONHASHSEED="2", OMP_NUM_THREADS="2")
+    assert len(one.splitlines()) == 5
+
+
+def test_golden_bytes(cli):
+    done = cli("sample", "parity", "--length", 8, "--count", 2, "--seed", 1)
+    assert done.lines == [
+        '{"string": ["1", "0", "0", "0", "0", "1", "0", "1"], "target": 1}',
+        '{"string": ["0", "1", "1", "0", "1", "0", "0", "1"], "target": 0}',
+    ]
