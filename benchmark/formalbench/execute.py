@@ -49,12 +49,12 @@ def execute(
         device: ``cpu`` or ``cuda:i``.
         jobs: how many processes; None for `default_jobs`.
     """
-    store.check_writable()
     done = {record.run_id: record for record in store.records() if record.status == "finished"}
     todo = [run for run in plan.runs if run.run_id not in done]
     _refuse_bad_pairs(host, todo)
+    store.check_writable()
     runs = {run.run_id: run for run in todo}
-    units = [Unit((run,), device) for run in todo]
+    units = make_units(todo, device)
     results: dict[str, Record] = {}
 
     def hear(message: Message) -> None:
@@ -72,6 +72,20 @@ def execute(
         host.notify("formalbench_run_finished", run=runs[record.run_id].info, record=record)
     every = done | results
     return [every[run.run_id] for run in plan.runs]
+
+
+def make_units(runs: Sequence[Run], device: str) -> list[Unit]:
+    """Divide runs into units of work.
+
+    On a CPU every run is one: a core is busy with a single small network, and a kill loses
+    one run. On a GPU the runs of one model on one task train together.
+    """
+    if device == "cpu":
+        return [Unit((run,), device) for run in runs]
+    cohorts: dict[tuple[str, str], list[Run]] = {}
+    for run in runs:
+        cohorts.setdefault((run.info.model, run.info.task), []).append(run)
+    return [Unit(tuple(cohort), device) for cohort in cohorts.values()]
 
 
 def _refuse_bad_pairs(host: PluginHost, runs: Sequence[Run]) -> None:

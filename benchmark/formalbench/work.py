@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import datetime
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
@@ -63,21 +63,31 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
     else:
         torch.cuda.reset_peak_memory_stats(device)
         torch.backends.cudnn.allow_tf32 = False  # on by default, and the protocol says fp32
+    results = [RunResult(run, str(device)) for run in unit.runs]
     try:
-        return [_do_run(host, run, device, report) for run in unit.runs]
+        _train(host, results, report)
+        for result in results:
+            if result.status == "finished":
+                _test(host, result, report)
+        return [result.record() for result in results]
     finally:
         torch.set_num_threads(threads)
 
 
-def _do_run(host: PluginHost, run: Run, device: torch.device, report: ReportRun) -> Record:
-    result = RunResult(run, str(device))
+def _train(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
+    """Train runs together; if that fails, in halves, until only the guilty one fails.
+
+    A cohort that does not fit into the device's memory is thus halved until it fits.
+    """
     try:
-        _train(host, result, report)
-        if result.status == "finished":
-            _test(host, result, report)
+        _train_together(host, results, report)
     except PLUGIN_FAILURES as error:
-        result.status, result.message = _judge(error)
-    return result.record()
+        if len(results) == 1:
+            results[0].status, results[0].message = _judge(error)
+            return
+        half = len(results) // 2
+        _train(host, results[:half], report)
+        _train(host, results[half:], report)
 
 
 def _judge(error: BaseException) -> tuple[Status, str]:
@@ -100,30 +110,35 @@ def _judge(error: BaseException) -> tuple[Status, str]:
     return "error", text
 
 
-def _train(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+def _train_together(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
     from formalbench.training.control import Member
     from formalbench.training.trainer import Cohort, train_cohort
 
-    run, device = result.run, result.device
-    task = _task(host, run)
+    first, device = results[0].run, torch_device(results[0].device)
+    task = _task(host, first)
 
     def build() -> nn.Module:
-        network: nn.Module = host.network(run.model.name, task, run.model.options)
-        result.parameters = sum(parameter.numel() for parameter in network.parameters())
+        network: nn.Module = host.network(first.model.name, task, first.model.options)
+        parameters = sum(parameter.numel() for parameter in network.parameters())
+        for result in results:
+            result.parameters = parameters
         return network
 
-    if run.learning_rate is None:
-        result.network = build().to(device)
+    if first.learning_rate is None:  # an exact model: one run, nothing to train
+        results[0].network = build().to(device)
         return
-    member = Member(run.learning_rate, run.seed, lambda p: report(run.run_id, p))
-    cohort = Cohort(build, task, run.protocol, [member], torch_device(device))
-    trained = train_cohort(cohort)[0]
-    result.trained, result.network = trained, trained.network
-    result.status = trained.status
-    if trained.status == "diverged":
-        result.message = f"the loss or a logit was not finite by step {trained.steps}"
-    elif trained.status == "timeout":
-        result.message = f"longer than {run.protocol.time_limit:g} s, at step {trained.steps}"
+    members = [
+        Member(run.learning_rate, run.seed, partial(report, run.run_id))
+        for run in (result.run for result in results)
+        if run.learning_rate is not None
+    ]
+    cohort = Cohort(build, task, first.protocol, members, device)
+    for result, trained in zip(results, train_cohort(cohort), strict=True):
+        result.trained, result.network, result.status = trained, trained.network, trained.status
+        if trained.status == "diverged":
+            result.message = f"the loss or a logit was not finite by step {trained.steps}"
+        elif trained.status == "timeout":
+            result.message = f"longer than {first.protocol.time_limit:g} s, step {trained.steps}"
 
 
 def torch_device(name: str) -> torch.device:
@@ -134,6 +149,13 @@ def torch_device(name: str) -> torch.device:
 
 
 def _test(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+    try:
+        _test_network(host, result, report)
+    except PLUGIN_FAILURES as error:
+        result.status, result.message = _judge(error)
+
+
+def _test_network(host: PluginHost, result: RunResult, report: ReportRun) -> None:
     from formalbench.evaluation.evaluate import evaluate
 
     run, trained = result.run, result.trained

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -81,7 +81,24 @@ def train_cohort(cohort: Cohort) -> list[Trained]:
         return _CohortTraining(cohort).run()
 
 
+class Tally(NamedTuple):
+    """Sums since the last evaluation, kept on the device so that no step waits for them.
+
+    Attributes:
+        losses: training losses, (R,).
+        wrong: strings answered wrong, (R,).
+    """
+
+    losses: Tensor
+    wrong: Tensor
+
+
 class _CohortTraining:
+    """The training of a cohort.
+
+    Legend: R runs, B strings, N symbols.
+    """
+
     def __init__(self, cohort: Cohort) -> None:
         self.cohort = cohort
         self.networks = [self._fresh(member.seed) for member in cohort.members]
@@ -107,8 +124,8 @@ class _CohortTraining:
                 self.controls[i].begin_interval(done)
             for runs in self._groups(running):
                 start = time.perf_counter()
-                self._train(runs, done)
-                self._evaluate(runs, done + every)
+                tally = self._train(runs, done)
+                self._evaluate(runs, done + every, tally)
                 share = (time.perf_counter() - start) / len(runs)
                 for i in runs:
                     self.seconds[i] += share
@@ -123,7 +140,7 @@ class _CohortTraining:
             groups.setdefault(self.controls[i].stage, []).append(i)
         return list(groups.values())
 
-    def _train(self, runs: Sequence[int], done: int) -> None:
+    def _train(self, runs: Sequence[int], done: int) -> Tally:
         """Take the steps up to the next evaluation; nothing is read back from the device."""
         protocol, device = self.cohort.protocol, self.cohort.device
         rows = torch.as_tensor(runs, device=device)
@@ -141,7 +158,7 @@ class _CohortTraining:
             loss_R += result.losses
             wrong_R += result.wrong
         self.state.put(rows, state)
-        self._tally = loss_R, wrong_R
+        return Tally(loss_R, wrong_R)
 
     def _strings(self, runs: Sequence[int], length: int, step: int) -> tuple[Tensor, Tensor]:
         """Draw a step's strings (R, B, N) and targets; runs of one seed share theirs."""
@@ -157,12 +174,11 @@ class _CohortTraining:
         stacked = torch.stack([drawn[seed][1] for seed in seeds])
         return symbols_RBN.to(self.cohort.device), stacked.to(self.cohort.device)
 
-    def _evaluate(self, runs: Sequence[int], done: int) -> None:
+    def _evaluate(self, runs: Sequence[int], done: int, tally: Tally) -> None:
         """Judge each run by its own training strings since the last time, and move it on."""
         protocol = self.cohort.protocol
         strings = protocol.batch * protocol.evaluate_every
-        losses, wrong = (tally.tolist() for tally in self._tally)
-        for i, loss, missed in zip(runs, losses, wrong, strict=True):
+        for i, loss, missed in zip(runs, *(sums.tolist() for sums in tally), strict=True):
             control = self.controls[i]
             try:
                 if math.isfinite(loss) and control.validates(done):
