@@ -12,101 +12,134 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from formalbench.contracts.record import Record
 
-from formalbench_leaderboard.board import Result, TaskFacts
-from formalbench_leaderboard.counted import has_result, title_of
-from formalbench_leaderboard.statistics import scaled, wilson
+from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
+from formalbench_leaderboard.keys import has_result, title_of
+from formalbench_leaderboard.statistics import (
+    DRAWS,
+    Draws,
+    Measured,
+    bootstrap,
+    measured,
+    percentile_interval,
+    scaled,
+    wilson,
+)
 from formalbench_leaderboard.text import without_folders
+
+WORST = 1e300
+"""Cross-entropy of a run that did not finish; no sum of it is infinite."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A result, and the scaled accuracy of each seed (by seed) for the bootstrap."""
+    """A result, and the bootstrap draws of its scaled accuracy (zeros where it is not known)."""
 
     result: Result
-    scaled_seeds: tuple[float, ...]
+    draws: Draws
 
 
 def selected_rate(runs: Sequence[Record]) -> float | None:
-    """Choose the learning rate with the best mean validation over its seeds.
+    """Choose the learning rate with the best mean validation, on seeds that all rates have.
 
-    Ties go to the lower cross-entropy, then to the smaller rate. A run that did not
-    finish has no share right and infinite bits.
+    A seed that one rate lacks would let luck decide. If all rates have none in common,
+    the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
+    then to the smaller rate. A run that did not finish has no share right.
     """
-    by_rate: dict[float | None, list[tuple[float, float]]] = defaultdict(list)
+    by_rate: dict[float | None, list[Record]] = defaultdict(list)
     for run in runs:
-        by_rate[run.learning_rate].append(_validation(run))
+        by_rate[run.learning_rate].append(run)
+    common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
 
-    def order(rate: float | None) -> tuple[float, float, float]:
-        shares, bits = zip(*sorted(by_rate[rate]), strict=True)
-        return (-math.fsum(shares) / len(shares), math.fsum(bits) / len(bits), rate or 0.0)
+    def order(rate: float | None) -> tuple[float, ...]:
+        seeds = len({run.seed for run in by_rate[rate]})
+        compared = [run for run in by_rate[rate] if not common or run.seed in common]
+        shares, bits = zip(*map(_validation, compared), strict=True)
+        share, loss = math.fsum(shares) / len(shares), math.fsum(bits) / len(bits)
+        return (0.0 if common else -seeds, -share, loss, -seeds, rate or 0.0)
 
     return min(by_rate, key=order)
 
 
 def _validation(run: Record) -> tuple[float, float]:
     selected = run.selected
-    if run.status != "finished" or selected is None or not selected.strings:
-        return 0.0, math.inf
-    return selected.correct / selected.strings, selected.bits
+    if run.status != "finished" or selected is None:
+        return 0.0, WORST
+    return selected.correct / selected.strings, min(selected.bits, WORST)
 
 
-def aggregate(runs: Sequence[Record], facts: TaskFacts | None) -> Aggregate:
+def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object]) -> Aggregate:
     """Aggregate the runs of one model on one task under one protocol.
 
     Args:
         runs: at least one, of any rates and seeds, in any order.
         facts: of the task, from whichever model finished it; None if none did.
+        key: names the bootstrap's stream of random numbers.
     """
     rate = selected_rate(runs)
     chosen = sorted(
         (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.run_id)
     )
-    finished = [run for run in chosen if has_result(run)]
     chance = facts.chance_length if facts else None
-    accuracies = [_accuracy(run, chance) for run in chosen]
-    known = [accuracy for accuracy in accuracies if accuracy is not None]
-    mean = math.fsum(known) / len(known) if known else None
-    low, high = _pooled_interval(finished)
+    seeds = tuple(map(_seed_result, chosen))
+    values = [value for run in seeds if (value := _measured(run, chance)) is not None]
+    accuracies = [value.accuracy for value in values]
+    mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
+    draws = bootstrap(values, key) if values else None
+    low, high = (None, None) if draws is None else percentile_interval(draws, around=mean)
+    max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
     result = Result(
         task=title_of(chosen[0]),
-        max=max(known, default=None),
+        max=max(accuracies, default=None),
         mean=mean,
-        median=averages.median(known) if known else None,
+        median=averages.median(accuracies) if accuracies else None,
         scaled=0.0 if mean is None or chance is None else scaled(mean, chance),
         low=low,
         high=high,
+        max_low=max_low,
+        max_high=max_high,
         seeds=len(chosen),
-        finished=len(finished),
+        finished=sum(map(has_result, chosen)),
         failures=_failures(chosen),
         learning_rate=rate,
         command=without_folders(chosen[-1].command),
+        runs=seeds,
     )
-    return Aggregate(result, _scaled_seeds(accuracies, chance))
+    return Aggregate(result, _scaled_draws(draws, chance))
 
 
-def _accuracy(run: Record, chance: float | None) -> float | None:
-    """A run's mean accuracy over its cells; chance level for one that did not finish."""
-    if not has_result(run):
-        return chance
-    assert run.test is not None
-    return run.test.accuracy
+def _seed_result(run: Record) -> SeedResult:
+    if run.test is None:
+        return SeedResult(run.seed, run.status, None, None)
+    cells = run.test.cells
+    intervals = [wilson(c, s) for c, s in zip(cells.correct, cells.strings, strict=True)]
+    low, high = zip(*intervals, strict=True)
+    results = CellResults(cells.length, cells.strings, cells.correct, low, high)
+    return SeedResult(run.seed, run.status, run.test.accuracy, results)
 
 
-def _scaled_seeds(accuracies: Sequence[float | None], chance: float | None) -> tuple[float, ...]:
-    if chance is None:
-        return tuple(0.0 for _ in accuracies)
-    return tuple(
-        scaled(chance if accuracy is None else accuracy, chance) or 0.0 for accuracy in accuracies
-    )
+def _measured(run: SeedResult, chance: float | None) -> Measured | None:
+    """Return a run's accuracy; chance level, known exactly, for one that did not finish."""
+    if run.accuracy is not None and run.cells is not None:
+        return measured(run.cells.strings, run.accuracy)
+    return None if chance is None else Measured(chance, 0.0)
 
 
-def _pooled_interval(finished: Sequence[Record]) -> tuple[float | None, float | None]:
-    cells = [run.test.cells for run in finished if run.test is not None]
-    if not cells:
-        return None, None
-    return wilson(sum(sum(part.correct) for part in cells), sum(sum(p.strings) for p in cells))
+def _best_interval(
+    runs: Sequence[SeedResult], best: float | None
+) -> tuple[float, float] | tuple[None, None]:
+    for run in runs:
+        if run.cells is not None and run.accuracy == best:
+            return wilson(sum(run.cells.correct), sum(run.cells.strings))
+    return None, None
+
+
+def _scaled_draws(draws: Draws | None, chance: float | None) -> Draws:
+    if draws is None or chance is None or chance >= 1.0:
+        return np.zeros(DRAWS)
+    return (draws - chance) / (1.0 - chance)
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
@@ -132,4 +165,5 @@ def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
         first=cells.length[0],
         last=cells.length[-1],
         cells=len(cells.length),
+        strings=sum(cells.strings),
     )

@@ -12,23 +12,59 @@ from formalbench_leaderboard.published import PublishedTable
 
 
 @dataclass(frozen=True, slots=True)
+class CellResults:
+    """How a run did at each test length: parallel arrays, shortest first.
+
+    Attributes:
+        length: of the strings.
+        strings, correct: how many there were, and how many were right.
+        wilson_low, wilson_high: 95 % Wilson interval of correct / strings.
+    """
+
+    length: tuple[int, ...]
+    strings: tuple[int, ...]
+    correct: tuple[int, ...]
+    wilson_low: tuple[float, ...]
+    wilson_high: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """One run.
+
+    Attributes:
+        seed: its seed.
+        status: how it ended.
+        accuracy: its mean over the cells; None if it did not finish.
+        cells: None if it did not finish.
+    """
+
+    seed: int
+    status: str
+    accuracy: float | None
+    cells: CellResults | None
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a model reached on a task: all seeds at the selected learning rate.
 
-    A run that did not finish counts as chance level in `max`, `mean`, `median` and
-    `scaled`, and not at all in `low` and `high`.
+    A run that did not finish counts as chance level.
 
     Attributes:
         task: the task's title.
         max, mean, median: accuracy over the seeds; each seed's is its mean over the
             cells. None if no run finished and the chance level is not known.
         scaled: (mean - chance) / (1 - chance); None where chance is 1.
-        low, high: Wilson interval of the finished runs, all their cells pooled.
+        low, high: bootstrap interval of `mean`, over seeds and test strings.
+        max_low, max_high: Wilson interval of the run that reached `max`, the strings of
+            all its cells together; None if that one did not finish.
         seeds: runs at this learning rate.
         finished: how many of them finished.
         failures: the statuses of the others, with how often each occurred.
         learning_rate: the selected one; None for an exact model.
         command: the command of the run with the highest seed, which repeats the others too.
+        runs: each of them, by seed.
     """
 
     task: str
@@ -38,11 +74,14 @@ class Result:
     scaled: float | None
     low: float | None
     high: float | None
+    max_low: float | None
+    max_high: float | None
     seeds: int
     finished: int
     failures: tuple[tuple[str, int], ...]
     learning_rate: float | None
     command: str
+    runs: tuple[SeedResult, ...]
 
     @property
     def outcome(self) -> str:
@@ -64,7 +103,7 @@ class Row:
         results: by the order of the board's tasks, then of its other tasks; those it has.
         rank: 1 is best; None without a score.
         score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
-        low, high: seed-stratified bootstrap interval of the score.
+        low, high: bootstrap interval of the score, over seeds and test strings.
         is_new: whether the session that just ended measured it.
     """
 
@@ -93,6 +132,7 @@ class TaskFacts:
         chance_constant, chance_length: accuracy of the two trivial answers.
         first, last: shortest and longest test length.
         cells: how many lengths are tested.
+        strings: how many strings, over all lengths.
     """
 
     title: str
@@ -102,6 +142,7 @@ class TaskFacts:
     first: int
     last: int
     cells: int
+    strings: int
 
     @property
     def scored(self) -> bool:

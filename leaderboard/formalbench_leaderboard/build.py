@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
+import numpy as np
 from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
 from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
-from formalbench_leaderboard.counted import ModelKey, counted, model_key, title_of
+from formalbench_leaderboard.counted import Counted, Current, counted
+from formalbench_leaderboard.keys import ModelKey, model_key, title_of
 from formalbench_leaderboard.published import PublishedTable
-from formalbench_leaderboard.statistics import (
-    Draws,
-    bootstrap,
-    percentile_interval,
-    shared_ranks,
-)
+from formalbench_leaderboard.statistics import Draws, percentile_interval, shared_ranks
 from formalbench_leaderboard.text import plural
-
-
-def newest_among_records(task: str) -> int | None:
-    """Know no task version: the newest among the records then counts."""
-    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +30,7 @@ class View:
         only_tasks: whether other tasks are left out.
         new: the rows to mark as new.
         published: the tables of papers to show.
-        current_version: see `counted`.
+        current: what tasks, protocols and models stand for now (see `counted`).
     """
 
     title: str
@@ -46,48 +39,43 @@ class View:
     only_tasks: bool = False
     new: Collection[ModelKey] = ()
     published: tuple[PublishedTable, ...] = ()
-    current_version: Callable[[str], int | None] = newest_among_records
+    current: Current = field(default_factory=Current)
 
 
 def build_page(records: Iterable[Record], view: View) -> Page:
     """Aggregate records into one board per protocol; their order does not matter."""
-    by_protocol: dict[tuple[str, int], list[Record]] = defaultdict(list)
-    for record in records:
-        by_protocol[record.protocol.name, record.protocol.version].append(record)
-    shown: list[Record] = []
-    boards: list[Board] = []
-    for (name, version), runs in sorted(by_protocol.items()):
-        if view.protocols is not None and name not in view.protocols:
-            continue
-        kept, notes = counted(runs, view.current_version)
-        if view.only_tasks:
-            kept = [run for run in kept if title_of(run) in view.tasks]
-        if kept or notes:
-            boards.append(_board(name, version, kept, view, notes))
-        shown.extend(kept)
-    return Page(view.title, tuple(boards), view.published, _environments(shown))
+    if view.only_tasks:
+        records = [record for record in records if title_of(record) in view.tasks]
+    parts = [
+        part
+        for part in counted(records, view.current)
+        if view.protocols is None or part.key[0] in view.protocols
+    ]
+    return Page(
+        title=view.title,
+        boards=tuple(_board(part, view) for part in parts),
+        published=view.published,
+        environments=_environments([record for part in parts for record in part.records]),
+    )
 
 
-def _board(
-    name: str, version: int, records: Sequence[Record], view: View, notes: Sequence[str]
-) -> Board:
+def _board(part: Counted, view: View) -> Board:
     by_task: dict[str, list[Record]] = defaultdict(list)
-    for record in records:
+    for record in part.records:
         by_task[title_of(record)].append(record)
     facts = {title: facts_of(runs) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))
-    notes = [*notes, *_differing_tests(by_task)]
-    rows, row_notes = _rows(records, (*view.tasks, *others), facts, view)
+    rows, row_notes = _rows(part.records, (*view.tasks, *others), facts, view)
     return Board(
-        protocol=name,
-        version=version,
+        protocol=part.key[0],
+        version=part.key[1],
         tasks=view.tasks,
         other_tasks=others,
         facts=tuple(
             known for title in (*view.tasks, *others) if (known := facts.get(title)) is not None
         ),
         rows=tuple(rows),
-        notes=(*row_notes, *notes),
+        notes=(*row_notes, *part.notes, *_differing_tests(by_task)),
     )
 
 
@@ -123,10 +111,14 @@ def _rows(
     entries: list[_Entry] = []
     for key, runs in sorted(by_model.items()):
         shown = key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})"
-        found = {title: aggregate(runs[title], facts[title]) for title in titles if title in runs}
+        found = {
+            title: aggregate(runs[title], facts[title], (*key, title))
+            for title in titles
+            if title in runs
+        }
         row = _unranked(shown, [run for part in runs.values() for run in part], found)
         row = replace(row, is_new=key in view.new)
-        entries.append(_scored(row, found, scored, key))
+        entries.append(_scored(row, found, scored))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
     return _ranked(entries), notes
 
@@ -146,14 +138,14 @@ def _unranked(name: str, runs: Sequence[Record], aggregates: dict[str, Aggregate
     )
 
 
-def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str], key: ModelKey) -> _Entry:
+def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
     """Give a row its score if it has all the tasks that count."""
     if not scored or any(title not in found for title in scored):
         return _Entry(row, None)
     parts = [found[title] for title in scored]
-    draws = bootstrap([part.scaled_seeds for part in parts], key)
-    low, high = percentile_interval(draws)
-    score = sum(part.result.scaled or 0.0 for part in parts) / len(parts)
+    draws: Draws = np.mean([part.draws for part in parts], axis=0)
+    score = math.fsum(part.result.scaled or 0.0 for part in parts) / len(parts)
+    low, high = percentile_interval(draws, around=score)
     return _Entry(replace(row, score=score, low=low, high=high), draws)
 
 

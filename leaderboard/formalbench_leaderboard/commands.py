@@ -9,7 +9,11 @@ import typer
 
 Format = Literal["table", "markdown", "latex", "csv", "json"]
 
-leaderboard = typer.Typer(invoke_without_command=True, no_args_is_help=False)
+leaderboard = typer.Typer(
+    invoke_without_command=True,
+    no_args_is_help=False,
+    rich_markup_mode=None,  # as the engine's own commands: its boxes would cut the help of a pipe
+)
 
 
 @leaderboard.callback()
@@ -18,16 +22,22 @@ def show(
     results: Annotated[
         list[Path] | None,
         typer.Option(
+            metavar="DIR",
             help="Folder of records; repeatable. Default: your own results, and those "
-            "published in the repository you are in."
+            "published in the repository you are in.",
         ),
     ] = None,
     suite: Annotated[
-        str, typer.Option(help="Rank by the tasks of this suite (`formalbench list suites`).")
+        str,
+        typer.Option(
+            metavar="S", help="Rank by the tasks of this suite (`formalbench list suites`)."
+        ),
     ] = "default",
     protocol: Annotated[
         str | None,
-        typer.Option(help="Show this protocol only. Different protocols are never compared."),
+        typer.Option(
+            metavar="P", help="Show this protocol only. Different protocols are never compared."
+        ),
     ] = None,
     format: Annotated[
         Format,
@@ -37,17 +47,21 @@ def show(
         ),
     ] = "table",
     output: Annotated[
-        Path | None, typer.Option(help="Write to this file instead of standard output.")
+        Path | None,
+        typer.Option(metavar="PATH", help="Write to this file instead of standard output."),
     ] = None,
 ) -> None:
     """Rank models by what their records say.
 
-    A score is the mean over a suite's tasks of
-    (accuracy − chance) / (1 − chance), each task the mean over all seeds; its
-    interval is a bootstrap over the seeds. Rows that cannot be told apart share
-    a rank. Numbers from papers come below, never mixed with measured ones.
+    A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
+    task the mean over all seeds; its interval is a bootstrap over seeds and test strings.
+    Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
+    mixed with measured ones.
 
-    Example: formalbench leaderboard --format latex --output board.tex
+    \b
+    formalbench leaderboard
+    formalbench leaderboard --results my-results --protocol quick
+    formalbench leaderboard --format latex --output board.tex
     """
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
@@ -56,8 +70,14 @@ def show(
 
     from formalbench_leaderboard.build import build_page
     from formalbench_leaderboard.faces import face
-    from formalbench_leaderboard.sources import default_folders, read_all, suite_view
+    from formalbench_leaderboard.sources import (
+        check_folders,
+        default_folders,
+        read_all,
+        suite_view,
+    )
 
+    check_folders(results or ())
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
     records = read_all(results or default_folders())
     if protocol is not None:
@@ -81,17 +101,25 @@ def show(
 def publish(
     ctx: typer.Context,
     results: Annotated[
-        Path | None, typer.Option(help="Folder of records to publish. Default: your own results.")
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of records to publish. Default: your own results."
+        ),
     ] = None,
 ) -> None:
-    """Add records to the repository's leaderboard and render its page anew.
+    """Add records to this repository's leaderboard.
 
-    Run it inside a clone of the repository, then commit what it changed and
-    open a pull request. Every record is checked first: it must parse, its task
-    must be at the current version and its protocol the registered one. If one
-    is refused, nothing is written.
+    Run it inside a clone of the repository: it copies the records into leaderboard/results
+    and renders leaderboard/README.md anew. Then commit what it changed and open a pull
+    request.
 
-    Example: formalbench leaderboard publish --results my-results
+    Every record is checked first: its task, model and protocol must be the ones at hand
+    (a local plugin is named with --plugin), its test strings, chance level and run_id are
+    worked out again, and no seed or learning rate of the protocol may be missing. If one
+    is refused, nothing is written, and the exit code is 1.
+
+    \b
+    formalbench leaderboard publish --results my-results
     """
     from formalbench.cli.state import host_of
     from formalbench.store import default_results
@@ -116,9 +144,13 @@ def publish(
 
 @leaderboard.command()
 def check(ctx: typer.Context) -> None:
-    """Check that the leaderboard's page is what the published records give.
+    """Check that the page is what the records give.
 
-    Writes nothing; exits with 1 if leaderboard/README.md differs by a byte.
+    Writes nothing. Exit code 1 if leaderboard/README.md differs by a byte from what
+    leaderboard/results gives.
+
+    \b
+    formalbench leaderboard check
     """
     from formalbench.cli.state import host_of
 

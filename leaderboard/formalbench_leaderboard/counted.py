@@ -1,4 +1,4 @@
-"""Which records count: one per run, of the current task version, of the newest model.
+"""Which records count: one per run, of what tasks, protocols and models contain now.
 
 Everything here is a function of the set of records, never of their order.
 """
@@ -6,41 +6,123 @@ Everything here is a function of the set of records, never of their order.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
 
 from formalbench.contracts.record import Record
-from formalbench.contracts.specs import display
 
+from formalbench_leaderboard.keys import (
+    Contents,
+    ModelKey,
+    ProtocolKey,
+    has_result,
+    identity,
+    model_contents,
+    model_key,
+    protocol_contents,
+    protocol_key,
+    task_contents,
+)
 from formalbench_leaderboard.text import plural
 
-ModelKey = tuple[str, str]
-"""What makes a row: the model's name with the options set, and where it came from."""
+K = TypeVar("K", bound=Hashable)
 
 
-def model_key(record: Record) -> ModelKey:
-    """Return the row that a record belongs to."""
-    model = record.model
-    return display(model.name, model.options), model.source.distribution
+def _nothing(key: object) -> Contents | None:
+    """Know no contents: the newest among the records then count."""
+    return None
 
 
-def task_title(name: str, options: Mapping[str, bool | int | float | str]) -> str:
-    """Return a task as a board shows it: ``classify`` goes without saying.
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What names stand for where a page is made; None where that is not known.
 
-    Example:
-        >>> task_title("parity:classify", {"p": 0.3})
-        'parity[p=0.3]'
+    Attributes:
+        task: by full name.
+        protocol: by name and version.
+        model: by row.
     """
-    return display(name.removesuffix(":classify"), options)
+
+    task: Callable[[str], Contents | None] = _nothing
+    protocol: Callable[[ProtocolKey], Contents | None] = _nothing
+    model: Callable[[ModelKey], Contents | None] = _nothing
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Current:
+        """Return what names stood for when these records were made."""
+        held = list(records)
+        return cls(
+            {record.task.name: task_contents(record) for record in held}.get,
+            {protocol_key(record): protocol_contents(record.protocol) for record in held}.get,
+            {model_key(record): model_contents(record) for record in held}.get,
+        )
 
 
-def title_of(record: Record) -> str:
-    """Return the title of a record's task."""
-    return task_title(record.task.name, record.task.options)
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The records of one board that count.
+
+    Attributes:
+        key: which board.
+        records: in the order of their identities.
+        notes: one line for each reason why others do not count.
+    """
+
+    key: ProtocolKey
+    records: list[Record]
+    notes: list[str]
 
 
-def has_result(record: Record) -> bool:
-    """Say whether a run ended with a test that can be counted."""
-    return record.test is not None  # a record has a test if and only if its run finished
+def counted(records: Iterable[Record], current: Current) -> list[Counted]:
+    """Part records into boards, and keep those that count.
+
+    A run counts if its protocol, task and model were what their names stand for now, as
+    far as `current` knows; else what they stood for last: the newest version among the
+    records, and of one version the contents of the latest date. A task is the same on
+    every board.
+    """
+    once = distinct(records)
+    tasks = _wanted(once, lambda record: record.task.name, task_contents, current.task)
+    by_board: dict[ProtocolKey, list[Record]] = defaultdict(list)
+    for record in once:
+        by_board[protocol_key(record)].append(record)
+    return [_board(key, held, tasks, current) for key, held in sorted(by_board.items())]
+
+
+def _board(
+    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
+) -> Counted:
+    protocols = _wanted(held, protocol_key, _protocol, current.protocol)
+    under = [record for record in held if _protocol(record) == protocols[key]]
+    on = [record for record in under if task_contents(record) == tasks[record.task.name]]
+    models = _wanted(on, model_key, model_contents, current.model)
+    kept = [record for record in on if model_contents(record) == models[model_key(record)]]
+    notes = _notes(under, on, "task", lambda record: record.task.name)
+    notes += _notes(on, kept, "model", lambda record: model_key(record)[0])
+    if other := len(held) - len(under):
+        runs = plural(other, "run")
+        notes.insert(0, f"{runs} not counted: made under other contents of this protocol.")
+    return Counted(key, kept, notes)
+
+
+def _protocol(record: Record) -> Contents:
+    return protocol_contents(record.protocol)
+
+
+def _wanted(
+    records: Iterable[Record],
+    key_of: Callable[[Record], K],
+    contents_of: Callable[[Record], Contents],
+    known: Callable[[K], Contents | None],
+) -> dict[K, Contents]:
+    """Return the contents that count of each name among the records."""
+    newest: dict[K, tuple[int, str, str]] = {}
+    for record in records:
+        key, (version, text) = key_of(record), contents_of(record)
+        entry = (version, record.date, text)
+        newest[key] = max(newest.get(key, entry), entry)
+    return {key: known(key) or (version, text) for key, (version, _, text) in newest.items()}
 
 
 def distinct(records: Iterable[Record]) -> list[Record]:
@@ -51,67 +133,19 @@ def distinct(records: Iterable[Record]) -> list[Record]:
     """
     best: dict[str, tuple[bool, str, str, Record]] = {}
     for record in records:
+        name = identity(record)
         entry = (not has_result(record), record.date, record.to_json(), record)
-        held = best.get(record.run_id)
+        held = best.get(name)
         if held is None or entry[:3] < held[:3]:
-            best[record.run_id] = entry
-    return [best[run_id][3] for run_id in sorted(best)]
-
-
-def counted(
-    records: Iterable[Record], current_version: Callable[[str], int | None]
-) -> tuple[list[Record], list[str]]:
-    """Keep the records that count.
-
-    Args:
-        records: any, in any order.
-        current_version: the version of a task (by its full name) that counts, or None
-            if it is not known; then the newest among the records does.
-
-    Returns:
-        The records, and one line for each reason why others do not count.
-    """
-    once = distinct(records)
-    tasks = _of_current_tasks(once, current_version)
-    models = _of_newest_models(tasks)
-    notes = _notes(once, tasks, "task", lambda record: record.task.name)
-    notes += _notes(tasks, models, "model", lambda record: model_key(record)[0])
-    return models, notes
-
-
-def _of_current_tasks(
-    records: list[Record], current_version: Callable[[str], int | None]
-) -> list[Record]:
-    newest: dict[str, int] = defaultdict(int)
-    for record in records:
-        newest[record.task.name] = max(newest[record.task.name], record.task.version)
-    current = {name: current_version(name) for name in newest}
-    wanted = {
-        name: newest[name] if version is None else version for name, version in current.items()
-    }
-    return [record for record in records if record.task.version == wanted[record.task.name]]
-
-
-def _of_newest_models(records: list[Record]) -> list[Record]:
-    """Keep, of each model, the newest version, and of a local plugin the latest contents."""
-    newest: dict[ModelKey, tuple[int, str, str]] = {}
-    for record in records:
-        key = model_key(record)
-        entry = (record.model.version, record.date, record.model.source.sha256)
-        newest[key] = max(newest.get(key, entry), entry)
-    return [
-        record
-        for record in records
-        if (record.model.version, record.model.source.sha256)
-        == (newest[model_key(record)][0], newest[model_key(record)][2])
-    ]
+            best[name] = entry
+    return [best[name][3] for name in sorted(best)]
 
 
 def _notes(
     before: list[Record], after: list[Record], kind: str, name_of: Callable[[Record], str]
 ) -> list[str]:
-    kept = {record.run_id for record in after}
-    dropped = Counter(name_of(record) for record in before if record.run_id not in kept)
+    kept = set(map(id, after))
+    dropped = Counter(name_of(record) for record in before if id(record) not in kept)
     return [
         f"{plural(times, 'run')} of {name} not counted: made with another version of the {kind}."
         for name, times in sorted(dropped.items())

@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.store import Store, read_record, write_atomically
 
+from formalbench_leaderboard.admission import Admission
 from formalbench_leaderboard.build import build_page
-from formalbench_leaderboard.counted import distinct, has_result, model_key, title_of
+from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.faces import markdown
+from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.sources import (
     PAGE,
     PUBLISHED_RESULTS,
-    current_version,
     repository_above,
     suite_view,
 )
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
 SUITE = "default"
-
-_TestSet = tuple[str, int, str, int]
 
 
 class RefusedError(FormalbenchError):
@@ -73,6 +71,7 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     """Copy the records of a folder into a repository and render its page.
 
     A finished run that is published already is kept as it is; one that failed gives way.
+    Every other record must be one that the plugins at hand would make (see `Admission`).
     Given the repository's own folder, it only renders the page, even of no records.
 
     Raises:
@@ -80,17 +79,20 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
         RequestError: if there is no record, or a file cannot be written.
     """
     store = Store(repository / PUBLISHED_RESULTS)
-    held = {record.run_id: record for record in store.records()}
+    held = {identity(record): record for record in distinct(store.records())}
+    admission = Admission(host)
     own = results.resolve() == store.path.resolve()
-    candidates = [] if own else _checked(results, host, held.values())
-    new = [
-        record
-        for record in candidates
-        if record.run_id not in held or (has_result(record) and not has_result(held[record.run_id]))
-    ]
-    page = render_page((held | {record.run_id: record for record in new}).values(), host)
-    _write(store, new, repository / PAGE, page)
-    added = Counter((model_key(record)[0], title_of(record)) for record in new)
+    candidates = {} if own else _checked(results, admission)
+    new = {
+        run: record
+        for run, record in candidates.items()
+        if run not in held or (has_result(record) and not has_result(held[run]))
+    }
+    if missing := admission.incomplete(list(new.values()), held.values()):
+        raise RefusedError(list(map(harmless, missing)))
+    page = render_page((held | new).values(), host)
+    _write(store, list(new.values()), repository / PAGE, page)
+    added = Counter((model_key(record)[0], title_of(record)) for record in new.values())
     return Published(dict(sorted(added.items())), len(candidates) - len(new))
 
 
@@ -101,19 +103,16 @@ def is_current(repository: Path, host: PluginHost) -> bool:
     return path.is_file() and path.read_bytes() == expected.encode()
 
 
-def _checked(results: Path, host: PluginHost, held: Iterable[Record]) -> list[Record]:
+def _checked(results: Path, admission: Admission) -> dict[str, Record]:
+    """Read the records of a folder, by their runs, and refuse all if one is to be refused."""
     files = sorted(results.rglob("*.json"))
     if not files:
         raise RequestError(f"no record below {results}: `formalbench run` makes some")
-    fingerprints: dict[_TestSet, str] = {}
-    for record in held:
-        if record.test is not None:
-            fingerprints.setdefault(_test_set(record), record.test.fingerprint)
     records, refused = [], []
     for file in files:
         try:
             record = read_record(file)
-            _check(record, host, fingerprints)
+            admission.check(record)
         except RequestError as error:
             line = str(error)
             refused.append(harmless(line if str(file) in line else f"{file}: {line}"))
@@ -121,38 +120,7 @@ def _checked(results: Path, host: PluginHost, held: Iterable[Record]) -> list[Re
             records.append(record)
     if refused:
         raise RefusedError(refused)
-    return distinct(records)
-
-
-def _check(record: Record, host: PluginHost, fingerprints: dict[_TestSet, str]) -> None:
-    """Refuse a record that this repository's tasks and protocols would not make.
-
-    Raises:
-        RequestError: one line that says why.
-    """
-    version = current_version(host, record.task.name)
-    if version is None:
-        raise RequestError(f"task {record.task.name} is not known here")
-    if version != record.task.version:
-        raise RequestError(
-            f"task {record.task.name} is at version {version}, "
-            f"the record used version {record.task.version}"
-        )
-    if _contents(record.protocol) != _contents(host.protocol(record.protocol.name)):
-        raise RequestError(f"its protocol differs from the registered {record.protocol.name}")
-    if record.test is not None:
-        known = fingerprints.setdefault(_test_set(record), record.test.fingerprint)
-        if known != record.test.fingerprint:
-            raise RequestError("it was tested on other strings than the published records")
-
-
-def _contents(protocol: Protocol) -> dict[str, object]:
-    """What decides a run's numbers: how many seeds there are and the summary do not."""
-    return protocol.model_dump(exclude={"seeds", "summary"})
-
-
-def _test_set(record: Record) -> _TestSet:
-    return title_of(record), record.task.version, record.protocol.name, record.protocol.version
+    return {identity(record): record for record in distinct(records)}
 
 
 def _write(store: Store, records: Sequence[Record], path: Path, page: str) -> None:

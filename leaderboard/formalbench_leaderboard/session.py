@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import model_key, title_of
+from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces.terminal import print_page
+from formalbench_leaderboard.keys import model_key, title_of
 from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, read_all, repository_above
+from formalbench_leaderboard.text import printable
 
 
 def print_session(
@@ -40,9 +42,16 @@ def print_session(
         only_tasks=True,
         new={model_key(record) for record in records},
         published=published_tables(),
-        current_version={record.task.name: record.task.version for record in records}.get,
+        current=Current.of(records),
     )
     print_page(build_page([*read_all(folders), *records], view), console)
-    command = f"formalbench leaderboard publish --results {shlex.quote(str(session.results))}"
+    words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
+    for file in _local_plugins(records):
+        words += ["--plugin", file]
     # Not wrapped, so that it can be copied whatever the width.
-    console.print(Text(f"To publish: {command}"), soft_wrap=True)
+    console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
+
+
+def _local_plugins(records: Sequence[Record]) -> list[str]:
+    sources = [used.source for record in records for used in (record.model, record.task)]
+    return sorted({source.distribution for source in sources if source.sha256})

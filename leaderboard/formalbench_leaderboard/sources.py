@@ -11,7 +11,14 @@ from formalbench.contracts.record import Record
 from formalbench.store import Store, default_results
 
 from formalbench_leaderboard.build import View
-from formalbench_leaderboard.counted import task_title
+from formalbench_leaderboard.counted import Current
+from formalbench_leaderboard.keys import (
+    Contents,
+    ProtocolKey,
+    contents,
+    protocol_contents,
+    task_title,
+)
 from formalbench_leaderboard.published import published_tables
 
 if TYPE_CHECKING:
@@ -39,11 +46,24 @@ def default_folders() -> list[Path]:
 def read_all(folders: Iterable[Path]) -> list[Record]:
     """Read the records of several folders; a folder named twice is read once.
 
+    A folder that is not there has no records.
+
     Raises:
         RequestError: one line, for a file that is no record.
     """
     once = {folder.resolve(): folder for folder in folders}
     return [record for folder in once.values() for record in Store(folder).records()]
+
+
+def check_folders(folders: Iterable[Path]) -> None:
+    """Refuse a folder that somebody named and that is not there: a slip of the pen.
+
+    Raises:
+        RequestError: one line.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise RequestError(f"--results {folder}: no such folder")
 
 
 def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = None) -> View:
@@ -54,7 +74,7 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
     """
     names = [_full_name(host, name) for name in host.suite(suite).tasks]
     known = (
-        table.limited_to(lambda task: current_version(host, task) is not None)
+        table.limited_to(lambda task: current_task(host, task) is not None)
         for table in published_tables()
     )
     return View(
@@ -62,7 +82,10 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
         tasks=tuple(task_title(name, {}) for name in names),
         protocols=None if protocols is None else frozenset(protocols),
         published=tuple(table for table in known if table.tasks),
-        current_version=lambda task: current_version(host, task),
+        current=Current(
+            task=lambda task: current_task(host, task),
+            protocol=lambda key: current_protocol(host, key),
+        ),
     )
 
 
@@ -71,10 +94,20 @@ def _full_name(host: PluginHost, name: str) -> str:
     return f"{name.partition(':')[0]}:{objective}"
 
 
-def current_version(host: PluginHost, task: str) -> int | None:
-    """Return the version of a task, or None if no plugin provides it."""
+def current_task(host: PluginHost, task: str) -> Contents | None:
+    """Return what a task is here, or None if no plugin provides it."""
     try:
         entry, _, _ = host.task_entry(task)
     except RequestError:
         return None
-    return entry.spec.version
+    return contents(entry.spec.version, entry.plugin.source)
+
+
+def current_protocol(host: PluginHost, key: ProtocolKey) -> Contents | None:
+    """Return what a protocol of this name and version is here, or None if there is none."""
+    name, version = key
+    try:
+        protocol = host.protocol(name)
+    except RequestError:
+        return None
+    return protocol_contents(protocol) if protocol.version == version else None

@@ -1,11 +1,13 @@
-"""The numbers behind a board: intervals, the bootstrap over seeds, shared ranks.
+"""The numbers behind a board: intervals, the bootstrap, shared ranks.
 
-Legend: D draws of the bootstrap, S seeds.
+Legend: D draws of the bootstrap, S runs (one per seed), Q quantiles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -14,13 +16,49 @@ from formalbench.contracts.stream import Stream
 DRAWS = 2000
 LEVEL = 0.95
 
-_SEED = 1
+QUANTILES = 60
+"""Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
+
+_SEED = 2
 _ROUNDING = 1e-12
 """Differences up to this are rounding, not results."""
+
+_MOST = 1 << 53
+"""Larger counts than a float can hold mean no more than this one."""
 
 Draws = npt.NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A run's mean accuracy, and how many strings it rests on.
+
+    Attributes:
+        accuracy: the mean over the cells, each counting the same.
+        strings: how many strings of one cell would give a mean as certain as that;
+            0 for a value that is known exactly (chance, for a run that did not finish).
+    """
+
+    accuracy: float
+    strings: float
+
+
+def measured(strings: Sequence[int], accuracy: float) -> Measured:
+    """Return a run's accuracy with the size of the test behind it.
+
+    Cells of n_c strings each, equally weighted, have a mean of variance
+    p(1 - p) / L^2 times the sum of 1 / n_c: as much as L^2 / sum(1 / n_c) strings
+    have in one cell, which is all of them where the cells are equal.
+
+    Args:
+        strings: of each of the L cells.
+        accuracy: the mean over the cells.
+    """
+    inverse = sum(1.0 / min(count, _MOST) for count in strings)
+    return Measured(accuracy, len(strings) ** 2 / inverse)
+
+
+@lru_cache(maxsize=65536)
 def wilson(correct: int, strings: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a share (Wilson 1927).
 
@@ -30,6 +68,8 @@ def wilson(correct: int, strings: int) -> tuple[float, float]:
     """
     from scipy.stats import binomtest  # here, for its import takes most of a second
 
+    if strings > _MOST:
+        correct, strings = correct * _MOST // strings, _MOST
     interval = binomtest(correct, strings).proportion_ci(LEVEL, method="wilson")
     return float(interval.low), float(interval.high)
 
@@ -39,35 +79,63 @@ def scaled(accuracy: float, chance: float) -> float | None:
     return None if chance >= 1.0 else (accuracy - chance) / (1.0 - chance)
 
 
-def bootstrap(values: Sequence[Sequence[float]], key: Sequence[object]) -> Draws:
-    """Draw the mean over tasks of the mean over seeds, with the seeds of each task redrawn.
+def bootstrap(runs: Sequence[Measured], key: Sequence[object]) -> Draws:
+    """Draw a task's mean accuracy over seeds, with the seeds and the test strings redrawn.
 
-    The stratified bootstrap: each task keeps its number of seeds. The noise of the
-    test strings is not added. One seed, or equal ones, give draws that are all equal.
+    In each draw, runs are drawn with replacement, as many as there are (tasks are drawn
+    apart, so the bootstrap is stratified by task), and the accuracy of each is drawn anew
+    from what its test strings leave open: the Jeffreys posterior Beta(right + 1/2,
+    wrong + 1/2), the cells taken together. Without the second step one seed, or equal
+    ones, would give draws without width, and one wrong string in thousands would pass for
+    evidence; the normal approximation has that fault where all strings are right.
+
+    The noise is at least as wide as it should be: a share right in all cells together
+    varies more than one in each, and how the seeds differ holds string noise already.
+    Runs are taken as independent, though they are tested on the same strings.
+
+    A posterior enters as its quantiles at equally probable levels, so that one integer
+    from the stream draws a run and its noise together: fast, and no library's random
+    distribution decides what a page says.
 
     Args:
-        values: for each task, one number per seed, in an order that means something
-            (by seed), for the result depends on it.
-        key: names the stream of random numbers. Rows of different keys are independent,
-            and no row depends on which others there are.
+        runs: one per seed, at least one, in an order that means something (by seed),
+            for the result depends on it.
+        key: names the stream of random numbers. Different keys are independent.
 
     Returns:
         (D,) draws.
     """
-    total_D = np.zeros(DRAWS)
-    for position, seeds in enumerate(values):
-        values_S = np.asarray(seeds, dtype=np.float64)
-        stream = Stream("leaderboard", "bootstrap", _SEED, *key, position)
-        index_DS = stream.integers(len(values_S), (DRAWS, len(values_S)))
-        total_D += values_S[index_DS].mean(axis=1)
-    return total_D / len(values)
+    table = np.concatenate([_posterior(run) for run in runs])  # S * Q values
+    stream = Stream("leaderboard", "bootstrap", _SEED, *key)
+    index_DS = stream.integers(len(table), (DRAWS, len(runs)))
+    draws_D: Draws = table[index_DS].mean(axis=1)
+    return draws_D
 
 
-def percentile_interval(draws_D: Draws) -> tuple[float, float]:
-    """Return the 95 % percentile interval of bootstrap draws."""
+@lru_cache(maxsize=65536)
+def _posterior(run: Measured) -> Draws:
+    """Return the quantiles of what a run's accuracy may be, (Q,)."""
+    from scipy.special import betaincinv
+
+    if not run.strings:
+        return np.full(QUANTILES, run.accuracy)
+    right = run.accuracy * run.strings
+    levels_Q = (np.arange(QUANTILES) + 0.5) / QUANTILES
+    values_Q: Draws = betaincinv(right + 0.5, run.strings - right + 0.5, levels_Q)
+    return values_Q
+
+
+def percentile_interval(draws_D: Draws, around: float | None = None) -> tuple[float, float]:
+    """Return the 95 % percentile interval of bootstrap draws.
+
+    Args:
+        draws_D: the draws.
+        around: a value that the interval is widened to hold: draws of a perfect
+            accuracy all lie below it.
+    """
     tail = 100.0 * (1.0 - LEVEL) / 2.0
-    low, high = np.percentile(draws_D, [tail, 100.0 - tail])
-    return float(low), float(high)
+    low, high = (float(end) for end in np.percentile(draws_D, [tail, 100.0 - tail]))
+    return (low, high) if around is None else (min(low, around), max(high, around))
 
 
 def separable(better_D: Draws, worse_D: Draws) -> bool:

@@ -22,6 +22,8 @@ _MARKDOWN = str.maketrans(
 )
 _FORMULA_STARTS = ("=", "+", "-", "@")
 
+_TOO_MANY = 10**15
+
 # A slash that begins an absolute path follows neither a word nor a relative path.
 _FOLDERS = re.compile(r"(?<![\w.~/\\-])(?:[A-Za-z]:)?[/\\]+(?:[^\s/\\'\"]+[/\\]+)+")
 
@@ -34,6 +36,11 @@ def harmless(text: str) -> str:
     """
     spaced = " ".join(text.split())
     return "".join(sign if _is_harmless(sign) else _REPLACEMENT for sign in spaced)
+
+
+def printable(text: str) -> str:
+    """Return text to copy: with the spaces it has, without what a terminal would act upon."""
+    return "".join(sign if sign.isprintable() else _REPLACEMENT for sign in text)
 
 
 def _is_harmless(sign: str) -> bool:
@@ -91,6 +98,11 @@ def count(low: int, high: int) -> str:
     return shown[0] if shown[0] == shown[1] else f"{shown[0]} … {shown[1]}"
 
 
+def grouped(number: int) -> str:
+    """Return a whole number with its thousands apart, as in ``4,096``."""
+    return f"{number:,}" if number < _TOO_MANY else "over 10^15"
+
+
 def plural(times: int, noun: str) -> str:
     """Return a count with its noun, as in ``1 record`` and ``2 records``."""
     return f"{times} {noun}{'' if times == 1 else 's'}"
@@ -99,4 +111,6 @@ def plural(times: int, noun: str) -> str:
 def _short(number: int) -> str:
     if number < 10_000:
         return str(number)
+    if number >= _TOO_MANY:  # no model has that many; a division could overflow
+        return "over 10^15"
     return f"{number / 1e6:.2f} M" if number >= 999_950 else f"{number / 1e3:.1f} k"

@@ -1,21 +1,39 @@
-"""A small factory of records, and a plugin host that knows four tasks."""
+"""A small factory of records, and a plugin host that could have made them."""
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from types import SimpleNamespace
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pytest
-from formalbench.contracts.errors import unknown
+import yaml
+from formalbench.contracts.language import Language
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record, parse_record
-from formalbench.contracts.specs import SuiteSpec, TaskSpec
+from formalbench.contracts.specs import (
+    ModelSpec,
+    Option,
+    ProtocolSpec,
+    Splits,
+    SuiteSpec,
+    TaskSpec,
+)
+from formalbench.contracts.task import Task
+from formalbench.evaluation.cells import test_set as draw_test_set
+from formalbench.host import LocalPlugin, Plugin, PluginHost
+from formalbench.objectives import get_objective
+from formalbench_leaderboard.keys import run_of
 
-PROTOCOL = {"name": "quick", "version": 1, "learning_rates": [0.001, 0.0003]}
+SPLITS = Splits(train=(1, 40), test=(41, 71))
+PROTOCOL = {
+    "name": "quick",
+    "version": 1,
+    "learning_rates": [0.001, 0.0003],
+    "test": {"lengths": 4, "strings": 100},
+}
 
 MakeRecord = Callable[..., Record]
 
@@ -43,12 +61,16 @@ def build_record(
     date: str = "2026-11-20T12:00:00Z",
     strings: int = 100,
     fingerprint: str | None = None,
+    metric: str = "accuracy",
+    task_options: dict[str, Any] | None = None,
+    task_file: str = "",
+    task_sha256: str = "",
+    parameters: int = 12_345,
+    run_id: str | None = None,
 ) -> Record:
-    """Make a valid record; `accuracy` is a share, or how many are right in each cell."""
+    """Make a record that can be published; `accuracy` is a share, or the right ones per cell."""
     correct = [round(accuracy * strings)] * 4 if isinstance(accuracy, float) else list(accuracy)
     used = protocol or PROTOCOL
-    identity = [model, options, task, task_version, model_version, sha256, used, rate, seed]
-    run_id = hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
     cells = {
         "length": [41 + 10 * index for index in range(len(correct))],
         "strings": [strings] * len(correct),
@@ -56,8 +78,8 @@ def build_record(
         "millibits": [0] * len(correct),
     }
     test = {
-        "metric": "accuracy",
-        "fingerprint": fingerprint or hashlib.sha256(task.encode()).hexdigest(),
+        "metric": metric,
+        "fingerprint": fingerprint or true_fingerprint(task),
         "chance_constant": chance,
         "chance_length": chance,
         "seconds": 1.0,
@@ -65,20 +87,21 @@ def build_record(
     }
     data = {
         "schema_version": 1,
-        "run_id": run_id,
+        "run_id": "0" * 16,
         "status": status,
         "model": {
             "name": model,
             "version": model_version,
             "kind": kind,
             "options": options or {},
-            "parameters": 12_345,
+            "parameters": parameters,
             "source": {"distribution": distribution, "version": "0.1.0", "sha256": sha256},
         },
         "task": {
             "name": task,
             "version": task_version,
-            "source": {"distribution": "formalbench", "version": "0.1.0"},
+            "options": task_options or {},
+            "source": {"distribution": task_file or "formalbench", "sha256": task_sha256},
         },
         "protocol": used,
         "learning_rate": rate,
@@ -100,7 +123,8 @@ def build_record(
         "command": command or f"formalbench run --model {model[:100]} --task {task}",
         "date": date,
     }
-    return parse_record(json.dumps(data), "test")
+    record = parse_record(json.dumps(data), "test")
+    return record.model_copy(update={"run_id": run_id or run_of(record).run_id})
 
 
 @pytest.fixture
@@ -108,34 +132,85 @@ def make_record() -> MakeRecord:
     return build_record
 
 
-@dataclass
-class FakeHost:
-    """The part of the plugin host that the leaderboard uses."""
+@pytest.fixture
+def make_runs() -> Callable[..., list[Record]]:
+    """Make all runs of a model on a task that the protocol asks for, or more seeds."""
 
-    tasks: dict[str, TaskSpec]
+    def make(model: str = "regulargpt", seeds: int = 3, **keys: Any) -> list[Record]:
+        rates = (0.001, 0.0003)
+        return [build_record(model, rate=r, seed=s, **keys) for r in rates for s in range(seeds)]
 
-    def task_entry(self, name: str) -> tuple[Any, str, dict[str, int]]:
-        language, _, objective = name.partition(":")
-        if language not in self.tasks:
-            raise unknown("task", name, self.tasks)
-        spec = self.tasks[language]
-        return SimpleNamespace(spec=spec), objective or spec.objectives[0], {}
+    return make
 
-    def suite(self, name: str) -> SuiteSpec:
-        if name != "default":
-            raise unknown("suite", name, ["default"])
-        return SuiteSpec(name, 1, "three tasks", ("parity", "first", "tomita-3"))
 
-    def protocol(self, name: str) -> Protocol:
-        if name != "quick":
-            raise unknown("protocol", name, ["quick"])
-        return Protocol.model_validate(PROTOCOL)
+class FirstSymbol(Language):
+    """Strings of two symbols; the class is the first one."""
+
+    alphabet = ("0", "1")
+
+    def __init__(self, p: float = 0.0) -> None:
+        """Take an option that changes nothing."""
+
+    def sample(self, stream, length, count):
+        return stream.integers(2, (count, length))
+
+    def classify(self, strings_BN):
+        return strings_BN[:, 0]
+
+    def oracle(self, string):
+        return string[0]
+
+    def class_distribution(self, length):
+        return (0.5, 0.5)
+
+
+def build_host(folder: Path) -> PluginHost:
+    """Make a host as if one distribution had announced four tasks and six models."""
+    host = PluginHost()
+    plugin = Plugin("formalbench", "formalbench", "0.1.0")
+    for name in ("parity", "first", "tomita-3", "even-pairs"):
+        noise = {"p": Option(0.0, "noise")} if name == "parity" else {}
+        spec = TaskSpec(name, 1, name, FirstSymbol, splits=SPLITS, options=noise)
+        host.tasks.add(spec, plugin)
+    for name in ("regulargpt", "rnn", "lstm", "transformer", "newcomer"):
+        chunk = {"chunk": Option(2, "positions", minimum=2)}
+        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing", options=chunk), plugin)
+    host.models.add(ModelSpec("by-hand", 1, "exact", "nowhere:Nothing", kind="exact"), plugin)
+    host.suites.add(SuiteSpec("default", 1, "three", ("parity", "first", "tomita-3")), plugin)
+    file = folder / "quick.yaml"
+    file.write_text(yaml.safe_dump(PROTOCOL))
+    host.protocols.add(ProtocolSpec("quick", "quick", file), plugin)
+    return host
+
+
+@cache
+def true_fingerprint(task: str) -> str:
+    """Return the fingerprint of the test set of a task of `build_host`."""
+    language = task.partition(":")[0]
+    built = Task(language, 1, FirstSymbol(), get_objective("classify"), SPLITS)
+    return draw_test_set(built, Protocol.model_validate(PROTOCOL)).fingerprint
 
 
 @pytest.fixture
-def host() -> FakeHost:
-    names = ("parity", "first", "tomita-3", "even-pairs")
-    return FakeHost({name: TaskSpec(name, 1, name, "nowhere:Nothing") for name in names})
+def protocol() -> dict[str, Any]:
+    return PROTOCOL
+
+
+@pytest.fixture
+def host(tmp_path_factory: pytest.TempPathFactory) -> PluginHost:
+    return build_host(tmp_path_factory.mktemp("host"))
+
+
+@pytest.fixture
+def add_local_model(host: PluginHost) -> Callable[[str, str], None]:
+    """Let the host know a model of a local plugin."""
+
+    def add(name: str, sha256: str) -> None:
+        path = Path(f"/somewhere/{name}.py")
+        plugin = Plugin(path.name, str(path), "", local=LocalPlugin(path, sha256))
+        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing"), plugin)
+
+    return add
 
 
 @pytest.fixture

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import pytest
 from formalbench_leaderboard.aggregate import aggregate, facts_of, selected_rate
+from formalbench_leaderboard.statistics import percentile_interval, wilson
 
 
 def result_of(runs):
-    return aggregate(runs, facts_of(runs)).result
+    return aggregate(runs, facts_of(runs), ["key"]).result
 
 
 def test_rate_is_chosen_by_validation_never_by_test(make_record):
@@ -41,16 +42,84 @@ def test_a_rate_that_diverges_is_not_chosen_for_its_validation(make_record):
     assert selected_rate(runs) == 0.0003
 
 
-def test_max_mean_median_scaled_and_pooled_interval(make_record):
+def test_rates_are_compared_on_the_seeds_all_of_them_have(make_record):
+    lucky = [make_record(rate=0.001, validation=0.9, seed=1)]
+    runs = [
+        *(make_record(rate=0.0003, validation=v, seed=i) for i, v in enumerate((0.5, 0.95, 0.5))),
+        *lucky,
+    ]
+    assert selected_rate(runs) == 0.0003
+    failed = [make_record(rate=0.001, status="diverged", seed=seed) for seed in (0, 2)]
+    assert selected_rate([*runs, *failed]) == 0.0003
+
+
+def test_a_failed_seed_counts_as_no_validation_at_all(make_record):
+    runs = [
+        make_record(rate=0.001, validation=1.0, seed=0),
+        make_record(rate=0.001, status="timeout", seed=1),
+        make_record(rate=0.0003, validation=0.6, seed=0),
+        make_record(rate=0.0003, validation=0.6, seed=1),
+    ]
+    assert selected_rate(runs) == 0.0003
+
+
+def test_without_a_common_seed_the_rate_with_more_seeds_is_chosen(make_record):
+    runs = [
+        make_record(rate=0.001, validation=1.0, seed=7),
+        make_record(rate=0.0003, validation=0.6, seed=0),
+        make_record(rate=0.0003, validation=0.6, seed=1),
+    ]
+    assert selected_rate(runs) == 0.0003
+
+
+def test_enormous_cross_entropies_do_no_harm(make_record):
+    runs = [make_record(bits=1.7e308, seed=seed) for seed in range(3)]
+    assert selected_rate(runs) == 0.001
+
+
+def test_max_mean_median_and_scaled(make_record):
     runs = [make_record(accuracy=share, seed=i) for i, share in enumerate((1.0, 0.9, 0.5))]
     result = result_of(runs)
     assert result.max == 1.0
     assert result.mean == pytest.approx(0.8)
     assert result.median == pytest.approx(0.9)
     assert result.scaled == pytest.approx(0.6)
-    assert result.low == pytest.approx(0.7765, abs=1e-4)  # Wilson of 960 in 1200
-    assert result.high == pytest.approx(0.8217, abs=1e-4)
     assert (result.seeds, result.finished, result.outcome) == (3, 3, "3")
+
+
+def test_the_interval_is_over_seeds_not_over_their_strings_together(make_record):
+    result = result_of(
+        [make_record(accuracy=share, seed=i) for i, share in enumerate((1.0, 1.0, 0.5))]
+    )
+    assert result.low == pytest.approx(0.5, abs=0.05)  # three times the bad seed
+    assert result.high == pytest.approx(1.0, abs=0.005)
+    assert (result.max_low, result.max_high) == wilson(400, 400)  # the best seed alone
+
+
+@pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
+def test_a_single_seed_has_the_interval_of_its_strings(make_record, share):
+    result = result_of([make_record(accuracy=share)])
+    assert result.low <= share <= result.high
+    assert (result.low, result.high) == pytest.approx(wilson(round(400 * share), 400), abs=0.01)
+    assert result.low < result.high
+
+
+def test_each_run_keeps_its_cells_with_their_wilson_intervals(make_record):
+    runs = [make_record(accuracy=[100, 50, 0, 100], seed=1), make_record(status="error", seed=0)]
+    failed, run = result_of(runs).runs
+    assert (failed.seed, failed.status, failed.accuracy, failed.cells) == (0, "error", None, None)
+    assert (run.seed, run.status, run.accuracy) == (1, "finished", 0.625)
+    assert run.cells.correct == (100, 50, 0, 100)
+    assert run.cells.length == (41, 51, 61, 71)
+    assert (run.cells.wilson_low[1], run.cells.wilson_high[1]) == wilson(50, 100)
+
+
+def test_where_chance_is_always_right_there_is_an_interval_but_no_scaled_one(make_record):
+    runs = [make_record(chance=1.0, accuracy=0.75)]
+    found = aggregate(runs, facts_of(runs), ["key"])
+    assert found.result.scaled is None
+    assert found.result.low < 0.75 < found.result.high
+    assert not found.draws.any()
 
 
 def test_each_cell_counts_the_same(make_record):
@@ -63,16 +132,19 @@ def test_a_failed_run_is_told_and_counts_as_chance(make_record):
         make_record(accuracy=1.0, seed=1),
         make_record(status="diverged", seed=2),
     ]
-    found = aggregate(runs, facts_of(runs))
+    found = aggregate(runs, facts_of(runs), ["key"])
     assert found.result.outcome == "2 of 3 finished (1 diverged)"
     assert found.result.mean == pytest.approx((1.0 + 1.0 + 0.5) / 3)
     assert found.result.scaled == pytest.approx(2 / 3)
-    assert found.scaled_seeds == (1.0, 1.0, 0.0)
-    assert found.result.low == pytest.approx(0.9952, abs=1e-4)  # 800 in 800
+    low, high = percentile_interval(found.draws)
+    assert low == pytest.approx(0.0, abs=0.01)  # three times the failed one
+    assert high == pytest.approx(1.0, abs=0.01)
 
 
 def test_without_any_finished_run_the_score_is_zero_and_the_rest_unknown(make_record):
-    result = result_of([make_record(status="timeout"), make_record(status="error", seed=1)])
+    runs = [make_record(status="timeout"), make_record(status="error", seed=1)]
+    assert not aggregate(runs, None, ["key"]).draws.any()
+    result = result_of(runs)
     assert (result.mean, result.max, result.low, result.scaled) == (None, None, None, 0.0)
     assert result.outcome == "0 of 2 finished (1 error, 1 timeout)"
 

@@ -4,7 +4,6 @@ import random
 
 import pytest
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import counted, distinct
 from formalbench_leaderboard.faces import FORMATS, face
 from formalbench_leaderboard.sources import suite_view
 
@@ -45,6 +44,22 @@ def test_rows_that_cannot_be_told_apart_share_a_rank(make_record):
     assert [(row.model, row.rank) for row in board.rows] == [("a", 1), ("b", 1), ("c", 3)]
 
 
+def test_one_wrong_string_with_one_seed_does_not_part_two_rows(make_record):
+    records = [
+        make_record("perfect", accuracy=[100] * 4),
+        make_record("nearly", accuracy=[100, 99, 100, 100]),
+        make_record("hardly", accuracy=[60] * 4),
+    ]
+    (board,) = build_page(records, View("test", ("parity",))).boards
+    assert [(row.model, row.rank) for row in board.rows] == [
+        ("perfect", 1),
+        ("nearly", 1),
+        ("hardly", 3),
+    ]
+    assert [row.low < row.score <= row.high for row in board.rows] == [True] * 3
+    assert any("nearly has a single seed on parity" in note for note in board.notes)
+
+
 def test_equal_scores_are_in_order_of_name(make_record):
     records = [make_record(model) for model in ("zeta", "alpha", "mid")]
     (board,) = build_page(records, View("test", ("parity",))).boards
@@ -52,7 +67,7 @@ def test_equal_scores_are_in_order_of_name(make_record):
 
 
 def test_protocols_are_boards_of_their_own(make_record):
-    other = {"name": "quick", "version": 2}
+    other = {"name": "quick", "version": 2, "test": {"lengths": 4, "strings": 100}}
     page = build_page([make_record(), make_record(protocol=other)], VIEW)
     assert [(board.version, len(board.rows)) for board in page.boards] == [(1, 1), (2, 1)]
 
@@ -61,38 +76,6 @@ def test_options_are_rows_of_their_own(make_record):
     records = [make_record(), make_record(options={"chunk": 3})]
     (board,) = build_page(records, VIEW).boards
     assert {row.model for row in board.rows} == {"regulargpt", "regulargpt[chunk=3]"}
-
-
-def test_one_name_from_two_sources_is_two_rows(make_record):
-    records = [make_record("mine"), make_record("mine", distribution="mine.py", sha256="a" * 64)]
-    (board,) = build_page(records, VIEW).boards
-    assert {row.model for row in board.rows} == {"mine (formalbench)", "mine (mine.py)"}
-
-
-def test_a_changed_local_plugin_replaces_its_older_self(make_record):
-    source = {"distribution": "mine.py"}
-    old = make_record("mine", accuracy=1.0, sha256="b" * 64, date="2026-01-01T00:00:00Z", **source)
-    new = make_record("mine", accuracy=0.6, sha256="a" * 64, date="2026-01-02T00:00:00Z", **source)
-    (board,) = build_page([old, new], VIEW).boards
-    assert [result.mean for result in board.rows[0].results] == [0.6]
-    assert "1 run of mine not counted: made with another version of the model." in board.notes
-
-
-def test_records_of_an_older_task_version_do_not_count(make_record):
-    old, new = make_record(accuracy=1.0), make_record(accuracy=0.7, task_version=2)
-    for records in ([old, new], [new, old]):
-        kept, notes = counted(records, lambda task: None)
-        assert kept == [new]
-        assert len(notes) == 1
-    assert counted([old, new], lambda task: 3)[0] == []
-
-
-def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_record):
-    first = make_record(accuracy=0.6, date="2026-01-01T00:00:00Z")
-    again = make_record(accuracy=0.9, date="2026-01-02T00:00:00Z")
-    failed = make_record(status="error", date="2025-01-01T00:00:00Z")
-    assert first.run_id == again.run_id == failed.run_id
-    assert distinct([again, failed, first]) == [first]
 
 
 def test_a_task_where_chance_is_always_right_is_not_scored(make_record):

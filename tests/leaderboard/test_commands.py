@@ -29,7 +29,7 @@ def repository(tmp_path, monkeypatch):
 @pytest.fixture
 def invoke(host, monkeypatch):
     monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
-    app = typer.Typer()
+    app = typer.Typer(rich_markup_mode=None)
     plugin.formalbench_commands(app)
 
     @app.command()
@@ -89,31 +89,34 @@ def test_an_empty_repository_gets_a_page(invoke, repository):
     assert invoke("check").exit_code == 0
 
 
-def refusals(make_record):
-    return {
-        "version 2": make_record(task_version=2),
-        "not known": make_record(task="mystery:classify"),
-        "protocol differs": make_record(protocol={"name": "quick", "version": 1, "steps": 900}),
-        "unknown protocol": make_record(protocol={"name": "mine", "version": 1}),
-        "other strings": make_record("other", fingerprint="0" * 64),
-    }
-
-
-@pytest.mark.parametrize("reason", refusals(lambda *a, **k: None))
 def test_one_refused_record_and_nothing_is_written(
-    invoke, repository, results, make_record, reason
+    invoke, repository, results, make_record, make_runs
 ):
     invoke("publish", "--results", results)
     before = contents(repository)
     fresh = Store(results.parent / "fresh")
-    fresh.write(make_record("newcomer"))
-    bad = fresh.write(refusals(make_record)[reason])
+    for record in make_runs("newcomer"):
+        fresh.write(record)
+    bad = fresh.write(make_record("newcomer", "first:classify", task_version=2))
     done = invoke("publish", "--results", fresh.path)
     assert done.exit_code == 1
-    assert reason in done.stderr
     assert bad.name in done.stderr
+    assert "version 2" in done.stderr
     assert len(done.stderr.splitlines()) == 2
     assert contents(repository) == before
+
+
+def test_runs_left_out_are_asked_for(invoke, repository, results, make_runs):
+    fresh = Store(results.parent / "fresh")
+    runs = make_runs("newcomer")
+    for record in runs[1:]:
+        fresh.write(record)
+    done = invoke("publish", "--results", fresh.path)
+    assert done.exit_code == 1
+    assert "newcomer on parity: seed 0 at learning rate 0.001 missing" in done.stderr
+    assert not (repository / "leaderboard" / "README.md").exists()
+    fresh.write(runs[0])
+    assert invoke("publish", "--results", fresh.path).exit_code == 0
 
 
 def test_a_file_that_is_no_record_is_refused(invoke, repository, results):
@@ -125,33 +128,66 @@ def test_a_file_that_is_no_record_is_refused(invoke, repository, results):
     assert not (repository / "leaderboard" / "README.md").exists()
 
 
-def test_more_seeds_than_the_protocol_are_no_other_protocol(invoke, repository, make_record):
+def test_more_seeds_than_the_protocol_are_no_other_protocol(
+    invoke, repository, make_runs, protocol
+):
     own = Store(repository.parent / "own")
-    own.write(
-        make_record(
-            protocol={"name": "quick", "version": 1, "seeds": 5, "learning_rates": [0.001, 0.0003]}
-        )
-    )
+    for record in make_runs(seeds=5, protocol=protocol | {"seeds": 5}):
+        own.write(record)
     done = invoke("publish")  # the user's own results
     assert done.exit_code == 0, done.output
+    for record in make_runs(seeds=5):  # the same runs under other identities
+        Store(repository.parent / "again").write(record)
+    again = invoke("publish", "--results", repository.parent / "again")
+    assert "10 records published already" in again.output
 
 
-def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, make_record):
+def test_a_published_run_is_kept_and_a_failed_one_replaced(invoke, repository, make_runs):
     published = Store(repository / "leaderboard" / "results")
-    published.write(make_record(accuracy=0.5))
-    published.write(make_record("rnn", status="error"))
     mine = Store(repository.parent / "own")
-    mine.write(make_record(accuracy=0.9))
-    mine.write(make_record("rnn", accuracy=0.8))
-    assert invoke("publish").exit_code == 0
-    found = {r.model.name: r.test and r.test.accuracy for r in published.records()}
-    assert found == {"regulargpt": 0.5, "rnn": 0.8}
+    for store, records in {
+        published: make_runs(accuracy=0.5) + make_runs("rnn", status="error"),
+        mine: make_runs(accuracy=0.9)[:1] + make_runs("rnn", accuracy=0.8)[:1],
+    }.items():
+        for record in records:
+            store.write(record)
+    done = invoke("publish")
+    assert done.exit_code == 0, done.output
+    first = {
+        r.model.name: r.test and r.test.accuracy
+        for r in published.records()
+        if r.seed == 0 and r.learning_rate == 0.001
+    }
+    assert first == {"regulargpt": 0.5, "rnn": 0.8}
+    assert len(published.records()) == 12
+
+
+def test_whoever_prints_names_lets_no_control_character_through(
+    invoke, repository, make_record, make_runs, capsys
+):
+    bad = "a\x1b[31mred\x9b2J\x1b]0;title\x07\u202e"
+    own = Store(repository.parent / f"own{bad}")
+    own.write(make_record(bad, command=bad, hardware=bad))
+    for format in ("table", "markdown", "latex", "csv", "json"):
+        shown = invoke("--results", own.path, "--format", format)
+        assert shown.exit_code == 0
+        assert shown.output.replace("\n", "").isprintable()
+    refused = invoke("publish", "--results", own.path)
+    assert refused.exit_code == 1
+    assert refused.output.replace("\n", "").isprintable()
+    records = [make_record(bad, sha256="a" * 64, distribution=f"{bad}.py")]
+    plugin.formalbench_session_finished(session=Session(own.path, quiet=False), records=records)
+    shown = capsys.readouterr().out
+    assert shown.replace("\n", "").isprintable()
+    assert "--plugin" in shown.splitlines()[-1]
 
 
 def test_bad_requests_are_one_line(invoke, repository, tmp_path, monkeypatch, results):
     for arguments in (
         ["--suite", "nonsense"],
         ["--results", results, "--protocol", "nonsense"],
+        ["--results", tmp_path / "nowhere"],
+        ["--results", results, "--results", tmp_path / "nowhere"],
         ["publish", "--results", tmp_path / "nowhere"],
         ["--suite", "other", "check"],
     ):
@@ -183,6 +219,28 @@ def test_show_in_the_terminal(invoke, repository, results):
     assert shown.exit_code == 0
     assert "regulargpt" in shown.stdout
     assert invoke("--help").exit_code == 0
+
+
+@pytest.mark.parametrize("command", [(), ("publish",)])
+def test_help_keeps_its_examples(invoke, command):
+    shown = invoke(*command, "--help").stdout
+    assert not set("│╭╰") & set(shown)
+    examples = [line for line in shown.splitlines() if line.startswith("  formalbench leaderboard")]
+    assert examples[-1].endswith(("--output board.tex", "--results my-results"))
+    assert not any(line.endswith("...") for line in shown.splitlines()[1:])
+
+
+def test_session_shows_what_it_ran_although_something_newer_is_there(
+    repository, make_record, capsys
+):
+    mine = {"distribution": "mine.py", "date": "2026-01-01T00:00:00Z"}
+    old = [make_record("mine", accuracy=0.7, sha256="a" * 64, **mine)]
+    newer = make_record("mine", accuracy=0.9, sha256="b" * 64, distribution="mine.py")
+    session = Session(repository.parent / "own", quiet=False)
+    Store(session.results).write(newer)
+    plugin.formalbench_session_finished(session=session, records=old)
+    (row,) = [line for line in capsys.readouterr().out.splitlines() if "mine (new)" in line]
+    assert row.split()[-1] == "70.0"
 
 
 def test_session_ends_with_the_board(repository, many_records, make_record, capsys):

@@ -7,10 +7,13 @@ import re
 
 import pytest
 from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces import FORMATS, face
 from formalbench_leaderboard.sources import suite_view
+from formalbench_leaderboard.statistics import wilson
 from formalbench_leaderboard.text import (
     count,
+    grouped,
     harmless,
     markdown,
     percent,
@@ -146,6 +149,50 @@ def test_numbers_as_text():
     assert count(9999, 9999) == "9999"
     assert count(12_345, 790_000) == "12.3 k … 790.0 k"
     assert count(999_949, 999_950) == "999.9 k … 1.00 M"
+    assert count(12, 10**400) == "12 … over 10^15"
+    assert grouped(4096) == "4,096"
+    assert len(grouped(10**400)) < 20
+
+
+def test_enormous_counts_overflow_nothing(make_record):
+    record = make_record("giant", accuracy=[2**53, 1, 0, 2**52], strings=2**53)
+    model = record.model.model_copy(update={"parameters": 10**400})
+    page = build_page([record.model_copy(update={"model": model})], View("test", ("parity",)))
+    for name in FORMATS:
+        assert "giant" in face(name)(page)
+    assert page.boards[0].rows[0].results[0].mean == pytest.approx(1.5 / 4)
+
+
+def test_json_has_the_wilson_interval_of_every_cell(make_record):
+    text = face("json")(build_page([make_record(accuracy=[50] * 4)], View("test", ("parity",))))
+    (run,) = json.loads(text)["measured"][0]["rows"][0]["results"][0]["runs"]
+    assert run["cells"]["correct"] == [50] * 4
+    assert run["cells"]["wilson_low"] == [round(wilson(50, 100)[0], 6)] * 4
+    assert '"length": [41, 51, 61, 71],\n' in text
+
+
+def test_markdown_labels_both_kinds_of_interval(make_record):
+    records = [make_record(accuracy=share, seed=seed) for seed, share in enumerate((1.0, 0.5))]
+    text = face("markdown")(build_page(records, View("test", ("parity",))))
+    lines = text[text.index("### parity") :].splitlines()
+    header, row = (
+        [cell.strip() for cell in line.strip("|").split("|")] for line in (lines[4], lines[6])
+    )
+    shown = dict(zip(header, row, strict=True))
+    low, high = wilson(400, 400)
+    assert shown["max"] == "100.0"
+    assert shown["Wilson interval of max"] == f"{100 * low:.1f} … {100 * high:.1f}"
+    assert shown["mean"] == "75.0"
+    assert float(shown["interval"].split(" … ")[0]) < 55.0
+
+
+def test_a_board_of_which_nothing_counts_says_so(make_record):
+    view = View("test", ("parity",), current=Current(task=lambda task: (2, "formalbench")))
+    page = build_page([make_record()], view)
+    for name in FORMATS:
+        text = face(name)(page)
+        if name in ("table", "markdown", "json"):
+            assert "1 run of parity:classify not counted" in " ".join(text.split())
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +11,10 @@ from formalbench_leaderboard.board import Page
 
 # Inside JSON these occur in strings only; written as escapes they do no harm in a web page.
 _FOR_WEB_PAGES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+# An array of numbers over several lines. No string can look like one: it has no line breaks.
+_NUMBERS = re.compile(r"\[\n([-+.\deE,\s]+)\]")
 
 
 def render(page: Page) -> str:
@@ -22,6 +27,7 @@ def render(page: Page) -> str:
         "environments": list(page.environments),
     }
     text = json.dumps(data, ensure_ascii=True, indent=2, allow_nan=False)
+    text = _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     return text.translate(_FOR_WEB_PAGES) + "\n"
 
 

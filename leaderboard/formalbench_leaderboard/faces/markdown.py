@@ -9,7 +9,16 @@ from tabulate import tabulate
 from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.statistics import DRAWS
-from formalbench_leaderboard.text import MISSING, count, interval, markdown, percent, rate
+from formalbench_leaderboard.text import (
+    MISSING,
+    count,
+    grouped,
+    interval,
+    markdown,
+    percent,
+    plural,
+    rate,
+)
 
 _HOW_TO_READ = f"""\
 ## How to read it
@@ -21,14 +30,18 @@ _HOW_TO_READ = f"""\
   perfect.
 - The **score** is the mean over the tasks of the scaled accuracy of the mean over the seeds. A
   row that lacks a task has no score and no rank.
-- The **interval** of a score is a 95 % percentile bootstrap over the seeds of each task
-  ({DRAWS:,} draws); with one seed, or equal ones, it has no width. The interval of a task is the
-  95 % Wilson interval of all its test strings, over lengths and seeds.
+- An **interval** holds 95 % of {DRAWS:,} bootstrap draws: in each, the seeds of every task are
+  drawn again, and for each seed the share of its test strings that are right, within what their
+  number leaves open. With one seed it tells of the strings only, not of how seeds differ.
+- The **Wilson interval** beside the maximum is another thing: the 95 % interval of the best seed
+  alone, given all its test strings. The JSON form of this page has the Wilson interval of every
+  seed at every length.
 - Neighbours **share a rank** where the bootstrap interval of their difference contains 0.
 - **Nothing is selected on test data**: the learning rate and the checkpoint are chosen on
-  in-distribution validation, and every seed counts.
-- **A run that did not finish** (diverged, out of memory, timed out) counts as chance level in
-  the maximum, mean and median, and not at all in the Wilson interval; the seeds column says so.
+  in-distribution validation, and every seed counts. Learning rates are compared on the seeds
+  that all of them have.
+- **A run that did not finish** (diverged, out of memory, timed out) counts as chance level; the
+  seeds column says so, and ⚠ marks its row.
 - A task without an objective is asked for one class per string (`classify`).
 """
 
@@ -86,7 +99,10 @@ def _ranking(board: Board) -> str:
         ]
         for row in board.rows
     ]
-    legend = "Below a task: mean accuracy over the seeds, and the best seed's in parentheses."
+    legend = (
+        "Below a task: mean accuracy over the seeds, and the best seed's in parentheses. "
+        "⚠: a run did not finish."
+    )
     return f"{legend}\n\n{table(header, rows, ['model'])}"
 
 
@@ -99,23 +115,28 @@ def _mean_and_max(result: Result | None) -> str:
 
 def _facts(facts: TaskFacts) -> str:
     return (
-        f"Metric: {markdown(facts.metric)}; {facts.cells} test lengths within "
-        f"{facts.first}–{facts.last}; chance {percent(facts.chance_length)} (length only), "
+        f"Metric: {markdown(facts.metric)}; {plural(facts.cells, 'test length')} within "
+        f"{facts.first}–{facts.last}, {grouped(facts.strings)} strings in all; "
+        f"chance {percent(facts.chance_length)} (length only), "
         f"{percent(facts.chance_constant)} (constant)."
     )
 
 
 def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
-    header = ["model", "max", "mean", "median", "scaled", "interval", "seeds", "rate", "command"]
+    header = [
+        *("model", "mean", "interval", "median", "scaled"),
+        *("max", "Wilson interval of max", "seeds", "rate", "command"),
+    ]
     best_first = sorted(rows, key=lambda pair: (-_order(pair[1].mean), pair[0].model))
     cells = [
         [
             markdown(row.model),
-            percent(result.max),
             percent(result.mean),
+            interval(result.low, result.high),
             percent(result.median),
             percent(result.scaled),
-            interval(result.low, result.high),
+            percent(result.max),
+            interval(result.max_low, result.max_high),
             markdown(result.outcome),
             rate(result.learning_rate),
             f"<code>{markdown(result.command)}</code>",

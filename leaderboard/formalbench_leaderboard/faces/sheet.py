@@ -13,7 +13,7 @@ from formalbench_leaderboard.text import spreadsheet
 _HEADER = (
     *("origin", "protocol", "version", "rank", "model", "kind"),
     *("parameters_min", "parameters_max", "score", "score_low", "score_high"),
-    *("task", "max", "mean", "median", "scaled", "chance", "low", "high"),
+    *("task", "max", "max_low", "max_high", "mean", "median", "scaled", "chance", "low", "high"),
     *("seeds", "finished", "learning_rate", "command"),
 )
 
@@ -50,6 +50,8 @@ def _measured(board: Board) -> Iterator[_Cells]:
                 "score_high": _number(row.high),
                 "task": spreadsheet(result.task),
                 "max": _number(result.max),
+                "max_low": _number(result.max_low),
+                "max_high": _number(result.max_high),
                 "mean": _number(result.mean),
                 "median": _number(result.median),
                 "scaled": _number(result.scaled),

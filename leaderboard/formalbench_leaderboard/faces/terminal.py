@@ -1,11 +1,12 @@
 """The board in a terminal: rich tables that fit the width by choosing columns.
 
-Tasks that do not fit beside the score go on in a table below it; nothing is cut off.
+Tasks that do not all fit beside the score have tables below it; nothing is cut off.
 """
 
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -74,9 +75,11 @@ def _print_board(board: Board, title: str, console: Console) -> None:
     new = [row.is_new for row in rows]
     for columns in _tables(fixed, tasks, console.width):
         console.print(_table(columns, new))
+        console.print()
     console.print(
-        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); tasks: mean accuracy "
-        "over the seeds. All in percent. Rows that share a rank cannot be told apart.",
+        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: bootstrap "
+        "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
+        "Neighbours that share a rank cannot be told apart.",
         style="dim",
     )
     for note in board.notes:
@@ -95,8 +98,8 @@ def _cell(result: Result | None) -> str:
 
 
 def _broken(title: str) -> str:
-    """Break a title at its hyphens, for a narrow column."""
-    return harmless(title).replace("-", "-\n")
+    """Break a title at its hyphens, for a narrow column; a number stays with its name."""
+    return re.sub(r"-(?=[^-\W\d]{2})", "-\n", harmless(title))
 
 
 def _print_published(table: PublishedTable, tasks: Sequence[str], console: Console) -> None:
@@ -108,6 +111,7 @@ def _print_published(table: PublishedTable, tasks: Sequence[str], console: Conso
     ]
     for part in _tables(fixed, columns, console.width):
         console.print(_table(part, [False] * len(table.rows)))
+        console.print()
     console.print(
         "Mean accuracy over seeds in percent, as the paper states it; not comparable with the "
         "rows above where training and test lengths differ.",
@@ -127,16 +131,25 @@ def _published_cell(result: PublishedResult | None) -> str:
 def _tables(
     fixed: Sequence[_Column], others: Sequence[_Column], width: int
 ) -> Iterator[list[_Column]]:
-    """Distribute columns over tables that fit; rank and model begin each of them."""
-    table = list(fixed)
+    """Distribute columns over tables that fit; rank and model begin each of them.
+
+    Columns that do not all fit beside the fixed ones go below them, so that they stay together.
+    """
     again = [column for column in fixed if column.header in ("rank", "model")]
+    table = list(fixed)
+    if len(fixed) > len(again) and _width([*fixed, *others]) > width:
+        yield table
+        table = list(again)
     for column in others:
-        used = sum(part.width + _GAP for part in table)
-        if used + column.width + _GAP > width and len(table) > len(again):
+        if _width([*table, column]) > width and len(table) > len(again):
             yield table
             table = list(again)
         table.append(column)
     yield table
+
+
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width + _GAP for column in columns)
 
 
 def _table(columns: Sequence[_Column], new: Sequence[bool]) -> Table:

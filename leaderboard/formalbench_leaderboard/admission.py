@@ -1,0 +1,217 @@
+"""What a record must be to be published: whatever can be worked out again, is.
+
+The accuracies themselves are taken on trust; everything around them is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import ModelUsed, Record, TaskUsed, Tested
+from formalbench.contracts.specs import ModelSpec, TaskSpec, show_value
+from formalbench.host.options import chosen_options
+
+from formalbench_leaderboard.keys import (
+    Contents,
+    contents,
+    identity,
+    model_key,
+    protocol_contents,
+    run_of,
+    title_of,
+)
+from formalbench_leaderboard.text import plural, rate
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.host.host import PluginHost
+    from formalbench.host.plugins import Plugin
+
+_CHANCE_ERROR = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a test says that does not depend on the model tested."""
+
+    metric: str
+    fingerprint: str
+    chance_constant: float
+    chance_length: float
+    length: tuple[int, ...]
+    strings: tuple[int, ...]
+
+
+class Admission:
+    """Decides which records a repository takes in.
+
+    Args:
+        host: the plugins; what they provide is what a record is held against.
+    """
+
+    def __init__(self, host: PluginHost) -> None:
+        self._host = host
+        self._tests: dict[tuple[str, str, Contents], Expected] = {}
+
+    def check(self, record: Record) -> None:
+        """Refuse a record that the plugins at hand would not make.
+
+        Raises:
+            RequestError: one line that says why.
+        """
+        self._check_protocol(record)
+        self._check_task(record.task)
+        self._check_model(record)
+        if run_of(record).run_id != record.run_id:
+            raise RequestError("its run_id is not the hash of what it says was run")
+        if record.test is not None:
+            _check_test(record.test, self._expected(record))
+
+    def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
+        """Say which seeds and learning rates are missing: one line each.
+
+        A model's runs on a task go in together, or somebody could leave out the bad
+        ones: every rate of the protocol's grid, and of each the seeds 0 to n - 1, where
+        n is at least the protocol's number.
+
+        Args:
+            new: the records to publish.
+            held: those published already.
+        """
+        groups: dict[str, list[Record]] = defaultdict(list)
+        for record in [*new, *held]:
+            groups[_group(record)].append(record)
+        with_new = dict.fromkeys(map(_group, new))
+        return [line for group in with_new for line in self._missing(groups[group])]
+
+    def _missing(self, records: Sequence[Record]) -> list[str]:
+        first = records[0]
+        protocol: Protocol = self._host.protocol(first.protocol.name)
+        learned = first.model.kind == "learned"
+        least = protocol.seeds if learned else 1
+        lines = []
+        for wanted in sorted(protocol.learning_rates) if learned else [None]:
+            seeds = {record.seed for record in records if record.learning_rate == wanted}
+            missing = sorted(set(range(max(least, len(seeds)))) - seeds)
+            if missing:
+                at = "" if wanted is None else f" at learning rate {rate(wanted)}"
+                which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+                lines.append(
+                    f"{model_key(first)[0]} on {title_of(first)}: {which}{at} missing "
+                    f"(publish all you ran, at least {plural(least, 'seed')})"
+                )
+        return lines
+
+    def _check_protocol(self, record: Record) -> None:
+        protocol: Protocol = self._host.protocol(record.protocol.name)
+        if protocol_contents(record.protocol) != protocol_contents(protocol):
+            raise RequestError(f"its protocol differs from the registered {protocol.name}")
+        learned = record.model.kind == "learned"
+        if learned and record.learning_rate not in protocol.learning_rates:
+            raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.name}")
+        if not learned and record.seed:
+            raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
+
+    def _check_task(self, task: TaskUsed) -> None:
+        try:
+            entry, objective, _ = self._host.task_entry(task.name)
+        except RequestError:
+            raise RequestError(_unknown("task", task)) from None
+        if not task.name.endswith(f":{objective}"):
+            raise RequestError(f"task {task.name} is not in the full form, with its objective")
+        _check_used("task", task, entry.spec, entry.plugin)
+
+    def _check_model(self, record: Record) -> None:
+        model = record.model
+        try:
+            entry, _ = self._host.models.get(model.name)
+        except RequestError:
+            raise RequestError(_unknown("model", model)) from None
+        _check_used("model", model, entry.spec, entry.plugin)
+        if model.kind != entry.spec.kind:
+            raise RequestError(f"model {model.name} is {entry.spec.kind}, not {model.kind}")
+        if record.task.name.partition(":")[2] not in entry.spec.objectives:
+            raise RequestError(f"model {model.name} cannot do {record.task.name}")
+
+    def _expected(self, record: Record) -> Expected:
+        """Draw the test set of a record's task again; each is drawn once."""
+        task = record.task
+        key = (task.name, _as_json(task.options), protocol_contents(record.protocol))
+        if key not in self._tests:
+            entry, _, _ = self._host.task_entry(task.name)
+            with self._host.blaming(entry.plugin):
+                self._tests[key] = self._drawn(task, record.protocol)
+        return self._tests[key]
+
+    def _drawn(self, used: TaskUsed, protocol: Protocol) -> Expected:
+        from formalbench.evaluation.cells import test_set
+
+        task = self._host.task(used.name, used.options)
+        drawn = test_set(task, protocol)
+        lengths = [cell.length for cell in drawn.cells]
+        chance = task.chance(lengths)
+        return Expected(
+            metric=task.objective.metric,
+            fingerprint=drawn.fingerprint,
+            chance_constant=chance.constant,
+            chance_length=chance.length_only,
+            length=tuple(lengths),
+            strings=tuple(len(cell.strings) for cell in drawn.cells),
+        )
+
+
+def _group(record: Record) -> str:
+    """Return what all rates and seeds of a model on a task have in common."""
+    return identity(record.model_copy(update={"learning_rate": None, "seed": 0}))
+
+
+def _check_used(
+    kind: str, used: ModelUsed | TaskUsed, spec: ModelSpec | TaskSpec, plugin: Plugin
+) -> None:
+    """Refuse a task or model that is not the one of this name here."""
+    if used.version != spec.version:
+        raise RequestError(
+            f"{kind} {used.name} is at version {spec.version}, "
+            f"the record used version {used.version}"
+        )
+    if contents(used.version, used.source) != contents(spec.version, plugin.source):
+        then, here = used.source.distribution, plugin.source.distribution
+        if then == here:
+            raise RequestError(f"{kind} {used.name}: {here} has changed since the record was made")
+        raise RequestError(f"{kind} {used.name} came from {then}, here it comes from {here}")
+    if extra := sorted(set(used.options) - set(spec.options)):
+        raise RequestError(f"{kind} {used.name} has no option {extra[0]}")
+    settings = tuple((kind, key, show_value(value)) for key, value in used.options.items())
+    if _as_json(chosen_options(kind, used.name, settings, spec.options)) != _as_json(used.options):
+        raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
+
+
+def _unknown(kind: str, used: ModelUsed | TaskUsed) -> str:
+    if used.source.sha256:
+        return f"{kind} {used.name} is not known here: name its --plugin {used.source.distribution}"
+    return f"{kind} {used.name} is not known here"
+
+
+def _check_test(test: Tested, expected: Expected) -> None:
+    """Refuse a test on other strings, or measured by another metric or chance level."""
+    if test.metric != expected.metric:
+        raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
+    if test.cells.length != expected.length:
+        raise RequestError("it was tested at other lengths than its protocol says")
+    if test.cells.strings != expected.strings:
+        raise RequestError("it was tested on more or fewer strings than its protocol says")
+    if test.fingerprint != expected.fingerprint:
+        raise RequestError("it was tested on other strings than its task and protocol give")
+    for name in ("chance_constant", "chance_length"):
+        told, known = getattr(test, name), getattr(expected, name)
+        if abs(told - known) > _CHANCE_ERROR:
+            raise RequestError(f"its {name} is {told:.6g}, not {known:.6g}")
+
+
+def _as_json(options: object) -> str:
+    return json.dumps(options, sort_keys=True)

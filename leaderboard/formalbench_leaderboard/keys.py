@@ -1,0 +1,93 @@
+"""What a record is of: its row, its board, its task, its run, and what these names stood for."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Record, Source
+from formalbench.contracts.specs import display
+from formalbench.plan import Run
+
+ModelKey = tuple[str, str]
+"""What makes a row: the model's name with the options set, and where it came from."""
+
+ProtocolKey = tuple[str, int]
+"""What makes a board: the protocol's name and version."""
+
+Contents = tuple[int, str]
+"""What a name stood for: a version, and what tells its contents apart within the version."""
+
+
+def contents(version: int, source: Source) -> Contents:
+    """Return what a task or model is: a local file can change without its version."""
+    return version, source.sha256 or source.distribution
+
+
+def task_contents(record: Record) -> Contents:
+    """Return what the task of a record was."""
+    return contents(record.task.version, record.task.source)
+
+
+def model_key(record: Record) -> ModelKey:
+    """Return the row that a record belongs to."""
+    model = record.model
+    return display(model.name, model.options), model.source.distribution
+
+
+def model_contents(record: Record) -> Contents:
+    """Return what the model of a record was."""
+    return contents(record.model.version, record.model.source)
+
+
+def protocol_key(record: Record) -> ProtocolKey:
+    """Return the board that a record belongs to."""
+    return record.protocol.name, record.protocol.version
+
+
+def protocol_contents(protocol: Protocol) -> Contents:
+    """Return what decides a run's numbers: how many seeds there are and the summary do not."""
+    data = protocol.model_dump(mode="json", exclude={"seeds", "summary"})
+    return protocol.version, json.dumps(data, sort_keys=True)
+
+
+def run_of(record: Record) -> Run:
+    """Return the run that a record tells of."""
+    return Run(
+        model=record.model,
+        task=record.task,
+        protocol=record.protocol,
+        learning_rate=record.learning_rate,
+        seed=record.seed,
+    )
+
+
+def identity(record: Record) -> str:
+    """Return what is the same for two records of one run, whatever their file says.
+
+    The run's own hash tells protocols apart that differ in their number of seeds only;
+    pooled, one run would count as two seeds.
+    """
+    protocol = record.protocol.model_copy(update={"seeds": 1})
+    return run_of(record.model_copy(update={"protocol": protocol})).run_id
+
+
+def task_title(name: str, options: Mapping[str, bool | int | float | str]) -> str:
+    """Return a task as a board shows it: ``classify`` goes without saying.
+
+    Example:
+        >>> task_title("parity:classify", {"p": 0.3})
+        'parity[p=0.3]'
+    """
+    return display(name.removesuffix(":classify"), options)
+
+
+def title_of(record: Record) -> str:
+    """Return the title of a record's task."""
+    return task_title(record.task.name, record.task.options)
+
+
+def has_result(record: Record) -> bool:
+    """Say whether a run ended with a test that can be counted."""
+    return record.test is not None  # a record has a test if and only if its run finished

@@ -1,0 +1,122 @@
+"""Which records count: what changes under a name must not be pooled as further seeds."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.counted import Current, counted, distinct
+from formalbench_leaderboard.sources import suite_view
+
+VIEW = View("test", ("parity", "first"))
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+def kept(records, current=None):
+    """Return the records that count and the notes, of all boards."""
+    parts = counted(records, current or Current())
+    return [r for part in parts for r in part.records], [n for part in parts for n in part.notes]
+
+
+OTHER_TASK = "1 run of {} not counted: made with another version of the task."
+
+
+def test_two_contents_of_a_local_language_are_not_pooled(make_record):
+    file = {"task_file": "mine.yaml", "task": "mine:classify"}
+    old = make_record(accuracy=1.0, task_sha256="b" * 64, date=OLD, **file)
+    new = make_record(accuracy=0.6, task_sha256="a" * 64, date=NEW, seed=1, **file)
+    other = make_record("rnn", accuracy=0.7, task_sha256="b" * 64, date=OLD, **file)
+    for records in itertools.permutations([old, new, other]):
+        (board,) = build_page(records, View("test", ("mine",))).boards
+        assert [(row.model, row.results[0].mean) for row in board.rows] == [("regulargpt", 0.6)]
+        assert "2 runs of mine:classify not counted: " in " ".join(board.notes)
+
+
+def test_a_language_of_the_same_name_from_elsewhere_is_another(make_record):
+    ours = make_record(accuracy=1.0, date=OLD)
+    theirs = make_record(accuracy=0.6, date=NEW, seed=1, task_file="theirs")
+    assert kept([ours, theirs])[0] == [theirs]
+
+
+def test_a_task_is_the_same_on_every_board(make_record, protocol):
+    file = {"task_file": "mine.yaml", "task": "mine:classify"}
+    old = make_record(task_sha256="b" * 64, date=OLD, **file)
+    new = make_record(task_sha256="a" * 64, date=NEW, protocol=protocol | {"name": "other"}, **file)
+    first, second = counted([old, new], Current())
+    assert (first.key, first.records) == (("other", 1), [new])
+    assert (second.key, second.records) == (("quick", 1), [])
+    assert second.notes == [OTHER_TASK.format("mine:classify")]
+
+
+def test_two_contents_of_a_protocol_are_not_pooled(make_record, protocol):
+    old = make_record(accuracy=1.0, date=OLD, protocol=protocol | {"name": "mine"})
+    changed = protocol | {"name": "mine", "steps": 900, "decay": {"steps": 300}}
+    new = make_record(accuracy=0.6, date=NEW, seed=1, protocol=changed)
+    note = "1 run not counted: made under other contents of this protocol."
+    for records in ([old, new], [new, old]):
+        assert kept(records) == ([new], [note])
+
+
+def test_what_is_registered_counts_whatever_the_dates_say(make_record, protocol, host):
+    file = {"task_file": "parity.yaml", "task_sha256": "a" * 64}
+    ours = make_record(date=OLD)
+    other_task = make_record(date=NEW, seed=1, **file)
+    other_protocol = make_record(date=NEW, seed=2, protocol=protocol | {"batch": 64})
+    records = [ours, other_task, other_protocol]
+    assert kept(records, suite_view(host, "default").current)[0] == [ours]
+    assert kept(records, Current.of([ours]))[0] == [ours]
+    assert kept(records)[0] != [ours]
+
+
+def test_the_number_of_seeds_and_the_summary_are_no_other_protocol(make_record, protocol):
+    more = make_record(seed=1, protocol=protocol | {"seeds": 5, "summary": "five"})
+    assert len(kept([make_record(), more])[0]) == 2
+
+
+def test_one_run_under_two_numbers_of_seeds_is_no_second_seed(make_record, protocol):
+    once = make_record(date=OLD)
+    again = make_record(date=NEW, protocol=protocol | {"seeds": 5})
+    assert once.run_id != again.run_id
+    assert distinct([again, once]) == [once]
+
+
+def test_a_forged_identity_is_no_second_seed(make_record):
+    once = make_record(date=OLD)
+    assert distinct([once, make_record(date=NEW, run_id="f" * 16)]) == [once]
+
+
+@pytest.mark.parametrize("name", ["parity:classify", "mystery:classify", "parity:", ""])
+def test_current_contents_are_those_of_the_host(host, name):
+    found = suite_view(host, "default").current.task(name)
+    assert found == ((1, "formalbench") if name == "parity:classify" else None)
+
+
+def test_one_name_from_two_sources_is_two_rows(make_record):
+    records = [make_record("mine"), make_record("mine", distribution="mine.py", sha256="a" * 64)]
+    (board,) = build_page(records, VIEW).boards
+    assert {row.model for row in board.rows} == {"mine (formalbench)", "mine (mine.py)"}
+
+
+def test_a_changed_local_plugin_replaces_its_older_self(make_record):
+    source = {"distribution": "mine.py"}
+    old = make_record("mine", accuracy=1.0, sha256="b" * 64, date="2026-01-01T00:00:00Z", **source)
+    new = make_record("mine", accuracy=0.6, sha256="a" * 64, date="2026-01-02T00:00:00Z", **source)
+    (board,) = build_page([old, new], VIEW).boards
+    assert [result.mean for result in board.rows[0].results] == [0.6]
+    assert "1 run of mine not counted: made with another version of the model." in board.notes
+
+
+def test_records_of_an_older_task_version_do_not_count(make_record):
+    old, new = make_record(accuracy=1.0), make_record(accuracy=0.7, task_version=2)
+    for records in ([old, new], [new, old]):
+        assert kept(records) == ([new], [OTHER_TASK.format("parity:classify")])
+    assert kept([old, new], Current(task=lambda task: (3, "formalbench")))[0] == []
+
+
+def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_record):
+    first = make_record(accuracy=0.6, date="2026-01-01T00:00:00Z")
+    again = make_record(accuracy=0.9, date="2026-01-02T00:00:00Z")
+    failed = make_record(status="error", date="2025-01-01T00:00:00Z")
+    assert first.run_id == again.run_id == failed.run_id
+    assert distinct([again, failed, first]) == [first]
