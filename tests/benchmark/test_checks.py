@@ -7,7 +7,7 @@ import pytest
 import torch
 from formalbench.checks import check_plugin, check_spec
 from formalbench.checks.models import model_promises
-from formalbench.checks.report import keep
+from formalbench.checks.promises import keep
 from formalbench.checks.tasks import task_promises
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost

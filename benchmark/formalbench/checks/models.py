@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from formalbench.checks.report import Promise, demand
+from formalbench.checks.promises import Promise, demand
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task

@@ -7,7 +7,7 @@ from itertools import product
 
 import numpy as np
 
-from formalbench.checks.report import Promise, demand
+from formalbench.checks.promises import Promise, demand
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import split_lengths, spread

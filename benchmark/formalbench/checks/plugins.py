@@ -1,70 +1,20 @@
-"""Collecting what was checked, and running the checks of a plugin."""
+"""Checking everything a plugin provides, or one task or model by its name."""
 
 from __future__ import annotations
 
 import sys
-import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError, unknown
+from formalbench.checks.promises import Check, keep
+from formalbench.contracts.errors import RequestError, unknown
 
 if TYPE_CHECKING:
     from formalbench.host import Plugin, PluginHost
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One promise, and whether it was kept.
-
-    Attributes:
-        subject: what was checked, as ``task parity:classify``.
-        promise: what should hold.
-        problem: one line; empty if it holds.
-    """
-
-    subject: str
-    promise: str
-    problem: str = ""
-
-    @property
-    def passed(self) -> bool:
-        """Whether the promise was kept."""
-        return not self.problem
-
-
-class BrokenPromiseError(AssertionError):
-    """A check found something wrong."""
-
-
-def demand(holds: object, problem: str) -> None:
-    """Raise `BrokenPromiseError` unless `holds`."""
-    if not holds:
-        raise BrokenPromiseError(problem)
-
-
-Promise = tuple[str, Callable[[], None]]
-
-
-def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
-    """Run promises one by one; an exception in a plugin's code is a promise not kept."""
-    for promise, run in promises:
-        try:
-            run()
-        except BrokenPromiseError as error:
-            yield Check(subject, promise, str(error))
-        except PLUGIN_FAILURES as error:
-            frame = traceback.extract_tb(error.__traceback__)[-1]
-            text = " ".join(f"{type(error).__name__}: {error}".split())
-            place = f"{Path(frame.filename).name}:{frame.lineno}"
-            yield Check(subject, promise, f"{text} ({place})")
-        else:
-            yield Check(subject, promise)
 
 
 def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check]:
@@ -88,10 +38,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
     return checks
 
 
-def _load_lightly(host: PluginHost, local: object) -> list[Check]:
-    from formalbench.host import LocalPlugin
-
-    assert isinstance(local, LocalPlugin)
+def _load_lightly(host: PluginHost, local: LocalPlugin) -> list[Check]:
     before = {name for name in HEAVY if name in sys.modules}
     host.load_local(local)
     if local.path.suffix != ".py" and not local.path.is_dir():
