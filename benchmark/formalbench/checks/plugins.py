@@ -12,7 +12,7 @@ from formalbench.checks.promises import Check, keep
 from formalbench.contracts.errors import RequestError, unknown
 
 if TYPE_CHECKING:
-    from formalbench.host import Plugin, PluginHost
+    from formalbench.host import LocalPlugin, Plugin, PluginHost
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
 
