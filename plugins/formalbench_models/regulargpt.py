@@ -12,6 +12,12 @@ the slow one, straight from eq. 1, which tests compare with):
   those whose distance from it is a multiple of C^l. About T·C/(C-1) updates in all;
 * the *dilated* form (an answer at every position) updates all positions at each level.
 
+The paper has one number of levels for all positions, that of the whole string, which would
+tell every prefix how long the string goes on. Here the answer to a prefix is what the tree
+gives for that prefix alone: position m is read after its own max(1, ceil(log_C m)) levels,
+m symbols being in the prefix. Its state goes on after that, as eq. 1 has it, for those
+positions to the right of it that have more levels and attend to it.
+
 To the left of the first symbol, padding goes on for ever. It is a learned symbol that is
 *attended*, not masked: with masked padding `1` and `11` have the same activations, since
 softmax averages the count away. All padding at a level is in one and the same state.
@@ -52,9 +58,9 @@ def levels(length: int, chunk: int) -> int:
 class RegularGPT(nn.Module):
     """RegularGPT.
 
-    For the layout ``prefixes`` the empty prefix is answered from a padding position, so
-    that the other answers equal those of the layout ``each``. Padded batches give each
-    string its own answers: once a string has had its number of levels, it keeps its state.
+    Every answer, be it to a string or to a prefix, is a function of that string or prefix
+    alone, and the same one. The empty prefix is answered from a padding position. In padded
+    batches of the layout ``last`` a string that has had its number of levels keeps its state.
 
     Args:
         symbols: the number of symbols of the task.
@@ -90,7 +96,8 @@ class RegularGPT(nn.Module):
             C, H), the keys in reading order, ``level.l.block.k.feed_forward`` (B,
             positions, D), the feed-forward network's output before it is added, and
             ``level.l.block.k.state``, what leaves the block; the positions are those
-            that the block updates, the last one last.
+            that the block updates, the last one last, whether they are still to be read
+            or not. ``read`` (B, answers, D) are the states that the answers are read from.
         """
         trace: Trace = {}
         self._run(batch, trace)
@@ -110,18 +117,39 @@ class RegularGPT(nn.Module):
             symbols_BN = self.alphabet.prepend(symbols_BN, "pad")
         # Tables hold too little if somebody looks inside, if strings differ in their
         # number of levels, or if thick blocks let a chunk see its neighbours.
-        by_table = trace is None and lengths_B is None and len(self.blocks) == 1
-        x_BND, pad_D, done = self._first_levels(symbols_BN, count if by_table else 0)
+        alike = lengths_B is None or not self._tree
+        by_table = trace is None and alike and len(self.blocks) == 1
+        read: list[Tensor] = []
+        x_BND, pad_D, done = self._first_levels(symbols_BN, count if by_table else 0, read)
         for level in range(done, count):
             before_BND = x_BND
             x_BND, pad_D = self._level(x_BND, pad_D, level, trace)
-            if lengths_B is not None:
+            if not self._tree:
+                # A copy: a view would keep all positions of every level in memory.
+                read.append(x_BND[:, self._due(level)].clone())
+            elif lengths_B is not None:
                 x_BND = self._keep_finished(before_BND, x_BND, level, lengths_B)
-        logits: Tensor = self.readout(self.norm(x_BND[:, -1] if self._tree else x_BND))
+        read_BND = x_BND[:, -1:] if self._tree else torch.cat(read, dim=1)
+        if trace is not None:
+            trace["read"] = read_BND
+        logits: Tensor = self.readout(self.norm(read_BND[:, 0] if self._tree else read_BND))
         return logits
 
-    def _first_levels(self, symbols_BN: Tensor, most: int) -> tuple[Tensor, Tensor, int]:
+    def _due(self, level: int) -> slice:
+        """Return the positions whose last level this is, by the length of their prefix."""
+        least = self.chunk**level + 1 if level else 0
+        empty = 0 if self.layout == "prefixes" else 1  # the prefix of the first position
+        return slice(max(0, least - empty), self.chunk ** (level + 1) + 1 - empty)
+
+    def _first_levels(
+        self, symbols_BN: Tensor, most: int, read: list[Tensor]
+    ) -> tuple[Tensor, Tensor, int]:
         """Do at most so many levels by table, as long as that saves work.
+
+        Args:
+            symbols_BN: ids.
+            most: how many levels.
+            read: where the states of positions go that have had their last level.
 
         Returns:
             the states (B, N, D), the state of padding (D,), the levels done.
@@ -131,7 +159,10 @@ class RegularGPT(nn.Module):
         while done < most and table.pays(rows_BN.numel() // step):
             dilation = self.chunk**done
             rows_BN = table.group(rows_BN) if self._tree else table.slide(rows_BN, dilation)
-            table, done = table.grow(self._block(0)), done + 1
+            table = table.grow(self._block(0))
+            if not self._tree:
+                read.append(table.look_up(rows_BN[:, self._due(done)]))
+            done += 1
         return table.look_up(rows_BN), table.states_VD[table.pad], done
 
     def _level(

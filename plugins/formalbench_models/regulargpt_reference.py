@@ -9,7 +9,9 @@ Legend: B batch, N positions, D width, H heads, E width of a head, C chunk, K ou
 from __future__ import annotations
 
 import math
+from itertools import count
 
+import torch
 from torch import Tensor
 
 from formalbench_models.regulargpt import RegularGPT
@@ -19,10 +21,10 @@ from formalbench_models.regulargpt_block import Block
 def mask(block: Block, length: int, dilation: int) -> Tensor:
     """Return M of eq. 1, (H, N, N): r_j at distance j·dilation, j < C, else -inf."""
     mask_HNN = block.relative_CH.new_full((block.heads, length, length), -math.inf)
-    for m in range(length):
-        for j in range(block.chunk):
-            if m - j * dilation >= 0:
-                mask_HNN[:, m, m - j * dilation] = block.relative_CH[j]
+    place = torch.arange(length, device=mask_HNN.device)
+    distance_NN = place[:, None] - place
+    for j in range(block.chunk):
+        mask_HNN[:, distance_NN == j * dilation] = block.relative_CH[j][:, None]
     return mask_HNN
 
 
@@ -47,21 +49,26 @@ def apply_block(block: Block, x_BND: Tensor, dilation: int) -> Tensor:
     return after_BND
 
 
-def reference(network: RegularGPT, symbols_BN: Tensor, count: int) -> Tensor:
-    """Return logits at every position, the last of the padding first: (B, N+1, K).
+def reference(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
+    """Return the logits for every prefix, the empty one first: (B, N+1, K).
 
-    Args:
-        network: whose parameters to use.
-        symbols_BN: strings of one length.
-        count: the number of levels.
+    Each prefix is given to the network on its own.
     """
-    # So much padding that its beginning is out of reach of everything that is answered.
-    reach = sum((network.chunk - 1) * network.chunk**level for level in range(count))
+    prefixes = range(symbols_BN.shape[1] + 1)
+    return torch.stack([answer(network, symbols_BN[:, :end]) for end in prefixes], dim=1)
+
+
+def answer(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
+    """Return the logits for whole strings of one length, (B, K)."""
+    length = symbols_BN.shape[1]
+    levels = next(level for level in count(1) if network.chunk**level >= length)
+    # So much padding that its beginning is out of reach of what is answered.
+    reach = sum((network.chunk - 1) * network.chunk**level for level in range(levels))
     front = reach * len(network.blocks) + 1
     x_BND: Tensor = network.embedding(network.alphabet.prepend(symbols_BN, "pad", front))
-    for level in range(count):
+    for level in range(levels):
         for block in network.blocks:
             assert isinstance(block, Block)
             x_BND = apply_block(block, x_BND, network.chunk**level)
-    logits: Tensor = network.readout(network.norm(x_BND[:, front - 1 :]))
+    logits: Tensor = network.readout(network.norm(x_BND[:, -1]))
     return logits

@@ -187,9 +187,8 @@ def build(
     shape = Shape(
         positions, causal, log_length, width, heads, layers, feed_forward, norm, activation
     )
-    return Transformer(
-        len(task.alphabet), task.outputs, task.layout, shape, most=task.splits.test[1]
-    )
+    most = max(task.splits.train[1], task.splits.test[1])
+    return Transformer(len(task.alphabet), task.outputs, task.layout, shape, most=most)
 
 
 def build_logn(task: Task, *, log_length: bool = True, **options: Any) -> Transformer:

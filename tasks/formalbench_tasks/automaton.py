@@ -125,23 +125,57 @@ def minimise(automaton: Automaton) -> Automaton:
     Its states are numbered in the order in which a breadth-first search from the
     start meets them, so that equal functions give equal tables.
 
-    Reference: Moore (1956), partition refinement.
     """
-    table_QS, blocks_Q = automaton.transitions, automaton.classes
-    blocks = len(np.unique(blocks_Q))
-    while True:
-        seen_by_Q = np.concatenate((blocks_Q[:, None], blocks_Q[table_QS]), axis=1)
-        _, refined = np.unique(seen_by_Q, axis=0, return_inverse=True)
-        blocks_Q, before = refined.reshape(-1), blocks
-        blocks = int(blocks_Q.max()) + 1
-        if blocks == before:
-            break
+    table_QS, blocks_Q = automaton.transitions, _equivalent(automaton)
     _, representatives = np.unique(blocks_Q, return_index=True)
     order = _reachable(blocks_Q[table_QS[representatives]], int(blocks_Q[automaton.start]))
-    number = np.full(blocks, -1, dtype=np.int64)
+    number = np.full(len(representatives), -1, dtype=np.int64)
     number[order] = np.arange(len(order))
     chosen = representatives[order]
     return Automaton(number[blocks_Q[table_QS[chosen]]], automaton.classes[chosen])
+
+
+def _equivalent(automaton: Automaton) -> Ints:
+    """Return a number for each state, equal iff no string tells two states apart, (Q,).
+
+    Reference: Hopcroft (1971), "An n log n algorithm for minimizing states in a finite
+        automaton".
+    """
+    _, first = np.unique(automaton.classes, return_inverse=True)
+    block_Q: list[int] = first.reshape(-1).tolist()
+    members: list[set[int]] = [set() for _ in range(max(block_Q) + 1)]
+    for state, block in enumerate(block_Q):
+        members[block].add(state)
+    sources = _sources(automaton.transitions)
+    pending = set(range(len(members)))
+    while pending:
+        splitter = list(members[pending.pop()])
+        for sources_Q in sources:
+            hit: dict[int, set[int]] = {}
+            for source in (source for state in splitter for source in sources_Q[state]):
+                hit.setdefault(block_Q[source], set()).add(source)
+            for block, inside in hit.items():
+                if len(inside) == len(members[block]):
+                    continue
+                if 2 * len(inside) > len(members[block]):
+                    inside, members[block] = members[block] - inside, inside
+                else:
+                    members[block] -= inside
+                # The smaller part is new. It will do, unless the whole was waiting still.
+                for state in inside:
+                    block_Q[state] = len(members)
+                pending.add(len(members))
+                members.append(inside)
+    return np.array(block_Q, dtype=np.int64)
+
+
+def _sources(table_QS: Ints) -> list[list[list[int]]]:
+    """Return, for every symbol and state, the states that the symbol leads there from."""
+    sources: list[list[list[int]]] = [[[] for _ in table_QS] for _ in range(table_QS.shape[1])]
+    for source, targets in enumerate(table_QS.tolist()):
+        for symbol, target in enumerate(targets):
+            sources[symbol][target].append(source)
+    return sources
 
 
 def _reachable(table_QS: Ints, start: int) -> list[int]:

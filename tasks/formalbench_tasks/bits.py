@@ -10,6 +10,7 @@ from formalbench.contracts.language import Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import from_table
+from formalbench_tasks.limits import check_length
 from formalbench_tasks.regular import RegularLanguage
 
 BITS = ("0", "1")
@@ -22,7 +23,7 @@ class Parity(RegularLanguage):
     instead, and the classes come as they come.
 
     Args:
-        p: the probability of a 1.
+        p: the probability of a 1, in what `sample` draws; members are uniform all the same.
 
     Reference: Chiang and Cholak (2022), §2; Delétang et al. (2023), appendix A;
         for p ≠ 1/2 Chi et al. (2023), Table 2.
@@ -38,6 +39,7 @@ class Parity(RegularLanguage):
         """Draw strings: balanced if p is 1/2, else independent bits; (count, length)."""
         if self.p == 0.5:
             return super().sample(stream, length, count)
+        check_length(length)
         return (stream.uniform((count, length)) < self.p).astype(np.int64)
 
     def class_distribution(self, length: int) -> tuple[float, ...]:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from formalbench_tasks.regex import compile_regex, matches, parse
+from formalbench_tasks.matcher import matches
+from formalbench_tasks.regex import Node, compile_regex, parse
 
 if TYPE_CHECKING:
     from formalbench_tasks.automaton import Automaton
@@ -30,7 +32,7 @@ class RegexDefinition:
     @property
     def summary(self) -> str:
         """One line for listings."""
-        return f"the regular language {self.regex}"
+        return f"the regular language {_shortened(self.regex)}"
 
     def build(self) -> Automaton:
         """Return the minimal automaton."""
@@ -38,7 +40,7 @@ class RegexDefinition:
 
     def contains(self, string: Sequence[int]) -> bool:
         """Match one string against the expression, without the automaton."""
-        return matches(parse(self.regex, self.alphabet), string)
+        return matches(_parsed(self.regex, self.alphabet), string)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,17 @@ class TableDefinition:
         for symbol in string:
             state = self.rows[state][symbol]
         return state in self.accept
+
+
+@lru_cache(maxsize=8)
+def _parsed(regex: str, alphabet: tuple[str, ...]) -> Node:
+    return parse(regex, alphabet)
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    """Return text on one line, cut off where it gets too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
 
 
 Definition = RegexDefinition | TableDefinition

@@ -11,6 +11,7 @@ from formalbench.contracts.language import Labels, Language, Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import Automaton, from_table
+from formalbench_tasks.limits import check_length
 
 MODULUS = 5
 OUTSIDE = MODULUS  # the automaton's class for strings that are not expressions
@@ -34,6 +35,7 @@ class ModularArithmetic(Language):
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw expressions of an odd length, (count, length)."""
+        check_length(length)
         strings_BN = np.empty((count, length), dtype=np.int64)
         digits = (length + 1) // 2
         strings_BN[:, 0::2] = stream.integers(MODULUS, (count, digits))

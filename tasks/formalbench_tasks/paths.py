@@ -5,6 +5,10 @@ It is kept as a mantissa and a power of two of its own for every state, so nothi
 over- or underflows at any length. Only +, ÷ and exact scaling by powers of two are
 used, in a fixed order: the drawn symbols are the same on every machine.
 
+Counts of long strings are not kept, but counted again from every few thousandth: drawing
+takes about as much memory as its strings and 100 MiB, and time in proportion to the
+length (a minute at 1,000,000).
+
 `formalbench_tasks.reference` holds the slow counterpart in big integers.
 
 Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
@@ -13,12 +17,14 @@ Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import numpy.typing as npt
 from formalbench.contracts.language import Labels, Symbols
 from formalbench.contracts.stream import Stream
+
+from formalbench_tasks.limits import check_length
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -26,6 +32,10 @@ Floats = npt.NDArray[np.float64]
 _NONE = -(1 << 40)  # the exponent of a count of zero: below every other
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
 _BLOCK = 1 << 20  # numbers held at once in a table of thresholds
+_STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
+
+Row = tuple[Floats, Ints]
+"""The counts at one length, (R,): mantissas and exponents."""
 
 
 class Paths:
@@ -47,22 +57,20 @@ class Paths:
         ends_CQ = classes_Q[None, :] == np.arange(self.num_classes)[:, None]
         ends_R = ends_CQ.reshape(-1)
         # A count is mantissa · 2^exponent with a mantissa in [1/2, 1), or zero.
-        self._mantissas: list[Floats] = [np.where(ends_R, 0.5, 0.0)]
-        self._exponents: list[Ints] = [np.where(ends_R, 1, _NONE)]
+        empty: Row = (np.where(ends_R, 0.5, 0.0), np.where(ends_R, 1, _NONE))
+        self._counts = Counts(empty, self._longer, max(512, min(_STRETCH, _BLOCK // len(ends_R))))
 
     def has_class(self, length: int, label: int) -> bool:
         """Say whether any string of this length has this class."""
         if length < 0 or not 0 <= label < self.num_classes:
             return False
-        self._extend(length)
-        return bool(self._mantissas[length][self._start_C[label]] > 0)
+        return bool(self._counts.at(length)[0][self._start_C[label]] > 0)
 
     def distribution(self, length: int, classes: Sequence[int]) -> tuple[float, ...]:
         """Return the share of each of these classes among the strings of one of them."""
-        self._extend(length)
+        mantissas, exponents = self._counts.at(length)
         rows_C = self._start_C[list(classes)]
-        mantissa_C = self._mantissas[length][rows_C]
-        exponent_C = self._exponents[length][rows_C]
+        mantissa_C, exponent_C = mantissas[rows_C], exponents[rows_C]
         shares = _scale(mantissa_C, exponent_C - exponent_C.max()).tolist()
         total = sum(shares)
         return tuple(share / total for share in shares)
@@ -77,6 +85,10 @@ class Paths:
 
         Returns:
             (B, N) symbol ids.
+
+        Raises:
+            ValueError: if the length does not have a class.
+            RequestError: if the strings would be too long.
         """
         for label in np.unique(classes_B).tolist():
             if not self.has_class(length, label):
@@ -99,10 +111,10 @@ class Paths:
         Entry [t, s, r] is the probability that the next symbol is one of 0 … s
         when `shortest` + t symbols are still to come; 0 where no string does it.
         """
-        self._extend(longest)
+        rows = [self._counts.at(length) for length in range(shortest - 1, longest)]
         counts_TSR, _ = self._branches(
-            np.stack(self._mantissas[shortest - 1 : longest]),
-            np.stack(self._exponents[shortest - 1 : longest]),
+            np.stack([mantissas for mantissas, _ in rows]),
+            np.stack([exponents for _, exponents in rows]),
         )
         for symbol in range(1, self._symbols):
             counts_TSR[:, symbol] += counts_TSR[:, symbol - 1]
@@ -111,15 +123,14 @@ class Paths:
         shares: Floats = counts_TSR[:, :-1] / np.where(total_T1R > 0, total_T1R, 1.0)
         return shares
 
-    def _extend(self, length: int) -> None:
-        while len(self._mantissas) <= length:
-            counts_SR, top_R = self._branches(self._mantissas[-1], self._exponents[-1])
-            total_R = counts_SR[0]
-            for symbol in range(1, self._symbols):
-                total_R = total_R + counts_SR[symbol]
-            mantissa_R, shift_R = np.frexp(total_R)
-            self._mantissas.append(mantissa_R)
-            self._exponents.append(np.where(mantissa_R > 0, top_R + shift_R, _NONE))
+    def _longer(self, row: Row) -> Row:
+        """Return the counts of strings that are longer by one symbol."""
+        counts_SR, top_R = self._branches(*row)
+        total_R = counts_SR[0]
+        for symbol in range(1, self._symbols):
+            total_R = total_R + counts_SR[symbol]
+        mantissa_R, shift_R = np.frexp(total_R)
+        return mantissa_R, np.where(mantissa_R > 0, top_R + shift_R, _NONE)
 
     def _branches(self, mantissas: Floats, exponents: Ints) -> tuple[Floats, Ints]:
         """Return the counts (…, S, R) after each symbol, and the exponents (…, R) they share."""
@@ -127,6 +138,45 @@ class Paths:
         top_R = exponents_SR.max(axis=-2)
         counts = _scale(mantissas[..., self._next_SR], exponents_SR - top_R[..., None, :])
         return counts, top_R
+
+
+class Counts:
+    """The counts at every length, made as they are asked for.
+
+    Lengths are cut into stretches. The first row of each is kept, and all rows of the
+    stretch that was asked for last.
+
+    Args:
+        empty: the row of the empty string.
+        longer: makes the next length's row of a row.
+        stretch: lengths per stretch.
+    """
+
+    def __init__(self, empty: Row, longer: Callable[[Row], Row], stretch: int) -> None:
+        self._longer = longer
+        self._stretch = stretch
+        self._firsts = [empty]
+        self._current, self._rows = 0, [empty]
+
+    def at(self, length: int) -> Row:
+        """Return the counts of the strings of this length.
+
+        Raises:
+            RequestError: if they are too long.
+        """
+        check_length(length)
+        number, offset = divmod(length, self._stretch)
+        while len(self._firsts) <= number:
+            last = self._row(len(self._firsts) - 1, self._stretch - 1)
+            self._firsts.append(self._longer(last))
+        return self._row(number, offset)
+
+    def _row(self, number: int, offset: int) -> Row:
+        if number != self._current:
+            self._current, self._rows = number, [self._firsts[number]]
+        while len(self._rows) <= offset:
+            self._rows.append(self._longer(self._rows[-1]))
+        return self._rows[offset]
 
 
 def _scale(mantissas: Floats, exponents: Ints) -> Floats:

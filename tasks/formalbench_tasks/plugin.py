@@ -38,7 +38,14 @@ _BITS = (
         summary="is the number of 1s odd?",
         factory="formalbench_tasks.bits:Parity",
         objectives=_LANGUAGE,
-        options={"p": Option(0.5, "the probability of a 1", minimum=0.0, maximum=1.0)},
+        options={
+            "p": Option(
+                0.5,
+                "the probability of a 1 in strings to classify or tag (members are uniform)",
+                minimum=0.0,
+                maximum=1.0,
+            )
+        },
         reference=_CHIANG,
     ),
     TaskSpec(

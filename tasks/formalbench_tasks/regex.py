@@ -15,8 +15,8 @@ Everything else is a symbol and must be in the alphabet. There are no character
 classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
 in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
 
-The automaton comes from automata-lib. `matches` decides membership on the parsed
-expression itself, by sets of end positions, and shares nothing with the automaton.
+The automaton comes from automata-lib. `formalbench_tasks.matcher` decides membership
+on the parsed expression itself, and shares nothing with the automaton.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from formalbench_tasks.limits import MOST_CHARACTERS, MOST_STATES
+
 if TYPE_CHECKING:
     from formalbench_tasks.automaton import Automaton
 
-OPERATORS = "|*+?()\\"
-
 
 class RegexError(ValueError):
-    """A regular expression that does not follow the dialect; the message is one line."""
+    """A regular expression that cannot be used; the message is one line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ def parse(text: str, alphabet: Sequence[str]) -> Node:
     Raises:
         RegexError: naming the place (counted from 1) and what is wrong there.
     """
+    if len(text) > MOST_CHARACTERS:
+        raise RegexError(f"{len(text)} characters are too many: at most {MOST_CHARACTERS}")
     return _Parser(text, alphabet).expression()
 
 
@@ -110,12 +112,15 @@ class _Parser:
 
     def _repeated(self) -> Node:
         node = self._atom()
-        operators = set()
+        operators = set[str]()
         while (char := self._peek()) and char in "*+?":
             self._at += 1
             operators.add(char)
         if not operators:
             return node
+        if isinstance(node, Repeat):  # as in (a+)?
+            operators.add(node.operator)
+            node = node.part
         # one after another, as in a+?, two different operators mean a*
         return Repeat(node, operators.pop() if len(operators) == 1 else "*")
 
@@ -174,27 +179,25 @@ def compile_regex(text: str, alphabet: Sequence[str]) -> Automaton:
     """Return the minimal automaton of a regular expression (class 1: matched as a whole).
 
     Raises:
-        RegexError: if the expression does not follow the dialect.
+        RegexError: if the expression does not follow the dialect, or if its automaton
+            would be too large.
     """
     # numpy and automata-lib are imported here, so that checking a file needs neither
-    from automata.fa.dfa import DFA
     from automata.fa.nfa import NFA
 
     from formalbench_tasks.automaton import from_table
+    from formalbench_tasks.subsets import TooLargeError, determinise
 
     letters = [_letter(index) for index in range(len(alphabet))]
     nfa = NFA.from_regex(_translate(parse(text, alphabet)), input_symbols=set(letters))
-    dfa = DFA.from_nfa(nfa, minify=True)
-    number = {state: index for index, state in enumerate(sorted(dfa.states))}
-    dead = len(number)  # automata-lib leaves transitions into a dead state out
-    rows = [
-        [number.get(dfa.transitions[state].get(letter), dead) for letter in letters]
-        for state in number
-    ]
-    classes = [int(state in dfa.final_states) for state in number]
-    return from_table(
-        [*rows, [dead] * len(letters)], [*classes, 0], start=number[dfa.initial_state]
-    )
+    try:
+        automaton = from_table(*determinise(nfa, letters))
+    except TooLargeError:
+        problem = "its automaton is too large, even before it is minimised"
+        raise RegexError(problem) from None
+    if automaton.num_states > MOST_STATES:
+        raise RegexError(f"its automaton has {automaton.num_states} states: at most {MOST_STATES}")
+    return automaton
 
 
 def _letter(index: int) -> str:
@@ -210,28 +213,3 @@ def _translate(node: Node) -> str:
         return f"({_translate(node.part)}){node.operator}"
     between = "|" if isinstance(node, Either) else ""
     return f"({between.join(_translate(part) for part in node.parts)})"
-
-
-def matches(node: Node, string: Sequence[int]) -> bool:
-    """Say whether a parsed expression describes the whole string."""
-    return len(string) in _ends(node, string, {0})
-
-
-def _ends(node: Node, string: Sequence[int], begins: set[int]) -> set[int]:
-    """Return where a match of `node` may end if it may begin at any of `begins`."""
-    if isinstance(node, Symbol):
-        return {at + 1 for at in begins if at < len(string) and string[at] == node.id}
-    if isinstance(node, Either):
-        return set().union(*(_ends(part, string, begins) for part in node.parts))
-    if isinstance(node, Sequel):
-        for part in node.parts:
-            begins = _ends(part, string, begins)
-        return begins
-    once = _ends(node.part, string, begins)
-    if node.operator == "?":
-        return begins | once
-    found, fresh = set(once), once
-    while fresh:
-        fresh = _ends(node.part, string, fresh) - found
-        found |= fresh
-    return found | begins if node.operator == "*" else found

@@ -13,6 +13,7 @@ from formalbench.contracts.language import Labels, Language, Mask, Symbols, bala
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import Automaton
+from formalbench_tasks.limits import check_length
 from formalbench_tasks.negatives import corrupt
 
 
@@ -38,6 +39,7 @@ class AutomatonFunction(Language):
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw uniform strings, (count, length)."""
+        check_length(length)
         return stream.integers(len(self.alphabet), (count, length))
 
     def classify(self, strings_BN: Symbols) -> Labels:
@@ -93,6 +95,7 @@ class RegularLanguage(AutomatonFunction):
 
         Raises:
             ValueError: if there is none.
+            RequestError: if they would be too long.
         """
         return self.automaton.paths.sample(stream, length, np.ones(count, dtype=np.int64))
 

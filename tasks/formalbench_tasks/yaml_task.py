@@ -21,7 +21,8 @@ Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise
 every change to the language) and ``splits: {train: [1, 40], test: [41, 500]}``.
 
 Symbols and states are strings or whole numbers, which are taken as strings. YAML reads
-bare words such as ``yes``, ``no`` and ``on`` as truth values: put them in quotes.
+bare words such as ``yes``, ``no`` and ``on`` as truth values, and ``010`` as the number
+eight: put them in quotes. `formalbench_tasks.limits` says how large things may be.
 Every mistake is a `RequestError` of one line that names the file.
 """
 
@@ -31,12 +32,13 @@ import re
 import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from formalbench.contracts.errors import RequestError, nearest
 from formalbench.contracts.specs import Splits, TaskSpec
 
 from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
+from formalbench_tasks.limits import LONGEST_SPLIT, MOST_STATES, MOST_SYMBOLS
 from formalbench_tasks.regex import RegexError, parse
 
 if TYPE_CHECKING:
@@ -62,35 +64,38 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         RequestError: one line, if anything in it cannot be used.
     """
     try:
-        return _task(data)
+        return _task(path, data)
     except (_Problem, RegexError) as problem:
         raise RequestError(f"{path}: {problem}") from None
 
 
-def _task(data: Mapping[str, Any]) -> TaskSpec:
+def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     _check_keys(data)
     alphabet = _alphabet(data["alphabet"])
     regex = "regex" in data
     definition = _regex(data["regex"], alphabet) if regex else _table(data, alphabet)
     version = data.get("version", 1)
-    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+    if not _is_whole(version) or version < 1:
         raise _Problem(f"version must be a whole number from 1 up, not {_show(version)}")
     return TaskSpec(
         name=_name(data["name"]),
         version=version,
         summary=_line(data, "summary") or definition.summary,
-        factory=_factory(definition),
+        factory=_factory(path, definition),
         objectives=("classify", "tag", "next-symbols"),
         splits=_splits(data.get("splits", {})),
         reference=_line(data, "reference"),
     )
 
 
-def _factory(definition: Definition) -> Callable[[], Language]:
+def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
     def build() -> Language:
         from formalbench_tasks.custom import CustomLanguage  # here: it imports numpy
 
-        return CustomLanguage(definition)
+        try:
+            return CustomLanguage(definition)
+        except RegexError as problem:  # its automaton is too large
+            raise RequestError(f"{path}: regex: {problem}") from None
 
     return build
 
@@ -126,7 +131,10 @@ def _line(data: Mapping[str, Any], key: str) -> str:
     value = data.get(key, "")
     if not isinstance(value, str):
         raise _Problem(f"{key} must be text, not {_show(value)}")
-    return " ".join(value.split())
+    line = " ".join(value.split())
+    if not line.isprintable():
+        raise _Problem(f"{key} cannot be printed: {_show(line)}")
+    return line
 
 
 def _alphabet(value: object) -> tuple[str, ...]:
@@ -141,6 +149,8 @@ def _alphabet(value: object) -> tuple[str, ...]:
         )
     if not symbols:
         raise _Problem("alphabet is empty")
+    if len(symbols) > MOST_SYMBOLS:
+        raise _Problem(f"alphabet has {len(symbols)} symbols: at most {MOST_SYMBOLS}")
     for symbol in symbols:
         if not symbol.isprintable() or (len(symbol) > 1 and " " in symbol):
             raise _Problem(f"symbol {_show(symbol)} holds white space or cannot be printed")
@@ -154,7 +164,7 @@ def _label(value: object, kind: str) -> str:
             f"{kind} {_show(value)}: YAML reads bare yes, no, on, off, true and false as truth "
             "values; put it in quotes"
         )
-    if isinstance(value, int):
+    if _is_whole(value):
         return str(value)
     if not isinstance(value, str):
         raise _Problem(f"{kind} {_show(value)} must be a string (in quotes) or a whole number")
@@ -164,9 +174,11 @@ def _label(value: object, kind: str) -> str:
 
 
 def _distinct(names: list[str], kind: str) -> tuple[str, ...]:
-    for index, name in enumerate(names):
-        if name in names[:index]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
             raise _Problem(f"{kind} {_show(name)} is there twice")
+        seen.add(name)
     return tuple(names)
 
 
@@ -185,6 +197,8 @@ def _regex(value: object, alphabet: tuple[str, ...]) -> RegexDefinition:
 
 def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinition:
     names = _list(data["states"], "states")
+    if len(names) > MOST_STATES:
+        raise _Problem(f"there are {len(names)} states: at most {MOST_STATES}")
     states = _distinct([_label(state, "state") for state in names], "state")
     if not states:
         raise _Problem("states is empty")
@@ -193,25 +207,24 @@ def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinitio
         _look_up(state, number, "state", "accept") for state in _list(data["accept"], "accept")
     ]
     rows = _mapping(data["transitions"], "transitions", number, "state")
+    symbols = dict.fromkeys(alphabet)
     return TableDefinition(
         alphabet=alphabet,
-        rows=tuple(_row(rows[state], state, number, alphabet) for state in states),
+        rows=tuple(_row(rows[state], state, number, symbols) for state in states),
         accept=frozenset(accept),
         start=_look_up(data["start"], number, "state", "start"),
     )
 
 
 def _row(
-    value: object, state: str, number: Mapping[str, int], alphabet: tuple[str, ...]
+    value: object, state: str, number: Mapping[str, int], symbols: Mapping[str, object]
 ) -> tuple[int, ...]:
     place = f"transitions of state {_show(state)}"
-    targets = _mapping(value, place, alphabet, "symbol")
-    return tuple(_look_up(targets[symbol], number, "state", place) for symbol in alphabet)
+    targets = _mapping(value, place, symbols, "symbol")
+    return tuple(_look_up(targets[symbol], number, "state", place) for symbol in symbols)
 
 
-def _mapping(
-    value: object, place: str, needed: Mapping[str, int] | tuple[str, ...], kind: str
-) -> dict[str, Any]:
+def _mapping(value: object, place: str, needed: Mapping[str, object], kind: str) -> dict[str, Any]:
     """Return a mapping with exactly the `needed` keys, which are written as strings."""
     if not isinstance(value, dict):
         raise _Problem(f"{place} must be a mapping with one entry per {kind}, not {_show(value)}")
@@ -219,10 +232,11 @@ def _mapping(
     for key in keys:
         if key not in needed:
             raise _Problem(f"{place}: unknown {kind} {_show(key)}")
+    entries = dict(zip(keys, value.values(), strict=True))
     for key in needed:
-        if key not in keys:
+        if key not in entries:
             raise _Problem(f"{place}: nothing for {kind} {_show(key)}")
-    return dict(zip(keys, value.values(), strict=True))
+    return entries
 
 
 def _list(value: object, key: str) -> list[object]:
@@ -249,12 +263,22 @@ def _lengths(value: object, key: str) -> tuple[int, int]:
     if (
         not isinstance(value, list)
         or len(value) != 2
-        or not all(isinstance(end, int) and not isinstance(end, bool) for end in value)
+        or not all(_is_whole(end) for end in value)
         or not 0 <= value[0] <= value[1]
     ):
         raise _Problem(f"splits: {key} must be [shortest, longest], not {_show(value)}")
+    if value[1] > LONGEST_SPLIT:
+        raise _Problem(f"splits: {key} ends at {value[1]}: at most {LONGEST_SPLIT}")
     return value[0], value[1]
 
 
+def _is_whole(value: object) -> TypeGuard[int]:
+    """Say whether YAML made a number of it that somebody may have meant."""
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
+
+
 def _show(value: object) -> str:
-    return reprlib.repr(value)
+    try:
+        return reprlib.repr(value)
+    except ValueError:  # Python refuses to write a number of thousands of digits
+        return f"a huge {type(value).__name__}"

@@ -112,6 +112,17 @@ def test_answers_see_only_their_prefix(name, options, layout):
 
 
 @every_case
+@pytest.mark.parametrize("layout", ["each", "prefixes"])
+def test_answers_do_not_depend_on_how_long_the_string_goes_on(name, options, layout):
+    network = shaken(build(name, options, layout))
+    symbols = strings(4, 27)
+    whole = network(Batch(symbols))
+    for length in (1, 2, 5, 12):
+        alone = network(Batch(symbols[:, :length]))
+        torch.testing.assert_close(whole[:, : alone.shape[1]], alone, rtol=0, atol=1e-10)
+
+
+@every_case
 def test_prefixes_and_each_agree(name, options):
     prefixes = shaken(build(name, options, "prefixes"))
     each = build(name, options, "each").double()

@@ -6,6 +6,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import Splits
 from formalbench_models import attention, transformer
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
@@ -149,6 +150,28 @@ def test_learned_positions_reach_as_far_as_the_test_split():
     assert network(Batch(strings(1, 60))).isfinite().all()
     with pytest.raises(RequestError, match="up to 60 symbols, not 61"):
         network(Batch(strings(1, 61)))
+
+
+def test_learned_positions_reach_as_far_as_the_training_split_if_that_is_longer():
+    task = fake_task(longest=60)
+    task.splits = Splits(train=(1, 80), test=(11, 60))
+    network = transformer.build(task, positions="learned")
+    assert network(Batch(strings(1, 80))).isfinite().all()
+    with pytest.raises(RequestError, match="up to 80 symbols, not 81"):
+        network(Batch(strings(1, 81)))
+
+
+@torch.no_grad()
+def test_linear_biases_in_bfloat16_are_rounded_once():
+    # With three heads the slopes are no powers of two.
+    layer = AlibiAttention(6, 3, causal=True, log_length=False)
+    key_BHNE = torch.zeros(1, 3, 600, 2, dtype=torch.bfloat16)
+    bias = layer.terms(key_BHNE[:, :, :1], key_BHNE, Span(599, 600)).bias
+    slope = torch.tensor([2 ** (-8 * (head + 1) / 3) for head in range(3)], dtype=torch.float64)
+    distance = 599 - torch.arange(600, dtype=torch.float64)
+    want = (-slope[:, None] * distance).float().bfloat16()
+    assert bias.dtype == torch.bfloat16
+    assert (bias[0, :, 0] == want).float().mean() > 0.999  # float32 may fall on the other side
 
 
 def test_options_that_do_not_go_together_are_one_line():

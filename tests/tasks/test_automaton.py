@@ -79,6 +79,15 @@ def distinct(automaton, one, two):
     return False
 
 
+def test_long_chains_are_minimised_in_a_moment():
+    """Refinement round by round takes as many rounds as there are states."""
+    states = 6000
+    rows = [[min(state + 1, states - 1)] * 2 for state in range(states)]
+    automaton = from_table(rows, [int(state == states - 2) for state in range(states)])
+    assert automaton.num_states == states
+    assert automaton.transitions.tolist() == rows
+
+
 @pytest.mark.parametrize(
     ("name", "states"),
     [

@@ -6,10 +6,13 @@ from math import comb
 
 import numpy as np
 import pytest
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench_tasks import reference
+from formalbench_tasks import paths, reference
 from formalbench_tasks.automaton import from_table
+from formalbench_tasks.paths import Paths
 from formalbench_tasks.regex import compile_regex
+from formalbench_tasks.regular import RegularLanguage
 from scipy.stats import chisquare
 
 
@@ -140,6 +143,47 @@ def test_a_part_that_grows_faster_does_not_drown_a_slower_one():
     odd_BN = automaton.paths.sample(Stream("slow"), 4001, ones_B)
     assert automaton.classify(odd_BN).tolist() == [1, 1, 1]
     assert odd_BN[:, 0].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("name", ["parity", "tomita-3", "cycle-navigation"])
+def test_forgotten_counts_are_counted_again(make, name, monkeypatch):
+    """Equal symbols, whatever is kept and in whatever order lengths are asked for."""
+    kept = make(name).automaton.paths
+    automaton = make(name).automaton
+    forgetful = Paths(automaton.transitions, automaton.classes, automaton.start)
+    monkeypatch.setattr(forgetful._counts, "_stretch", 7)
+    monkeypatch.setattr(paths, "_BLOCK", 200)
+    for length in (50, 3, 6, 7, 8, 49, 0, 300, 14):
+        labels_B = np.array([c for c in range(2) if kept.has_class(length, c)] * 3)
+        one, other = (p.sample(Stream("counts"), length, labels_B) for p in (kept, forgetful))
+        assert np.array_equal(one, other)
+        assert kept.distribution(length, [0, 1]) == forgetful.distribution(length, [0, 1])
+        assert len(forgetful._counts._rows) <= 7
+    assert len(forgetful._counts._firsts) == 300 // 7 + 1
+
+
+def test_counts_of_long_strings_are_not_kept(make):
+    paths = make("d12").automaton.paths
+    assert paths.has_class(20_000, 1)
+    assert len(paths._counts._rows) + len(paths._counts._firsts) < 5000
+
+
+@pytest.mark.parametrize("length", [10_000_001, 10**11])
+def test_strings_nobody_can_wait_for_are_refused(language, length):
+    length += length % 2 == 0  # arithmetic has odd ones
+    asked = [lambda: language.sample(Stream("long"), length, 1)]
+    asked += [lambda: language.class_distribution(length)]
+    if isinstance(language, RegularLanguage):
+        asked += [lambda: language.sample_members(Stream("long"), length, 1)]
+        asked += [lambda: language.has_members(length)]
+    for ask in asked:
+        with pytest.raises(RequestError, match=f"of length {length} are too long: at most 10"):
+            ask()
+
+
+def test_strings_of_biased_bits_nobody_can_wait_for_are_refused(make):
+    with pytest.raises(RequestError, match="too long"):
+        make("parity", p=0.3).sample(Stream("long"), 10**11, 1)
 
 
 def test_distribution_may_be_asked_for_some_classes_only(make):

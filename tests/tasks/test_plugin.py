@@ -63,6 +63,10 @@ def test_specs_are_complete(spec, language):
     assert len(set(language.alphabet)) == len(language.alphabet)
 
 
+def test_the_help_says_what_p_acts_on():
+    assert "to classify or tag (members are uniform)" in TASKS["parity"].options["p"].help
+
+
 @pytest.mark.parametrize("name", ["cycle-navigation", "modular-arithmetic"])
 def test_functions_have_no_next_symbols(name):
     assert "next-symbols" not in TASKS[name].objectives

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from formalbench_tasks.custom import CustomLanguage
 from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.regex import RegexError, compile_regex, matches, parse
+from formalbench_tasks.matcher import matches
+from formalbench_tasks.regex import RegexError, compile_regex, parse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,3 +104,46 @@ def test_the_matcher_does_not_explode():
     node = parse("(a*)*(a|aa)*b", "ab")
     assert not matches(node, [0] * 300)
     assert matches(node, [0] * 300 + [1])
+
+
+@pytest.mark.parametrize("inner", ["a*b*", "ab?", "a*|b", "()|a+b*"])
+def test_repetitions_inside_each_other_take_polynomial_time(inner):
+    """Sets of positions alone take N^depth steps here."""
+    node = parse("(" * 14 + inner + ")*" * 14 + "b", "ab")
+    assert matches(node, [0, 0, 1] * 60)
+    assert not matches(node, [0, 1, 0] * 60)
+    node = parse("((" * 14 + inner + "|a)*b?)*" * 14, "ab")
+    assert matches(node, [0, 0, 1] * 60)
+
+
+@pytest.mark.parametrize(
+    ("regex", "simple"),
+    [
+        *[("((((a*)*)*)*)*", "a*"), ("(a+)+", "a+"), ("((a?))?", "a?"), ("(a+)?", "a*")],
+        *[("(a?)+", "a*"), ("(a*)+", "a*"), ("(a+)*", "a*"), ("((a?)?+)", "a*")],
+        ("((ab)*)*b", "(ab)*b"),
+    ],
+)
+def test_a_repetition_of_a_repetition_is_one(regex, simple):
+    assert parse(regex, "ab") == parse(simple, "ab")
+
+
+@pytest.mark.parametrize(
+    ("regex", "problem"),
+    [
+        ("(a|b)*a" + "(a|b)" * 18, "its automaton is too large, even before it is minimised"),
+        ("a?" * 4000, "its automaton is too large, even before it is minimised"),
+        ("ab" * 5000, "its automaton has 10002 states: at most 10000"),
+        ("ab" * 5001, "10002 characters are too many: at most 10000"),
+    ],
+)
+def test_automata_that_are_too_large_are_refused(regex, problem):
+    with pytest.raises(RegexError, match=problem):
+        compile_regex(regex, "ab")
+
+
+def test_large_automata_are_built():
+    assert compile_regex("(a|b)*a" + "(a|b)" * 10, "ab").num_states == 2048
+    assert compile_regex("ab" * 2000, "ab").num_states == 4002
+    symbols = [chr(0x100 + index) for index in range(300)]
+    assert compile_regex("(" + "|".join(symbols) + ")*", symbols).num_states == 1

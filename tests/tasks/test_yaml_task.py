@@ -157,10 +157,18 @@ BAD = {
     "{name: x, alphabet: ab, regex: a, splits: {test: [1]}}": "splits: test must be [shortest",
     "{name: x, alphabet: ab, regex: a, splits: {test: [a, b]}}": "splits: test must be [shortest",
     "{name: x, alphabet: ab, regex: a, splits: {test: [-1, 4]}}": "splits: test must be [short",
+    "{name: x, alphabet: ab, regex: a, splits: {test: [41, 1000001]}}": "test ends at 1000001: at",
+    "{name: x, alphabet: ab, regex: a, splits: {train: [1, 1000000000]}}": "at most 1000000",
+    '{name: x, alphabet: ab, regex: a, summary: "\\e[2J"}': "summary cannot be printed: '\\x1b[",
+    '{name: x, alphabet: ab, regex: a, reference: "\\ud800"}': "reference cannot be printed",
+    f"{{name: x, alphabet: ab, regex: a, version: 0x{'f' * 5000}}}": "from 1 up, not a huge int",
+    f"{{name: x, alphabet: [0x{'f' * 5000}], regex: a}}": "symbol a huge int must be a string",
+    f"{{name: x, alphabet: [{', '.join(map(str, range(1001)))}], regex: a}}": "has 1001 symbols",
+    f"{{name: x, alphabet: ab, regex: {'a' * 10_001}}}": "10001 characters are too many",
 }
 
 
-@pytest.mark.parametrize("text", BAD)
+@pytest.mark.parametrize("text", BAD, ids=lambda text: text[:70])
 def test_mistakes_are_one_line_with_the_file(text):
     refuse(text, BAD[text])
 
@@ -200,6 +208,46 @@ def refuse(text, problem):
 def test_mistakes_in_automata(before, after, problem):
     assert before in TABLE
     refuse(TABLE.replace(before, after), problem)
+
+
+def test_an_automaton_that_is_too_large_is_one_line_with_the_file():
+    spec = read('{name: x, alphabet: "ab", regex: (a|b)*a' + "(a|b)" * 18 + "}")
+    with pytest.raises(RequestError) as caught:
+        spec.factory()
+    assert str(caught.value).startswith(f"{Path('dir/mine.yaml')}: regex: its automaton is too")
+
+
+def automaton(states, symbols):
+    return {
+        "name": "large",
+        "alphabet": [f"s{index}" for index in range(symbols)],
+        "states": list(range(states)),
+        "start": 0,
+        "accept": [0],
+        "transitions": {
+            state: {f"s{symbol}": (state + symbol) % states for symbol in range(symbols)}
+            for state in range(states)
+        },
+    }
+
+
+def test_many_states_and_symbols_are_read_in_a_moment():
+    """Comparing every name with every other takes minutes here."""
+    for states, symbols in ((10_000, 2), (100, 1000)):
+        spec = formalbench_read_yaml(Path("x.yaml"), automaton(states, symbols))
+        assert spec.summary == f"the language of an automaton with {states} states"
+    with pytest.raises(RequestError, match="there are 10001 states: at most 10000"):
+        formalbench_read_yaml(Path("x.yaml"), automaton(10_001, 1))
+    many = automaton(1, 1) | {"alphabet": [f"s{index}" for index in range(100_000)]}
+    with pytest.raises(RequestError, match="100000 symbols: at most 1000"):
+        formalbench_read_yaml(Path("x.yaml"), many)
+
+
+def test_a_summary_is_one_short_line():
+    summary = read('{name: x, alphabet: "ab", regex: "' + "ab " * 100 + '\n b"}').summary
+    assert summary.startswith("the regular language ab ab")
+    assert len(summary) < 100
+    assert "\n" not in read('{name: x, alphabet: "ab", regex: "a\\n\\nb"}').summary
 
 
 def test_transitions_that_are_no_mapping():
