@@ -4,9 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-SOURCES = benchmark tasks plugins leaderboard examples tests
+SOURCES = benchmark tasks plugins leaderboard examples speed tests
 
-.PHONY: demo test lint format check-board clean
+.PHONY: demo test lint format speed clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -25,6 +25,10 @@ lint: $(VENV)/.installed-dev
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+# Measure on an idle machine, and write the tables of speed/README.md.
+speed: $(VENV)/.installed
+	$(BIN)/python speed/measure.py
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

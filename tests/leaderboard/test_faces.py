@@ -198,7 +198,7 @@ def test_a_board_of_which_nothing_counts_says_so(make_record):
 @pytest.mark.parametrize(
     ("command", "shown"),
     [
-        ("run --plugin /home/ann/work/mine.py --task x", "run --plugin mine.py --task x"),
+        ("run --plugin /home/ann/models/mine.py --task x", "run --plugin mine.py --task x"),
         ("run --plugin=/home/ann/mine.py", "run --plugin=mine.py"),
         (r"run --plugin C:\Users\ann\mine.py", "run --plugin mine.py"),
         ("run --plugin examples/majority/mine.py", "run --plugin examples/majority/mine.py"),

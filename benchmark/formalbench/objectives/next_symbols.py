@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
-
-import numpy.typing as npt
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.language import Language, Mask, Symbols
-from formalbench.contracts.objective import Chance, Objective
 from formalbench.contracts.stream import Stream
-from formalbench.objectives.whole import whole_string_chance
+from formalbench.objectives.whole import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -20,7 +16,7 @@ END = "$"
 NOTHING = "!"
 
 
-class NextSymbols(Objective):
+class NextSymbols(WholeString):
     """After every prefix, the empty one first, the set of legal next symbols, multi-hot.
 
     Logits are (B, N+1, S+1): one per symbol, and one for "may end here"; a positive one says
@@ -29,7 +25,6 @@ class NextSymbols(Objective):
 
     name = "next-symbols"
     layout = "prefixes"
-    metric = "string-accuracy"
 
     def outputs(self, language: Language) -> int:
         """Return the number of symbols plus one."""
@@ -55,15 +50,6 @@ class NextSymbols(Objective):
         """Return which strings are right throughout, and the mean bits per binary answer."""
         right = ((logits > 0) == targets.bool()).flatten(1).all(-1)
         return right, bit_nats(logits, targets).flatten(1).mean(-1) / math.log(2)
-
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the chance of guessing all sets of a string, estimated."""
-
-        def draw(length: int, count: int) -> npt.NDArray[Any]:
-            strings = self.sample(language, stream.child(length), length, count)
-            return self.targets(language, strings)
-
-        return whole_string_chance(lengths, draw)
 
     def show(self, language: Language, string: Symbols) -> str:
         """Return the sets, separated by spaces; ``$`` says "may end", ``!`` is the empty set."""

@@ -3,31 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy.typing as npt
 
 from formalbench.contracts.language import Language, Symbols
-from formalbench.contracts.objective import Chance, Objective
 from formalbench.contracts.stream import Stream
 from formalbench.objectives.classify import class_nats, predicted_class
-from formalbench.objectives.whole import whole_string_chance
+from formalbench.objectives.whole import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
-class Tag(Objective):
+class Tag(WholeString):
     """One label per position: the class of the prefix that ends there.
 
-    Logits are (B, N, K). A string is correct if every label is: labels of one string
-    depend on each other, so only whole strings are independent trials.
+    Logits are (B, N, K). A string is correct if every label is.
     """
 
     name = "tag"
     layout = "each"
-    metric = "string-accuracy"
 
     def outputs(self, language: Language) -> int:
         """Return the number of classes."""
@@ -53,15 +49,6 @@ class Tag(Objective):
         """Return which strings are right throughout, and the mean bits per position, (B,)."""
         right = predicted_class(logits) == targets
         return right.all(-1), class_nats(logits, targets).mean(-1) / math.log(2)
-
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the chance of guessing all labels of a string, estimated."""
-
-        def draw(length: int, count: int) -> npt.NDArray[Any]:
-            strings = self.sample(language, stream.child(length), length, count)
-            return self.targets(language, strings)
-
-        return whole_string_chance(lengths, draw)
 
     def show(self, language: Language, string: Symbols) -> str:
         """Return the labels, separated by spaces."""

@@ -8,10 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.objective import Chance
+from formalbench.contracts.language import Language
+from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.stream import Stream
 
 ESTIMATE_FROM = 4096
 """Strings from which the trivial predictors are estimated, per length."""
+
+
+class WholeString(Objective):
+    """An objective whose metric is the share of strings answered right at every position.
+
+    Answers of one string depend on each other, so only whole strings are independent trials.
+    """
+
+    metric = "string-accuracy"
+
+    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Return the chance of guessing all answers of a string, estimated."""
+
+        def draw(length: int, count: int) -> npt.NDArray[Any]:
+            strings = self.sample(language, stream.child(length), length, count)
+            return self.targets(language, strings)
+
+        return whole_string_chance(lengths, draw)
 
 
 def whole_string_chance(
