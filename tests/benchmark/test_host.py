@@ -39,7 +39,11 @@ def install(monkeypatch):
 
     def install(**points):
         extra = [Point(name, loads) for name, loads in points.items()]
-        monkeypatch.setattr(metadata, "entry_points", lambda **query: [*real(**query), *extra])
+
+        def entry_points(**query):
+            return [*real(**query), *(extra if query == {"group": "formalbench"} else [])]
+
+        monkeypatch.setattr(metadata, "entry_points", entry_points)
 
     return install
 
