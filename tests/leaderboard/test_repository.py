@@ -1,0 +1,61 @@
+"""The records and the page that this repository publishes."""
+
+from pathlib import Path
+
+import pytest
+from formalbench.host import PluginHost
+from formalbench.store import Store
+from formalbench_leaderboard.publish import is_current
+
+REPOSITORY = Path(__file__).parents[2]
+RESULTS = REPOSITORY / "leaderboard" / "results"
+
+
+@pytest.fixture(scope="module")
+def host() -> PluginHost:
+    return PluginHost.load()
+
+
+def test_the_page_is_what_the_records_give(host):
+    assert is_current(REPOSITORY, host), "run: formalbench leaderboard publish --results DIR"
+
+
+def test_every_record_lies_where_the_store_puts_it():
+    store = Store(RESULTS)
+    files = sorted(RESULTS.rglob("*.json"))
+    assert sorted(store.path_of(record) for record in store.records()) == files
+
+
+def test_every_record_is_of_a_known_task_model_and_protocol(host):
+    for record in Store(RESULTS).records():
+        assert host.task_entry(record.task.name)[0].spec.version == record.task.version
+        assert host.models.get(record.model.name)[0].spec.version == record.model.version
+        assert host.protocol(record.protocol.name) == record.protocol
+
+
+def test_at_least_ten_rows_cover_the_default_suite_with_three_seeds(host):
+    tasks = {f"{name}:classify" for name in host.suite("default").tasks}
+    rows: dict[str, set[tuple[str, int]]] = {}
+    for record in Store(RESULTS).records():
+        row = f"{record.model.name} {sorted(record.model.options.items())}"
+        rows.setdefault(row, set()).add((record.task.name, record.seed))
+    complete = {
+        row for row, runs in rows.items() if runs >= {(t, s) for t in tasks for s in (0, 1, 2)}
+    }
+    assert len(complete) >= 10
+
+
+def test_published_test_sets_are_drawn_again_alike(host):
+    """The fingerprint of a record is that of the test set which this version draws."""
+    from formalbench.evaluation.cells import test_set as draw_test_set
+
+    seen: set[tuple[str, str]] = set()
+    for record in Store(RESULTS).records():
+        assert record.test is not None
+        key = (record.task.name, record.protocol.name)
+        if key not in seen:
+            seen.add(key)
+            task = host.task(record.task.name, record.task.options)
+            drawn = draw_test_set(task, record.protocol)
+            assert drawn.fingerprint == record.test.fingerprint
+    assert seen
