@@ -154,7 +154,7 @@ def choose_program(
 
     A GPU is idle between the kernels of one small network, so there all runs go together. A
     CPU core is busy with one: together, transformers are slower and only small RegularGPTs
-    faster, and less so than by a process per core (speed/README.md).
+    faster (speed/README.md).
     """
     able = len(networks) > 1 and getattr(networks[0], "vmappable", True)
     together = able and device.type != "cpu"
