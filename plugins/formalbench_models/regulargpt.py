@@ -23,9 +23,9 @@ To the left of the first symbol, padding goes on for ever. It is a learned symbo
 softmax averages the count away. All padding at a level is in one and the same state.
 
 Like the published code, and unlike §3 ("all the other details of GPT2"), this is post-LN by
-default: it brings the state back to one scale after each level, however deep. GELU for ReLU, biases in the attention's projections for
-none, 4 heads for 8 and width 64 for 256 differ from the code; all are options. With pre-LN
-there is a final norm before the read-out.
+default: it brings the state back to one scale after each level, however deep. GELU for
+ReLU, biases in the attention's projections for none, 4 heads for 8 and width 64 for 256
+differ from the code; all are options. With pre-LN there is a final norm before the read-out.
 
 Legend: B batch, N positions, G groups of C positions, C chunk, D width, K outputs.
 """
