@@ -77,6 +77,13 @@ class Language(ABC):
         """
         return None
 
+    def near_misses(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings of class 0 that are nearly members, for hard tests; (count, length).
+
+        A language that has none of this length returns (0, length), as all do by default.
+        """
+        return np.empty((0, length), dtype=np.int64)
+
     # For the objective `tag`.
 
     def classify_prefixes(self, strings_BN: Symbols) -> Labels:

@@ -21,6 +21,13 @@ class Network(Protocol):
     * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
       kernel, or because it draws random numbers, as dropout does), and a cohort of it
       trains run by run: same numbers, slower.
+
+    An exact model's network may say more about itself:
+
+    * `constants`: a mapping from names to numbers, the constants of the paper's formulas
+      (``c``, ``eta``, …) as they act on the logits.
+    * `lengths`: the least and the greatest string length it is made for, both included
+      (None for no bound); all lengths if it has no such attribute.
     """
 
     def forward(self, batch: Batch) -> Tensor:

@@ -84,6 +84,13 @@ class Objective(ABC):
         """
 
     @abstractmethod
+    def margin(self, logits: Tensor) -> Tensor:
+        """Return how far each string's least certain answer is from being another, (B,).
+
+        In units of the logits, never negative; 0 is a tie.
+        """
+
+    @abstractmethod
     def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the chance level over cells of these lengths.
 

@@ -85,6 +85,8 @@ class ModelSpec:
         objectives: the objectives its networks can answer.
         options: what `--set model.key=value` can change.
         reference: the paper, section or equation that defines it.
+        task: for an exact model, the task it was made for; may hold the fields of its
+            name, as in ``dyck-{k}-{D}``.
     """
 
     name: str
@@ -95,6 +97,7 @@ class ModelSpec:
     objectives: tuple[str, ...] = ("classify", "tag", "next-symbols")
     options: Mapping[str, Option] = field(default_factory=dict)
     reference: str = ""
+    task: str = ""
 
 
 @dataclass(frozen=True, slots=True)

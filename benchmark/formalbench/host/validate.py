@@ -41,6 +41,7 @@ def check_spec(spec: Any) -> None:
             _check_splits(spec.splits)
         if isinstance(spec, ModelSpec):
             _demand(spec.kind in ("learned", "exact"), "kind: learned or exact")
+            _check_text(spec, "task")
         if isinstance(spec, SuiteSpec):
             _check_names(spec.tasks, "tasks")
             _check_text(spec, "protocol")

@@ -56,6 +56,10 @@ class Classify(Objective):
         bits = class_nats(logits, targets) / math.log(2)
         return predicted_class(logits) == targets, bits
 
+    def margin(self, logits: Tensor) -> Tensor:
+        """Return the largest logit minus the second largest, (B,)."""
+        return class_margin(logits)
+
     def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the accuracy of the best constant class, and of the best one per length."""
         shares = np.array([_distribution(language, length, stream) for length in lengths])
@@ -70,6 +74,12 @@ class Classify(Objective):
 def class_nats(logits: Tensor, targets: Tensor) -> Tensor:
     """Return -log p(target) for logits (…, K) and targets (…), in nats."""
     return -logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+
+
+def class_margin(logits: Tensor) -> Tensor:
+    """Return the largest logit minus the second largest, (…), for logits (…, K)."""
+    first, second = logits.topk(2, dim=-1).values.unbind(-1)
+    return first - second
 
 
 def predicted_class(logits: Tensor) -> Tensor:

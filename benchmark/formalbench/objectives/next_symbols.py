@@ -51,6 +51,10 @@ class NextSymbols(WholeString):
         right = ((logits > 0) == targets.bool()).flatten(1).all(-1)
         return right, bit_nats(logits, targets).flatten(1).mean(-1) / math.log(2)
 
+    def margin(self, logits: Tensor) -> Tensor:
+        """Return the least absolute logit, (B,)."""
+        return logits.abs().flatten(1).amin(-1)
+
     def show(self, language: Language, string: Symbols) -> str:
         """Return the sets, separated by spaces; ``$`` says "may end", ``!`` is the empty set."""
         names = (*language.alphabet, END)

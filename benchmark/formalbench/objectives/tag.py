@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from formalbench.contracts.language import Language, Symbols
 from formalbench.contracts.stream import Stream
-from formalbench.objectives.classify import class_nats, predicted_class
+from formalbench.objectives.classify import class_margin, class_nats, predicted_class
 from formalbench.objectives.whole import WholeString
 
 if TYPE_CHECKING:
@@ -49,6 +49,10 @@ class Tag(WholeString):
         """Return which strings are right throughout, and the mean bits per position, (B,)."""
         right = predicted_class(logits) == targets
         return right.all(-1), class_nats(logits, targets).mean(-1) / math.log(2)
+
+    def margin(self, logits: Tensor) -> Tensor:
+        """Return the least gap between the two largest logits of any position, (B,)."""
+        return class_margin(logits).amin(-1)
 
     def show(self, language: Language, string: Symbols) -> str:
         """Return the labels, separated by spaces."""
