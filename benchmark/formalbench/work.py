@@ -38,10 +38,12 @@ class Unit:
     Attributes:
         runs: they differ in learning rate and seed only.
         device: ``cpu`` or ``cuda:i``.
+        threads: how many CPU threads may test; training takes one. It changes no result.
     """
 
     runs: tuple[Run, ...]
     device: str
+    threads: int = 1
 
 
 def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
@@ -54,21 +56,23 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
     """
     import torch
 
+    from formalbench.device import keep_freed_memory
+
     device = torch.device(unit.device)
     threads = torch.get_num_threads()
     if device.type == "cpu":
         # Networks this small gain nothing from more threads, lose much when cores are
         # shared, and would round differently on a machine with other cores.
         torch.set_num_threads(1)
+        keep_freed_memory()
     else:
         torch.cuda.reset_peak_memory_stats(device)
-        torch.backends.cudnn.allow_tf32 = False  # on by default, and the protocol says fp32
     results = [RunResult(run, str(device)) for run in unit.runs]
     try:
         _train(host, results, report)
         for result in results:
             if result.status == "finished":
-                _test(host, result, report)
+                _test(host, result, unit.threads, report)
         return [result.record() for result in results]
     finally:
         torch.set_num_threads(threads)
@@ -148,14 +152,14 @@ def torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _test(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+def _test(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
     try:
-        _test_network(host, result, report)
+        _test_network(host, result, threads, report)
     except PLUGIN_FAILURES as error:
         result.status, result.message = _judge(error)
 
 
-def _test_network(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+def _test_network(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
     from formalbench.evaluation.evaluate import evaluate
 
     run, trained = result.run, result.trained
@@ -163,9 +167,11 @@ def _test_network(host: PluginHost, result: RunResult, report: ReportRun) -> Non
     report(run.run_id, Progress("test", steps, stage))
     start = time.perf_counter()
     task = _task(host, run)
-    cells = _test_set(task, run.protocol)
+    cells = _test_set(task, run.task.source.model_dump_json(), run.protocol)
     assert result.network is not None
-    scores = evaluate(result.network, task.objective, cells, torch_device(result.device))
+    device = torch_device(result.device)
+    precision = run.protocol.precision
+    scores = evaluate(result.network, task.objective, cells, device, threads, precision)
     result.tested = _tested(run, task, cells, scores, time.perf_counter() - start)
 
 
@@ -180,11 +186,11 @@ def _build_task(host: PluginHost, name: str, options: tuple[tuple[str, Any], ...
 
 
 @lru_cache(maxsize=1)
-def _test_set(task: Task, protocol: Protocol) -> CellSet:
-    """Return a task's test set; the last one is kept, since the runs after share it."""
-    from formalbench.evaluation.cells import test_set
+def _test_set(task: Task, source: str, protocol: Protocol) -> CellSet:
+    """Return a task's test set; the last one stays in memory, since the runs after share it."""
+    from formalbench.evaluation.kept import kept_test_set
 
-    return test_set(task, protocol)
+    return kept_test_set(task, source, protocol)
 
 
 def _tested(

@@ -29,7 +29,7 @@ _POSITIONS = (
 def _recurrent(name: str, summary: str, reference: str) -> ModelSpec:
     return ModelSpec(
         name=name,
-        version=1,
+        version=2,  # 1 used the library's kernels
         summary=summary,
         factory=f"formalbench_models.recurrent:{name}",
         options={"width": _STATE, "layers": _LAYERS},
