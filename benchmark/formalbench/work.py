@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -81,7 +81,7 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
 def _train(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
     """Train runs together; if that fails, in halves, until only the guilty one fails.
 
-    A cohort that does not fit into the device's memory is thus halved until it fits.
+    A cohort larger than was foreseen for the device's memory is thus halved until it fits.
     """
     try:
         _train_together(host, results, report)
@@ -116,6 +116,7 @@ def _judge(error: BaseException) -> tuple[Status, str]:
 
 def _train_together(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
     from formalbench.training.control import Member
+    from formalbench.training.fit import runs_that_fit
     from formalbench.training.trainer import Cohort, train_cohort
 
     first, device = results[0].run, torch_device(results[0].device)
@@ -137,7 +138,11 @@ def _train_together(host: PluginHost, results: Sequence[RunResult], report: Repo
         if run.learning_rate is not None
     ]
     cohort = Cohort(build, task, first.protocol, members, device)
-    for result, trained in zip(results, train_cohort(cohort), strict=True):
+    done: list[Trained] = []
+    size = runs_that_fit(cohort)
+    for start in range(0, len(members), size):
+        done += train_cohort(replace(cohort, members=members[start : start + size]))
+    for result, trained in zip(results, done, strict=True):
         result.trained, result.network, result.status = trained, trained.network, trained.status
         if trained.status == "diverged":
             result.message = f"the loss or a logit was not finite by step {trained.steps}"

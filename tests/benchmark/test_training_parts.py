@@ -5,12 +5,14 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from formalbench.precision import check_precision, forward_in, multiplying
-from formalbench.training import graphs
+from formalbench.training import fit, graphs
+from formalbench.training.control import Member
 from formalbench.training.graphs import WARM_UP, GraphedGroup, Recording
 from formalbench.training.optimiser import State
-from formalbench.training.programs import Together
+from formalbench.training.programs import OneByOne, Together
 from formalbench.training.step import Group, StepInputs, schedule
 from formalbench.training.strings import Interval, Strings
+from formalbench.training.trainer import Cohort
 
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -157,3 +159,31 @@ def test_tf32_needs_a_gpu():
         check_precision(protocol(precision="tf32"), "cpu")
     check_precision(protocol(precision="tf32"), "cuda:0")
     check_precision(protocol(precision="bf16"), "cpu")
+
+
+@pytest.mark.parametrize(("free", "expected"), [(10_000, 3), (410, 2), (100, 1), (0, 1)])
+def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
+    task = host.task("parity")
+    members = [Member(0.01, seed) for seed in range(3)]
+    cohort = Cohort(lambda: host.network("rnn", task), task, protocol(), members, CPU)
+    assert fit.runs_that_fit(cohort) == 3
+    monkeypatch.setattr(fit.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
+    monkeypatch.setattr(fit, "_peak", lambda work, device: 100)
+    on_gpu = Cohort(cohort.build, task, protocol(), members, torch.device("cuda"))
+    assert fit.runs_that_fit(on_gpu) == expected
+
+
+def test_the_step_that_is_measured_is_one_at_the_longest_length(host, monkeypatch):
+    lengths = []
+
+    class Heard(OneByOne):
+        def gradients(self, selected, flat_RP, symbols_RBN, targets, noise):
+            lengths.append(tuple(symbols_RBN.shape))
+            return super().gradients(selected, flat_RP, symbols_RBN, targets, noise)
+
+    task = host.task("parity")
+    choose = lambda networks, objective, device: Heard(networks, objective)  # noqa: E731
+    members = [Member(0.01, seed) for seed in range(3)]
+    build = lambda: host.network("rnn", task, {"width": 4})  # noqa: E731
+    fit._longest_step(Cohort(build, task, protocol(), members, CPU, choose))
+    assert lengths == [(1, 8, 40)]
