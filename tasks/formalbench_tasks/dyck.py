@@ -219,10 +219,14 @@ class Dyck(Language):
 
     def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
         strings_BN = stream.integers(len(self.alphabet), (count, length))
+        inside = np.flatnonzero(self.classify(strings_BN))
         for _ in range(ROUNDS):
-            inside = np.flatnonzero(self.classify(strings_BN))
-            strings_BN[inside] = stream.integers(len(self.alphabet), (len(inside), length))
-        strings_BN[self.classify(strings_BN) == 1, 0] ^= 1  # then it begins with a close
+            if not inside.size:
+                break
+            again_AN = stream.integers(len(self.alphabet), (len(inside), length))
+            strings_BN[inside] = again_AN
+            inside = inside[self.classify(again_AN) == 1]
+        strings_BN[inside, 0] ^= 1  # then it begins with a close
         return strings_BN
 
     # As an automaton.
