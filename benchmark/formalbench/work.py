@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
@@ -115,8 +118,10 @@ def _judge(error: BaseException) -> tuple[Status, str]:
 
 
 def _train_together(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
+    from formalbench.cache import code_digest
     from formalbench.training.control import Member
     from formalbench.training.fit import runs_that_fit
+    from formalbench.training.resume import Keeper
     from formalbench.training.trainer import Cohort, train_cohort
 
     first, device = results[0].run, torch_device(results[0].device)
@@ -140,14 +145,27 @@ def _train_together(host: PluginHost, results: Sequence[RunResult], report: Repo
     cohort = Cohort(build, task, first.protocol, members, device)
     done: list[Trained] = []
     size = runs_that_fit(cohort)
+    code = code_digest(task, task.language, task.objective, build())
     for start in range(0, len(members), size):
-        done += train_cohort(replace(cohort, members=members[start : start + size]))
+        part = slice(start, start + size)
+        keeper = Keeper(_kept_at(results[part], code))
+        done += train_cohort(replace(cohort, members=members[part], keeper=keeper))
+        keeper.forget()
     for result, trained in zip(results, done, strict=True):
         result.trained, result.network, result.status = trained, trained.network, trained.status
         if trained.status == "diverged":
             result.message = f"the loss or a logit was not finite by step {trained.steps}"
         elif trained.status == "timeout":
             result.message = f"longer than {first.protocol.time_limit:g} s, step {trained.steps}"
+
+
+def _kept_at(results: Sequence[RunResult], code: str) -> Path:
+    """Return where a cohort is saved: a function of all that decides its numbers."""
+    from formalbench.cache import cache_folder
+
+    key = [[result.run.run_id for result in results], results[0].device, code]
+    name = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    return cache_folder() / "training" / f"{name[:32]}.safetensors"
 
 
 def torch_device(name: str) -> torch.device:

@@ -6,17 +6,15 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
 import tempfile
 import zipfile
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from formalbench import __version__
-from formalbench.cache import cache_folder
+from formalbench.cache import cache_folder, code_digest
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, CellSet, split_lengths, spread, test_set
@@ -35,7 +33,7 @@ def kept_test_set(task: Task, source: object, protocol: Protocol) -> CellSet:
     """
     lengths = spread(split_lengths(task, "test"), protocol.test.lengths)
     name = (task.name, task.version, dict(task.parameters), source)
-    code = [_code(type(part).__module__) for part in (task, task.language, task.objective)]
+    code = code_digest(task, task.language, task.objective)
     key = json.dumps([__version__, name, code, lengths, protocol.test.strings], sort_keys=True)
     path = cache_folder() / "test-sets" / f"{hashlib.sha256(key.encode()).hexdigest()[:32]}.npz"
     cells = _read(path, lengths)
@@ -84,15 +82,3 @@ def _prune(folder: Path) -> None:
         total += file.stat().st_size
         if total > MAX_BYTES:
             file.unlink(missing_ok=True)
-
-
-@lru_cache(maxsize=64)
-def _code(module: str) -> str:
-    """Return a digest of the Python files of a module's package: changed code draws anew."""
-    top = sys.modules[module.partition(".")[0]]
-    file = Path(top.__file__ or "")
-    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
-    digest = hashlib.sha256()
-    for one in files:
-        digest.update(hashlib.sha256(one.read_bytes()).digest())
-    return digest.hexdigest()

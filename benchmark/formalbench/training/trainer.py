@@ -27,6 +27,7 @@ from formalbench.training.curriculum import draw_length, stages
 from formalbench.training.graphs import GraphedGroup
 from formalbench.training.optimiser import State
 from formalbench.training.programs import Program, Together, choose_program
+from formalbench.training.resume import Keeper
 from formalbench.training.step import Group, StepInputs, schedule
 from formalbench.training.strings import Interval, Strings
 
@@ -42,6 +43,7 @@ class Cohort:
         members: the runs.
         device: where.
         program: chooses how gradients are computed.
+        keeper: saves it now and then, to go on after a kill; None to keep nothing.
     """
 
     build: Callable[[], nn.Module]
@@ -50,6 +52,7 @@ class Cohort:
     members: Sequence[Member]
     device: torch.device
     program: Callable[..., Program] = choose_program
+    keeper: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +121,8 @@ class _CohortTraining:
 
     def run(self) -> list[Trained]:
         """Train every run to its end."""
-        done, every = 0, self.cohort.protocol.evaluate_every
+        every, keeper = self.cohort.protocol.evaluate_every, self.cohort.keeper
+        done = keeper.restore(self.state, self.controls, self.seconds) if keeper else 0
         while running := [i for i, c in enumerate(self.controls) if c.status == "running"]:
             for i in running:
                 self.controls[i].begin_interval(done)
@@ -134,6 +138,8 @@ class _CohortTraining:
                     self.seconds[i] += share
                     self.controls[i].check_time(self.seconds[i])
             done += every
+            if keeper and keeper.due():
+                keeper.save(done, self.state, self.controls, self.seconds)
         return [self._result(i) for i in range(len(self.controls))]
 
     def _together(self, running: Sequence[int]) -> list[tuple[int, ...]]:
