@@ -29,7 +29,7 @@ _POSITIONS = (
 def _recurrent(name: str, summary: str, reference: str) -> ModelSpec:
     return ModelSpec(
         name=name,
-        version=1,
+        version=2,  # 1 used the library's kernels
         summary=summary,
         factory=f"formalbench_models.recurrent:{name}",
         options={"width": _STATE, "layers": _LAYERS},
@@ -69,7 +69,7 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
                 "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own",
                 choices=_POSITIONS,
             ),
-            "causal": Option(False, "see only the past (as tag and next-symbols always do)"),
+            "causal": Option(False, "see only the past (as all objectives but classify do)"),
             "log_length": Option(log_length, "multiply logits by ln n, n positions attended to"),
             "width": _WIDTH,
             "heads": _HEADS,

@@ -85,7 +85,7 @@ class Recurrence(torch.autograd.Function):
         dims, runs = in_dims[2:], info.batch_size
         x_NRBG = _with_runs(x, in_dims[0], 1, runs)
         stacked = [_with_runs(w, dim, 0, runs) for w, dim in zip(weights, dims, strict=True)]
-        answer = cls.apply(x_NRBG, every, *stacked)
+        answer = cls.apply(x_NRBG, every, *stacked)  # type: ignore[no-untyped-call]
         return answer, (1,) * len(answer)
 
 
@@ -95,6 +95,34 @@ def _with_runs(tensor: Tensor, dim: int | None, place: int, runs: int) -> Tensor
         return tensor.movedim(dim, place)
     shape = tensor.shape
     return tensor.unsqueeze(place).expand(*shape[:place], runs, *shape[place:])
+
+
+def states(kind: type[Recurrence], x_NBG: Tensor, every: bool, *weights: Tensor) -> Tensor:
+    """Return the state after every position, (N, B, W), or after the last alone, (1, B, W).
+
+    Args:
+        kind: of recurrence.
+        x_NBG: what the gates get from each position's input; N at least 1.
+        every: whether all states are wanted.
+        *weights: the recurrence's, as its class says.
+    """
+    cast = [weight.to(x_NBG.dtype) for weight in weights]  # which autocast may have chosen
+    answer: Tensor = kind.apply(x_NBG, every, *cast)[0]  # type: ignore[no-untyped-call]
+    return answer
+
+
+def last_state(
+    kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
+) -> Tensor:
+    """Return the state after the last symbol, (B, W), in memory that does not grow with N.
+
+    There is no gradient. The table says what the gates get from each symbol; N is at least 1.
+    """
+    cast = [weight.to(table_SG.dtype) for weight in weights]
+    answer: Tensor = _LastState.apply(  # type: ignore[no-untyped-call]
+        kind, table_SG, symbols_BN, *cast
+    )
+    return answer
 
 
 class Elman(Recurrence):
@@ -142,7 +170,7 @@ class Lstm(Recurrence):
         gates_BG[..., : 2 * width].sigmoid_()
         gates_BG[..., 2 * width : 3 * width].tanh_()
         gates_BG[..., 3 * width :].sigmoid_()
-        i, f, g, o = gates_BG.split(width, dim=-1)
+        i, f, g, o = torch.split(gates_BG, width, dim=-1)
         torch.mul(i, g, out=cell_BW)
         if before is not None:
             cell_BW.addcmul_(f, before[2])
@@ -160,8 +188,8 @@ class Lstm(Recurrence):
         nothing = torch.zeros_like(dh)
         for t, dx_BG in reversed(list(enumerate(dx_NBG))):
             _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
-            i, f, g, o = gates_NBG[t].split(width, dim=-1)
-            di, df, dg, do = dx_BG.split(width, dim=-1)
+            i, f, g, o = torch.split(gates_NBG[t], width, dim=-1)
+            di, df, dg, do = torch.split(dx_BG, width, dim=-1)
             before = cells_NBW[t - 1] if t else nothing
             _sigmoid_backward(torch.mul(dh, squashed_NBW[t], out=part), o, grad_input=do)
             dc += _tanh_backward(torch.mul(dh, o, out=part), squashed_NBW[t], grad_input=part)
@@ -196,7 +224,7 @@ class Gru(Recurrence):
         _add_product(rz, before, weight_GW[..., : 2 * width, :], out_rz)
         _add_product(bias_BW, before, weight_GW[..., 2 * width :, :], inner_BW)
         out_rz.sigmoid_()
-        r, z = out_rz.split(width, dim=-1)
+        r, z = torch.split(out_rz, width, dim=-1)
         torch.addcmul(n, r, inner_BW, out=out_n).tanh_()
         torch.sub(out_n, torch.mul(z, out_n, out=state_BW), out=state_BW)
         if before is not None:
@@ -216,8 +244,8 @@ class Gru(Recurrence):
         for t, (dx_BG, du_BG) in reversed(list(enumerate(zip(dx_NBG, du_NBG, strict=True)))):
             _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
             dh += kept
-            r, z, n = gates_NBG[t].split(width, dim=-1)
-            dr, dz, dn = dx_BG.split(width, dim=-1)
+            r, z, n = torch.split(gates_NBG[t], width, dim=-1)
+            dr, dz, dn = torch.split(dx_BG, width, dim=-1)
             before = states_NBW[t - 1] if t else nothing
             _sigmoid_backward(torch.sub(before, n, out=part).mul_(dh), z, grad_input=dz)
             torch.mul(dh, z, out=kept)
@@ -230,12 +258,8 @@ class Gru(Recurrence):
         return dx_NBG, None, _outer(du_NBG[1:], states_NBW[:-1]), bias_gradient
 
 
-class LastState(torch.autograd.Function):
-    """The state after the last symbol, without a gradient, in memory that N does not change.
-
-    `apply(kind, table_SG, symbols_BN, weight_GW, …)` returns (B, W); N is at least 1, and the
-    table says what the gates get from each symbol.
-    """
+class _LastState(torch.autograd.Function):
+    """What `last_state` computes, as one operation that `vmap` can batch."""
 
     @staticmethod
     def forward(
@@ -262,7 +286,7 @@ class LastState(torch.autograd.Function):
         kind, *tensors = inputs
         pairs = zip(tensors, in_dims[1:], strict=True)
         stacked = [_with_runs(tensor, dim, 0, info.batch_size) for tensor, dim in pairs]
-        return LastState.apply(kind, *stacked), 0
+        return _LastState.apply(kind, *stacked), 0  # type: ignore[no-untyped-call]
 
 
 def _look_up(table_SG: Tensor, symbols_B: Tensor, out_BG: Tensor) -> None:

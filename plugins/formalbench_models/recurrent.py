@@ -18,7 +18,7 @@ from formalbench.contracts.task import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.recurrence import Elman, Gru, LastState, Lstm, Recurrence
+from formalbench_models.recurrence import Elman, Gru, Lstm, Recurrence, last_state, states
 
 _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurrence]]] = {
     "rnn": (nn.RNN, Elman),
@@ -27,17 +27,21 @@ _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurr
 }
 
 
+_SMALL = 32
+"""A width up to which calls cost more than arithmetic."""
+
+
 class LayerWeights(NamedTuple):
     """The parameters of one recurrence, ordered for their use.
 
     Attributes:
-        inputs_GW: of the input.
-        bias_G: that is added to the input's part of the gates.
+        inputs: of the input, (G, W).
+        bias: that is added to the input's part of the gates, (G,).
         recurrence: what `formalbench_models.recurrence` takes.
     """
 
-    inputs_GW: Tensor
-    bias_G: Tensor
+    inputs: Tensor
+    bias: Tensor
     recurrence: tuple[Tensor, ...]
 
 
@@ -57,6 +61,7 @@ class Recurrent(nn.Module):
     """
 
     accepts_padding = True
+    under_vmap = False
 
     def __init__(
         self, kind: str, symbols: int, outputs: int, layout: Layout, *, width: int, layers: int
@@ -69,6 +74,10 @@ class Recurrent(nn.Module):
         library, self.kind = _KINDS[kind]
         self.recurrence = library(width, width, num_layers=layers, batch_first=True)
         self.readout = nn.Linear(width, outputs)
+        # Measured on CPUs (speed/README.md): small networks gain from going together, but
+        # for a small LSTM nothing is as fast as the library's kernel, which goes alone.
+        self.cpu_cohort = width <= _SMALL and kind != "lstm"
+        self._library_on_cpu = width <= _SMALL and kind == "lstm"
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
@@ -96,13 +105,12 @@ class Recurrent(nn.Module):
         """Return the topmost state after the whole string, (B, W)."""
         if symbols_BN.shape[1] == 0:
             return self._start(symbols_BN)
+        if self._uses_library(symbols_BN):
+            return self._run(symbols_BN, every=True)[-1]
         if self.recurrence.num_layers > 1 or torch.is_grad_enabled():
             return self._run(symbols_BN, every=False)[0]
         layer = self._layer(0)
-        state_BW: Tensor = LastState.apply(
-            self.kind, self._table(layer), symbols_BN, *layer.recurrence
-        )
-        return state_BW
+        return last_state(self.kind, self._table(layer), symbols_BN, *layer.recurrence)
 
     def _start(self, symbols_BN: Tensor) -> Tensor:
         weight = self.embedding.weight
@@ -110,19 +118,24 @@ class Recurrent(nn.Module):
 
     def _run(self, symbols_BN: Tensor, *, every: bool) -> Tensor:
         """Return the topmost states after every symbol, (N, B, W), or after the last alone."""
+        if self._uses_library(symbols_BN):
+            states_BNW: Tensor = self.recurrence(self.embedding(symbols_BN))[0]
+            return states_BNW.transpose(0, 1)
         # With few symbols, what the gates get from each is computed once.
         layer = self._layer(0)
         x_NBG = functional.embedding(symbols_BN.t(), self._table(layer))
         for index in range(1, self.recurrence.num_layers):
-            states_NBW = self.kind.apply(x_NBG, True, *layer.recurrence)[0]
+            states_NBW = states(self.kind, x_NBG, True, *layer.recurrence)
             layer = self._layer(index)
-            x_NBG = functional.linear(states_NBW, layer.inputs_GW, layer.bias_G)
-        states: Tensor = self.kind.apply(x_NBG, every, *layer.recurrence)[0]
-        return states
+            x_NBG = functional.linear(states_NBW, layer.inputs, layer.bias)
+        return states(self.kind, x_NBG, every, *layer.recurrence)
+
+    def _uses_library(self, symbols_BN: Tensor) -> bool:
+        return self._library_on_cpu and symbols_BN.device.type == "cpu" and not self.under_vmap
 
     def _table(self, layer: LayerWeights) -> Tensor:
         """Return what the lowest gates get from each symbol, (S, G)."""
-        return functional.linear(self.embedding.weight, layer.inputs_GW, layer.bias_G)
+        return functional.linear(self.embedding.weight, layer.inputs, layer.bias)
 
     def _layer(self, index: int) -> LayerWeights:
         inputs_GW, weight_GW, bias_G, hidden_G = (

@@ -21,6 +21,11 @@ class Network(Protocol):
     * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
       kernel, or because it draws random numbers, as dropout does), and a cohort of it
       trains run by run: same numbers, slower.
+    * `cpu_cohort = True`: also on a CPU runs of it train faster as one program than one by
+      one, as small networks do. (On a GPU all do that can.)
+
+    The engine sets `under_vmap = True` on the copy of a network that it calls under `vmap`,
+    for those that also have a kernel that `vmap` refuses.
 
     An exact model's network may say more about itself:
 
