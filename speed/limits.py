@@ -1,14 +1,16 @@
 """How far the training steps are from what the machine's matrix products reach.
 
-The FLOPs are those of the matrix products that a step really computes, counted as they run; a
-product of the same shape, alone and repeated, says what the machine gives. What the operators
-of a profiled step take of its time explains the rest.
+The FLOPs are those of the matrix products that a step really computes, counted as they run.
+Products of the same shapes, each alone and repeated, say what the machine gives at most; what
+the operators of a profiled step take of its time explains the rest.
 """
 
 from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -18,59 +20,60 @@ from our_steps import make_cohort
 from torch.profiler import ProfilerActivity, profile
 from torch.utils.flop_counter import FlopCounterMode
 
-WIDTH, LENGTH, BATCH, STEPS = 256, 40, 128, 20
-PRODUCTS = ("aten::mm", "aten::addmm", "aten::bmm", "aten::baddbmm")
+WIDTH, LENGTH, BATCH, STEPS, REPEATS = 256, 40, 128, 20, 5
+FACTORS = {"aten::mm": (0, 1), "aten::addmm": (1, 2), "aten::bmm": (0, 1), "aten::baddbmm": (1, 2)}
+"""The operators that multiply matrices, and which of their inputs are the factors."""
 SHOWN = 6
+
+Shape = tuple[tuple[int, ...], tuple[int, ...]]
+"""Of the two factors of a product."""
 
 
 def measure() -> str:
-    rows, shares = [], []
-    square = gemm_rate((1024, 1024, 1024))
+    rows, lists = [], []
     for model in ("regulargpt", "lstm"):
-        seconds = min(clock(lambda model=model: _train(model)) for _ in range(5)) / STEPS
+        seconds = min(clock(partial(_train, model)) for _ in range(REPEATS)) / STEPS
         with FlopCounterMode(display=False) as counter:
             _train(model)
         flops = counter.get_total_flops() / STEPS
         _check(model, flops)
         with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
             _train(model)
-        shape, part = _commonest_product(profiled)
-        rate = gemm_rate(shape)
-        rows.append(
-            (
-                model,
-                show(seconds),
-                f"{flops / 1e9:.3g}",
-                f"{flops / seconds / 1e9:.3g}",
-                f"{rate / 1e9:.3g} at {' × '.join(map(str, shape))} ({part:.0%} of the FLOPs)",
-                f"**{flops / seconds / rate:.0%}**",
-            )
-        )
+        products = _products(profiled)
+        alone = sum(count * product_seconds(shape) for shape, count in products.items()) / STEPS
+        rates = [f"{flops / time / 1e9:.3g}" for time in (seconds, alone)]
+        share = f"**{alone / seconds:.0%}**"
+        rows.append((model, show(seconds), f"{flops / 1e9:.3g}", *rates, share))
         tell(" ".join(rows[-1]))
-        shares.append((model, _shares(profiled)))
-    head = ("network", "a step", "GFLOP", "GFLOP/s", "GFLOP/s of the commonest product", "share")
-    lines = [markdown(head, rows)]
-    lines.append(
-        f"Width {WIDTH}, batch {BATCH}, T = {LENGTH}, whole training steps, strings and Adam "
-        f"included. A product of 1024 × 1024 × 1024 runs at {square / 1e9:.3g} GFLOP/s here.\n"
+        lists.append(f"- `{model}`, by operator: {_shares(profiled)}.")
+    head = ("network", "a step", "GFLOP", "GFLOP/s", "GFLOP/s of its products alone", "share")
+    side = (1024, 1024)
+    square = 2 * 1024**3 / product_seconds((side, side))
+    text = (
+        f"Width {WIDTH}, batch {BATCH}, T = {LENGTH}; whole training steps, the strings and Adam "
+        f"included. A product of 1024 × 1024 matrices runs at {square / 1e9:.3g} GFLOP/s here.\n"
     )
-    lines += [f"- `{model}`, by operator: {text}." for model, text in shares]
-    return "\n".join([*lines, ""])
+    return "\n".join([markdown(head, rows), text, *lists, ""])
 
 
-def gemm_rate(shape: tuple[int, int, int]) -> float:
-    """Return FLOP/s of the product of (M, K) and (K, N) matrices in fp32."""
-    m, k, n = shape
-    left, right, out = torch.randn(m, k), torch.randn(k, n), torch.empty(m, n)
-    flops = 2 * math.prod(shape)
-    calls = max(1, int(2e9 / flops))
+def product_seconds(shape: Shape) -> float:
+    """Return how long a product of matrices, or of stacks of them, takes in fp32."""
+    left, right = (torch.randn(size) for size in shape)
+    out = torch.matmul(left, right)
+    calls = max(1, int(2e8 / flops_of(shape)))
 
     def run() -> None:
         for _ in range(calls):
-            torch.mm(left, right, out=out)
+            torch.matmul(left, right, out=out)
 
     run()
-    return calls * flops / min(clock(run) for _ in range(7))
+    return min(clock(run) for _ in range(REPEATS)) / calls
+
+
+def flops_of(shape: Shape) -> int:
+    """Return the FLOPs of a product."""
+    left, right = shape
+    return 2 * math.prod(left) * right[-1]
 
 
 def _train(model: str) -> None:
@@ -89,27 +92,25 @@ def _check(model: str, flops: float) -> None:
         assert 0.98 < flops / by_hand < 1.05, flops / by_hand
 
 
-def _commonest_product(profiled: Any) -> tuple[tuple[int, int, int], float]:
-    """Return the shape (M, K, N) that most of the products' FLOPs are in, and how many are."""
-    flops: Counter[tuple[int, int, int]] = Counter()
+def _products(profiled: Any) -> Counter[Shape]:
+    """Return how often products of each shape were computed."""
+    counts: Counter[Shape] = Counter()
     for event in profiled.key_averages(group_by_input_shape=True):
-        if event.key in PRODUCTS:
-            matrices = [tuple(size) for size in event.input_shapes if len(size) >= 2]
-            left, right = matrices[-2:] if "add" not in event.key else matrices[1:3]
-            shape = (left[-2], left[-1], right[-1])
-            flops[shape] += event.count * 2 * math.prod((*left[:-2], *shape))
-    shape, most = flops.most_common(1)[0]
-    return shape, most / flops.total()
+        if event.key in FACTORS:
+            left, right = (tuple(event.input_shapes[place]) for place in FACTORS[event.key])
+            counts[left, right] += event.count
+    return counts
 
 
 def _shares(profiled: Any) -> str:
     """Return what the operators themselves take of the time, most first."""
     times = {event.key: event.self_cpu_time_total for event in profiled.key_averages()}
     whole = sum(times.values())
-    products = sum(time for key, time in times.items() if key in PRODUCTS)
-    others = {key: time for key, time in times.items() if key not in PRODUCTS}
-    first = sorted(others, key=lambda key: -others[key])[:SHOWN]
-    parts = [f"matrix products {products / whole:.0%}"]
-    parts += [f"`{key.removeprefix('aten::')}` {others[key] / whole:.0%}" for key in first]
-    rest = whole - products - sum(others[key] for key in first)
-    return ", ".join([*parts, f"others {rest / whole:.0%}"])
+
+    def part(keys: Sequence[str]) -> str:
+        return f"{sum(times[key] for key in keys) / whole:.0%}"
+
+    others = sorted(times.keys() - FACTORS.keys(), key=lambda key: -times[key])
+    texts = [f"matrix products {part([key for key in FACTORS if key in times])}"]
+    texts += [f"`{key.removeprefix('aten::')}` {part([key])}" for key in others[:SHOWN]]
+    return ", ".join([*texts, f"others {part(others[SHOWN:])}"])

@@ -48,7 +48,7 @@ def _cohorts(arguments: argparse.Namespace) -> str:
     import cohorts
     from harness import table
 
-    return table(cohorts.measure(), "On a CPU, gradients of one step")
+    return table(cohorts.measure(), "On a CPU, a training step")
 
 
 def _gpu(arguments: argparse.Namespace) -> str:
@@ -126,8 +126,8 @@ PARTS: dict[str, Part] = {
     "recurrent": Part(_recurrent, "cores as said", ("jax",)),
     "limits": Part(_limits),
     "peer": Part(_peer, "cores as said", _PEER, "peer"),
-    "testing": Part(_testing, "ours on one core, the peer on all", _PEER, "peer"),
-    "protocol": Part(_protocol, "ours with one thread, the peer on all", _PEER, "peer"),
+    "testing": Part(_testing, "both on all cores", _PEER, "peer"),
+    "protocol": Part(_protocol, "ours trained by one thread", _PEER, "peer"),
 }
 """In the order they are measured in; the name is that of the markers in README.md."""
 

@@ -20,7 +20,7 @@ from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
 from formalbench.training.control import Member
 from formalbench.training.trainer import Cohort, train_cohort
-from turns import Line, peak_bytes
+from turns import Line, peak_bytes, usable_cores
 
 HOST = PluginHost.load()
 
@@ -83,7 +83,10 @@ def train(
 def test(
     model: str, options: Mapping[str, Any], lengths: Sequence[int], strings: int
 ) -> dict[str, Any]:
-    """Draw and score strings at some lengths; return the time of each and the peak memory."""
+    """Draw and score strings at some lengths; return the time of each and the peak memory.
+
+    On all cores, as the engine does when there is one run to test.
+    """
     task = HOST.task("parity")
     torch.manual_seed(0)
     network = HOST.network(model, task, options)
@@ -92,7 +95,7 @@ def test(
         start = time.perf_counter()
         drawn = task.sample(task.stream("test", length, strings), length, strings)
         cells = CellSet((Cell(length, *drawn),))
-        evaluate(network, task.objective, cells, torch.device("cpu"))
+        evaluate(network, task.objective, cells, torch.device("cpu"), usable_cores())
         seconds.append(time.perf_counter() - start)
     return {"seconds": seconds, "peak": peak_bytes()}
 

@@ -1,7 +1,7 @@
 """Against DeepMind's `neural_networks_chomsky_hierarchy`, from a checkout.
 
-The peer has all cores, as it is shipped. Ours has one, as the engine gives a run; what one core
-does against one is in the table, too, where it takes no minutes.
+The peer has all cores, as it is shipped. Ours trains on one, as the engine trains a run, and
+tests on all; what one core does against one is in the table, too, where it takes no minutes.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def measure_testing(peer: Checkout) -> str:
 
 def test_ours(pair: Pair, strings: int) -> Test:
     """Test ours at a few lengths, in a process of its own."""
-    with Contender("our_steps.py", cores=1) as ours:
+    with Contender("our_steps.py") as ours:
         return _test(ours, strings, model=pair.model, options=pair.options)
 
 
