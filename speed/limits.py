@@ -8,6 +8,7 @@ the operators of a profiled step take of its time explains the rest.
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -37,37 +38,36 @@ def measure() -> str:
             _train(model)
         flops = counter.get_total_flops() / STEPS
         _check(model, flops)
-        with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
-            _train(model)
-        products = _products(profiled)
+        products, text = _profile(model)  # what it was read from is large, and gone by now
         alone = sum(count * product_seconds(shape) for shape, count in products.items()) / STEPS
-        rates = [f"{flops / time / 1e9:.3g}" for time in (seconds, alone)]
+        rates = [f"{flops / each / 1e9:.3g}" for each in (seconds, alone)]
         share = f"**{alone / seconds:.0%}**"
         rows.append((model, show(seconds), f"{flops / 1e9:.3g}", *rates, share))
         tell(" ".join(rows[-1]))
-        lists.append(f"- `{model}`, by operator: {_shares(profiled)}.")
+        lists.append(f"- `{model}`, by operator: {text}.")
     head = ("network", "a step", "GFLOP", "GFLOP/s", "GFLOP/s of its products alone", "share")
     side = (1024, 1024)
     square = 2 * 1024**3 / product_seconds((side, side))
-    text = (
+    notes = (
         f"Width {WIDTH}, batch {BATCH}, T = {LENGTH}; whole training steps, the strings and Adam "
         f"included. A product of 1024 × 1024 matrices runs at {square / 1e9:.3g} GFLOP/s here.\n"
     )
-    return "\n".join([markdown(head, rows), text, *lists, ""])
+    return "\n".join([markdown(head, rows), notes, *lists, ""])
 
 
 def product_seconds(shape: Shape) -> float:
     """Return how long a product of matrices, or of stacks of them, takes in fp32."""
     left, right = (torch.randn(size) for size in shape)
     out = torch.matmul(left, right)
-    calls = max(1, int(2e8 / flops_of(shape)))
+    calls = min(1000, 1 + int(1e8 / flops_of(shape)))
 
-    def run() -> None:
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
         for _ in range(calls):
             torch.matmul(left, right, out=out)
-
-    run()
-    return min(clock(run) for _ in range(REPEATS)) / calls
+        times.append(time.perf_counter() - start)
+    return min(times) / calls
 
 
 def flops_of(shape: Shape) -> int:
@@ -90,6 +90,13 @@ def _check(model: str, flops: float) -> None:
     if model == "lstm":
         by_hand = 3 * 2 * BATCH * (LENGTH - 1) * WIDTH * 4 * WIDTH
         assert 0.98 < flops / by_hand < 1.05, flops / by_hand
+
+
+def _profile(model: str) -> tuple[Counter[Shape], str]:
+    """Return the products of some steps, and what the operators take of their time."""
+    with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
+        _train(model)
+    return _products(profiled), _shares(profiled)
 
 
 def _products(profiled: Any) -> Counter[Shape]:

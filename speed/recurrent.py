@@ -1,7 +1,7 @@
 """RNN and LSTM training steps: ours against a step written in JAX and jitted.
 
-Each in a process of its own, taking turns, on one core and on all of them. Drawing the strings
-is part of both (ours from a counter-based stream, JAX's from NumPy's generator).
+Each in a process of its own, taking turns. Drawing the strings is part of both (ours from a
+counter-based stream, JAX's from NumPy's generator).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def _cores(count: int) -> str:
     return "1 core" if count == 1 else f"{count} cores"
 
 
-def _inputs(kind: str, what: str, cores: int) -> str:
-    return f"{kind}, width {WIDTH}, batch 128, {what}, {_cores(cores)}"
+def _inputs(kind: str, what: str) -> str:
+    return f"{kind}, width {WIDTH}, batch 128, {what}"
 
 
 def _at_forty(kind: str, python: str) -> list[Comparison]:
@@ -53,17 +53,21 @@ def _at_forty(kind: str, python: str) -> list[Comparison]:
                 return theirs.seconds(**other, lengths=[40] * steps)
 
             engine(), library()
-            inputs = _inputs(kind, "a step at T = 40", cores)
-            rows.append(alternate(("ours", engine), ("JAX", library), inputs, units=(steps, steps)))
+            mine_named = (f"ours, {_cores(cores)}", engine)
+            other_named = (f"JAX, {_cores(cores)}", library)
+            inputs = _inputs(kind, "a step at T = 40")
+            rows.append(alternate(mine_named, other_named, inputs, units=(steps, steps)))
     return rows
 
 
 def _uniform(kind: str, python: str) -> list[Comparison]:
-    """Compare steps on lengths 1–40: the first 500 with compilation, and later ones."""
-    cores = usable_cores()
+    """Compare steps on lengths 1–40: the first 500 with compilation, and later ones.
+
+    Ours has one core, as the engine trains a run; JAX has all, to compile with, too.
+    """
     with (
-        Contender("our_steps.py", cores=cores) as ours,
-        Contender("jax_step.py", python=python, cores=cores) as theirs,
+        Contender("our_steps.py", cores=1) as ours,
+        Contender("jax_step.py", python=python) as theirs,
     ):
 
         def engine(steps: int) -> float:
@@ -81,9 +85,9 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
         def pair(steps: int, what: str, name: str, repeats: int, **options: object) -> Comparison:
             unit = steps if repeats == REPEATS else 1
             return alternate(
-                ("ours", lambda: engine(steps)),
-                (name, lambda: library(steps, **options)),
-                _inputs(kind, what, cores),
+                ("ours, 1 core", lambda: engine(steps)),
+                (f"{name}, {_cores(usable_cores())}", lambda: library(steps, **options)),
+                _inputs(kind, what),
                 repeats,
                 units=(unit, unit),
             )
