@@ -16,7 +16,7 @@ STEPS = {"rnn": 50, "lstm": 20}
 UNIFORM_STEPS = 100
 FIRST_STEPS = 500
 UNROLL = {"rnn": 40, "lstm": 1}  # the fastest once compiled; the fastest to compile is 1
-COMPILED_REPEATS = 3  # compiling 40 programs takes half a minute
+PADDED_REPEATS = {"rnn": REPEATS, "lstm": 1}  # a pair takes 10 seconds, and a minute
 
 
 def measure(jax_python: str) -> str:
@@ -82,8 +82,9 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
 
         engine(20), library(20, anew=True, padded=40)  # what a process does once
 
-        def pair(steps: int, what: str, name: str, repeats: int, **options: object) -> Comparison:
-            unit = steps if repeats == REPEATS else 1
+        def pair(
+            steps: int, what: str, name: str, repeats: int, unit: int = 1, **options: object
+        ) -> Comparison:
             return alternate(
                 ("ours, 1 core", lambda: engine(steps)),
                 (f"{name}, {_cores(usable_cores())}", lambda: library(steps, **options)),
@@ -92,13 +93,14 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
                 units=(unit, unit),
             )
 
+        repeats = PADDED_REPEATS[kind]
         first = f"the first {FIRST_STEPS} steps, T uniform in 1–40"
         rows = [
-            pair(FIRST_STEPS, first, "JAX, padded to 40", COMPILED_REPEATS, anew=True, padded=40),
+            pair(FIRST_STEPS, first, "JAX, padded to 40", repeats, anew=True, padded=40),
             pair(FIRST_STEPS, first, "JAX, compiled for each T", 1, anew=True),
         ]
         later = "a step, T uniform in 1–40, compiled before"
-        return [*rows, pair(UNIFORM_STEPS, later, "JAX", REPEATS)]
+        return [*rows, pair(UNIFORM_STEPS, later, "JAX", REPEATS, UNIFORM_STEPS)]
 
 
 def the_lengths(steps: int) -> list[int]:

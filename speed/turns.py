@@ -79,6 +79,8 @@ class Contender:
     ) -> None:
         assert self._process.stdin is not None
         self._process.stdin.close()  # it ends when there is nobody to answer
+        assert self._process.stdout is not None
+        self._process.stdout.close()
         try:
             self._process.wait(timeout=30)
         except subprocess.TimeoutExpired:

@@ -1,0 +1,149 @@
+"""What the measurements rest on: no test here asserts on time."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.task import Task
+
+FOLDER = Path(__file__).parents[2] / "speed"
+
+
+@pytest.fixture(autouse=True)
+def _scripts(monkeypatch):
+    """Let the scripts import each other, as they do when one is run."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    before = set(sys.modules)
+    yield
+    for name in set(sys.modules) - before:  # plain names such as `peer` are not to stay
+        if (FOLDER / f"{name}.py").is_file():
+            del sys.modules[name]
+
+
+def load(name):
+    return importlib.import_module(name)
+
+
+def test_two_programs_take_turns_and_a_ratio_is_of_a_pair():
+    harness, said = load("harness"), []
+
+    def program(name, times):
+        times = iter(times)
+        return name, lambda: said.append(name) or next(times)
+
+    row = harness.alternate(
+        program("a", [1.0, 2.0, 4.0]), program("b", [3.0, 4.0, 32.0]), "x", 3, units=(1, 2)
+    )
+    assert "".join(said) == "ababab"
+    assert (row.seconds_a, row.seconds_b) == (2.0, 2.0)
+    assert (row.ratio, row.low, row.high) == (1.5, 1.0, 4.0)
+
+
+def test_what_a_process_does_once_is_not_timed():
+    harness, calls = load("harness"), []
+    row = harness.compare(("a", lambda: calls.append("a")), ("b", lambda: calls.append("b")), "x")
+    assert calls == ["a", "b"] * 6
+    assert row.repeats == 5
+
+
+def test_a_table_tells_of_other_numbers_of_pairs():
+    harness = load("harness")
+    rows = [
+        harness.Comparison("a", "b", "x", 1.0, 2e-3, 0.002, 0.001, 0.003, repeats)
+        for repeats in (5, 3, 1)
+    ]
+    ends = [line.rsplit("| ", 1)[1] for line in harness.table(rows).splitlines()[2:]]
+    assert ends == ["0.001–0.003 |", "0.001–0.003, 3 pairs |", "once |"]
+
+
+def test_lengths_between_those_tested_lie_on_straight_lines():
+    test = load("harness").Test((2, 4, 10), (20.0, 40.0, 46.0), 0)
+    assert test.integrated(2, 10) == pytest.approx(20 + 30 + sum(range(40, 47)))
+    with pytest.raises(ValueError, match="outside 2–10"):
+        test.integrated(1, 10)
+
+
+def test_a_part_writes_between_its_own_markers():
+    measure = load("measure")
+    text = "a\n<!-- one -->\nold\n<!-- end one -->\nb\n<!-- two -->\nkept\n<!-- end two -->\n"
+    assert measure.put(text, "one", "\nnew\n") == text.replace("old", "new")
+    with pytest.raises(ValueError, match="once each"):
+        measure.put(text, "three", "new")
+
+
+def test_every_part_has_its_place():
+    measure = load("measure")
+    text = measure.README.read_text("utf-8")
+    for name in measure.PARTS:
+        assert f"<!-- {name} -->\n@\n<!-- end {name} -->" in measure.put(text, name, "@")
+
+
+def test_an_unknown_part_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        load("measure").parse(["--only", "cohort"])
+    assert "--only cohort: there are startup" in capsys.readouterr().err
+
+
+def test_the_peer_runs_with_the_interpreter_of_jax_unless_told():
+    arguments = load("measure").parse(["--jax-python", "j"])
+    assert arguments.peer_python == "j"
+    assert load("measure").parse(["--jax-python", "j", "--peer-python", "p"]).peer_python == "p"
+
+
+PROGRAM = """
+import os, turns
+line = turns.Line()
+print("noise on the way")
+def threads(): return {"seconds": 0.5, "threads": os.environ["OMP_NUM_THREADS"]}
+line.serve({"threads": threads, "end": lambda: exit(3)})
+"""
+
+
+def test_a_program_answers_and_tells_when_it_cannot(tmp_path, monkeypatch):
+    turns = load("turns")
+    script = tmp_path / "program.py"
+    script.write_text(PROGRAM, "utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(FOLDER))
+    before = turns.usable_cores()
+    with turns.Contender(str(script), cores=1) as program:
+        assert program.ask(do="threads") == {"seconds": 0.5, "threads": "1"}
+        assert program.seconds(do="threads") == 0.5
+        with pytest.raises(turns.ContenderError, match=r"program\.py ended with 3"):
+            program.ask(do="end")
+    assert turns.usable_cores() == before
+
+
+def test_both_train_on_strings_of_the_same_lengths(monkeypatch):
+    our_steps, recurrent = load("our_steps"), load("recurrent")
+    lengths, sample = [], Task.sample
+
+    def noted(task, stream, length, count):
+        if count == 128:  # and not those of the validation
+            lengths.append(length)
+        return sample(task, stream, length, count)
+
+    monkeypatch.setattr(Task, "sample", noted)
+    our_steps.train("rnn", {"width": 4}, 1, 40, 6)
+    assert lengths == recurrent.the_lengths(6)
+    assert len(set(lengths)) > 1
+
+
+def test_testing_reports_each_length():
+    answer = load("our_steps").test("rnn", {"width": 4}, [41, 50], 8)
+    assert len(answer["seconds"]) == 2
+    assert answer["peak"] > 1 << 20
+
+
+def test_products_written_by_us_are_counted(monkeypatch):
+    limits = load("limits")
+    from torch.utils.flop_counter import FlopCounterMode
+
+    monkeypatch.setattr(limits, "STEPS", 1)
+    with FlopCounterMode(display=False) as counter:
+        limits._train("lstm")
+    limits._check("lstm", counter.get_total_flops())
+    with pytest.raises(AssertionError):
+        limits._check("lstm", counter.get_total_flops() / 3)
