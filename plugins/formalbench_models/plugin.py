@@ -25,6 +25,22 @@ _POSITIONS = (
     "relative",
 )
 
+EXACT_REGULARGPT = ModelSpec(
+    name="exact-regulargpt",
+    version=1,
+    summary="any automaton, written into the weights of regulargpt",
+    factory="formalbench_models.constructions.exact_regulargpt:build",
+    kind="exact",
+    objectives=("classify", "tag", "next-symbols"),
+    options={
+        "chunk": Option(2, "positions a query attends to, C", minimum=2, maximum=1024),
+        "clamp": Option(True, "two units per product, so that rounding errors never add up"),
+        "scale": Option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10),
+    },
+    reference="Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
+    task="parity",
+)
+
 
 def _recurrent(name: str, summary: str, reference: str) -> ModelSpec:
     return ModelSpec(
@@ -52,6 +68,9 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
             "norm": Option("post", _NORM_HELP, choices=("pre", "post")),
             "activation": _ACTIVATION,
             "bias": Option(True, "biases in the attention's projections"),
+            "hidden": Option(
+                0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536
+            ),
         },
         reference="Chi, Fan, Rudnicky & Ramadge 2023, section 3",
     )
@@ -97,3 +116,4 @@ def formalbench_models() -> Iterator[ModelSpec]:
     )
     yield _regulargpt("regulargpt", 2)
     yield _regulargpt("regulargpt-c3", 3)
+    yield EXACT_REGULARGPT

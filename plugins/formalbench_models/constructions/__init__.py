@@ -1,0 +1,1 @@
+"""Networks written by hand, each after its paper."""
