@@ -19,10 +19,10 @@ multiplies the matrices of a chunk. What each part of the block is for:
 * *Layer norm.* Before and after the feed-forward network a state has C·Q entries of 1 among
   C·Q² of 0, wherever they are. So its mean is 1/Q and its variance (1 - 1/Q)/Q, always, and
   a gain of √(variance + ε) and a bias of 1/Q make it the identity, for any ε.
-* *Feed-forward network.* C·Q² hidden units take away the old state. The others are one for
-  each path of states p_0, p_1, …, p_C, which is there iff all of its C steps are: an AND of
-  C bits. Paths from p to q add up to entry (p, q) of the product, of which at most one is
-  there, every row of a matrix having a single 1.
+* *Feed-forward network.* 2·C·Q² hidden units, relu(x) and relu(-x), take away the old
+  state. The others are one or two for each path of states p_0, p_1, …, p_C, which is there
+  iff all of its C steps are: an AND of C bits. Paths from p to q add up to entry (p, q) of
+  the product, of which at most one is there, every row of a matrix having a single 1.
 * *Read-out.* The row of the start state says in which state the string ends, and so what
   the answer is.
 
@@ -31,13 +31,13 @@ exact arithmetic, but it doubles the rounding error of its operands at every lev
 units, relu(2s - 2C + 3/2) - relu(2s - 2C + 1/2), all sums within 1/4 of a whole number give
 exactly 0 or 1 (the default), so that errors never add up and no length is too long.
 
-Width C·Q², heads C, hidden units C·Q² + 2·Q^(C+1) (or 1· with Lemma 1), depth
+Width C·Q², heads C, hidden units 2·C·Q² + 2·Q^(C+1) (or 1· with Lemma 1), depth
 max(1, ceil(log_C N)) levels of one shared block. Post-LN, ReLU, no biases in the attention's
 projections: options of the class that is trained, into which the weights load. Precision:
 with two units right at every length in bf16, fp16, fp32 and fp64; with one unit the error
 is about N times the precision's.
 
-Cost: 2·C·Q²·(C·Q² + 2·Q^(C+1)) weights in the feed-forward network, and as many
+Cost: 4·C·Q²·(C·Q² + Q^(C+1)) weights in the feed-forward network, and as many
 multiplications for each update of a position.
 
 Legend: Q states, S symbols, C chunk, D width, P paths, K outputs, B batch, N positions.
@@ -111,14 +111,13 @@ def machine_of(task: Task) -> Machine:
         RequestError: if it has none.
     """
     automaton: Any = getattr(task.language, "automaton", None)
-    parts = [getattr(automaton, name, None) for name in ("transitions", "classes", "start")]
-    if any(part is None for part in parts):
+    if not all(hasattr(automaton, part) for part in ("transitions", "classes", "start")):
         raise RequestError(
             f"exact-regulargpt: {task.language_name} is not given by an automaton: "
             "take a language that is, as cycle-navigation, parity or one from a YAML file"
         )
-    table, classes, start = parts
-    return Machine([[int(q) for q in row] for row in table], [int(c) for c in classes], int(start))
+    table = [[int(target) for target in row] for row in automaton.transitions]
+    return Machine(table, [int(label) for label in automaton.classes], int(automaton.start))
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Sizes:
     @property
     def hidden(self) -> int:
         """The units that take away the old state, and one or two for each path."""
-        return self.width + (2 if self.clamp else 1) * self.paths
+        return 2 * self.width + (2 if self.clamp else 1) * self.paths
 
     @property
     def fits(self) -> bool:
@@ -210,11 +209,14 @@ class ExactRegularGPT(RegularGPT):
         rows = max(1, MAX_ACTIVATIONS // (hidden * updated))
         if count <= rows:
             return super().forward(batch)
-        lengths = None if batch.lengths is None else batch.lengths.split(rows)
-        parts = enumerate(batch.symbols.split(rows))
-        return torch.cat(
-            [super(ExactRegularGPT, self).forward(Batch(x, lengths and lengths[i])) for i, x in parts]
-        )
+        lengths_B = batch.lengths
+        parts = [
+            Batch(symbols_BN, None if lengths_B is None else lengths_B[row : row + rows])
+            for row, symbols_BN in (
+                (row, batch.symbols[row : row + rows]) for row in range(0, count, rows)
+            )
+        ]
+        return torch.cat([self._run(part, None) for part in parts])
 
 
 def answers(task: Task, machine: Machine, scale: float) -> Tensor:
@@ -271,16 +273,18 @@ def _write_feed_forward(block: Block, sizes: Sizes) -> None:
     """Replace C matrices, the oldest in the last slot, by C copies of their product."""
     width, states, chunk, count = sizes.width, sizes.states, sizes.chunk, sizes.paths
     up, down = block.feed_forward.up, block.feed_forward.down
-    # The old state has no negative entries: relu lets it through.
-    up.weight[:width].fill_diagonal_(1)
-    down.weight[:, :width].fill_diagonal_(-1)
+    # Of the old state nothing remains, not even the rounding error of either sign, which
+    # would add up from level to level.
+    for start, sign in ((0, 1.0), (width, -1.0)):
+        up.weight[start : start + width].fill_diagonal_(sign)
+        down.weight[:, start : start + width].fill_diagonal_(-sign)
     path_P = torch.arange(count)
     visited = [path_P // states ** (chunk - step) % states for step in range(chunk + 1)]
     # (slope, threshold, sign) of the units of a path, on the number of its steps that are there.
     lemma = ((1.0, chunk - 1.0, 1.0),)
     clamped = ((2.0, 2 * chunk - 1.5, 1.0), (2.0, 2 * chunk - 0.5, -1.0))
     for index, (slope, threshold, sign) in enumerate(clamped if sizes.clamp else lemma):
-        unit_P = width + index * count + path_P
+        unit_P = 2 * width + index * count + path_P
         up.bias[unit_P] = -threshold
         for step in range(chunk):
             entry_P = visited[step] * states + visited[step + 1]
