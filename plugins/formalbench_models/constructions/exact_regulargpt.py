@@ -173,7 +173,7 @@ class Sizes:
 
 
 class ExactRegularGPT(RegularGPT):
-    """RegularGPT with weights written by hand; its parameters are those of its class.
+    """RegularGPT with weights written by hand, in fp64; its parameters are those of its class.
 
     Args:
         task: what to answer.
@@ -198,6 +198,7 @@ class ExactRegularGPT(RegularGPT):
             hidden=sizes.hidden,
         )
         super().__init__(len(task.alphabet), task.outputs, task.layout, shape)
+        self.double()  # so that another dtype rounds once
         self.constants: Mapping[str, float] = {"scale": scale}
         write(self, machine, sizes, answers(task, machine, scale))
 
@@ -242,7 +243,7 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
         parameter.zero_()
     matrices = [*zip(*machine.table, strict=True), range(states)]  # padding is the identity
     for symbol, targets in enumerate(matrices):
-        matrix_QQ = torch.zeros(states, states)
+        matrix_QQ = network.embedding.weight.new_zeros(states, states)
         matrix_QQ[torch.arange(states), torch.tensor(targets)] = 1
         network.embedding.weight[symbol] = matrix_QQ.flatten().repeat(chunk)
     block = network.blocks[0]
