@@ -16,9 +16,10 @@ multiplies the matrices of a chunk. What each part of the block is for:
   fp16 (-∞ in the paper). It copies that key's matrix into slot j. To the residual stream,
   which has the query's own matrix in every slot, it adds the difference from what head 0
   sees, which is that very matrix.
-* *Layer norm.* Before and after the feed-forward network a state has C·Q entries of 1 among
-  C·Q² of 0, wherever they are. So its mean is 1/Q and its variance (1 - 1/Q)/Q, always, and
-  a gain of √(variance + ε) and a bias of 1/Q make it the identity, for any ε.
+* *Layer norm.* Before and after the feed-forward network a state has C·Q ones among its
+  C·Q² entries, wherever they are. So its mean is 1/Q and its variance (1 - 1/Q)/Q, always,
+  and a gain of √(variance + ε) and a bias of 1/Q make it the identity, for any ε (other than
+  0 if there is only one state).
 * *Feed-forward network.* 2·C·Q² hidden units, relu(x) and relu(-x), take away the old
   state. The others are one or two for each path of states p_0, p_1, …, p_C, which is there
   iff all of its C steps are: an AND of C bits. Paths from p to q add up to entry (p, q) of
@@ -34,8 +35,8 @@ exactly 0 or 1 (the default), so that errors never add up and no length is too l
 Width C·Q², heads C, hidden units 2·C·Q² + 2·Q^(C+1) (or 1· with Lemma 1), depth
 max(1, ceil(log_C N)) levels of one shared block. Post-LN, ReLU, no biases in the attention's
 projections: options of the class that is trained, into which the weights load. Precision:
-with two units right at every length in bf16, fp16, fp32 and fp64; with one unit the error
-is about N times the precision's.
+with two units the margin is the same at every length, in bf16, fp16, fp32 and fp64; with
+one unit the error is of the order of N times the precision's.
 
 Cost: 4·C·Q²·(C·Q² + Q^(C+1)) weights in the feed-forward network, and as many
 multiplications for each update of a position.
@@ -62,7 +63,7 @@ MAX_HIDDEN = 1 << 16
 """Hidden units at most; each takes its room at every position that is updated."""
 
 MAX_WEIGHTS = 1 << 27
-"""Weights of the block at most: 512 MiB in fp32."""
+"""Weights of the block at most: 1 GiB in fp64, in which they are written."""
 
 MAX_ACTIVATIONS = 1 << 26
 """Hidden activations at once, about; larger batches are answered in parts."""
@@ -212,12 +213,16 @@ class ExactRegularGPT(RegularGPT):
             return super().forward(batch)
         lengths_B = batch.lengths
         parts = [
-            Batch(symbols_BN, None if lengths_B is None else lengths_B[row : row + rows])
-            for row, symbols_BN in (
-                (row, batch.symbols[row : row + rows]) for row in range(0, count, rows)
+            self._run(
+                Batch(
+                    batch.symbols[row : row + rows],
+                    None if lengths_B is None else lengths_B[row : row + rows],
+                ),
+                None,
             )
+            for row in range(0, count, rows)
         ]
-        return torch.cat([self._run(part, None) for part in parts])
+        return torch.cat(parts)
 
 
 def answers(task: Task, machine: Machine, scale: float) -> Tensor:
