@@ -17,8 +17,8 @@ from torch.nn import functional
 
 from formalbench_models.constructions.heads import AttentionHead
 from formalbench_models.constructions.linear import Linear
-from formalbench_models.constructions.norm import layer_norm
 from formalbench_models.constructions.vocabulary import Construction, FeedForward, Layer
+from formalbench_models.norm import layer_norm
 
 _MOST_NUMBERS = 1 << 23
 """How many numbers the stream may hold when no gradient is needed: 64 MiB in fp64."""
