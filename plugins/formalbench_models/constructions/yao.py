@@ -11,37 +11,37 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.task import Task
 
 from formalbench_models.constructions import yao_hard, yao_recognise, yao_soft
+from formalbench_models.constructions.factories import check_task
 from formalbench_models.constructions.network import HandWritten
 from formalbench_models.constructions.vocabulary import Construction
 from formalbench_models.constructions.yao_generator import EveryPrefix, Generator
 from formalbench_models.constructions.yao_hard_generate import generator
-from formalbench_models.constructions.yao_tokens import check_fields
 
 
 def hard(task: Task, *, k: int, D: int, position_bits: int = 0) -> HandWritten:
     """Build ``yao-hard-{k}-{D}``: the recogniser of Theorem 4.1."""
-    _check(task, k, D)
+    _check(f"yao-hard-{k}-{D}", task, k, D)
     construction = yao_hard.recogniser(k, D, task.alphabet, position_bits=position_bits)
     return HandWritten(construction, task.alphabet)
 
 
 def hard_as_soft(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
     """Build ``yao-hard-as-soft-{k}-{D}``: the same with soft attention at a low temperature."""
-    _check(task, k, D)
+    _check(f"yao-hard-as-soft-{k}-{D}", task, k, D)
     construction = yao_hard.recogniser(k, D, task.alphabet, sharpness=sharpness)
     return HandWritten(construction, task.alphabet)
 
 
 def recognise(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
     """Build ``yao-recognise-{k}-{D}``: the recogniser of Corollary B.2."""
-    _check(task, k, D)
+    _check(f"yao-recognise-{k}-{D}", task, k, D)
     construction = yao_recognise.recogniser(k, D, task.alphabet, sharpness=sharpness)
     return HandWritten(construction, task.alphabet)
 
 
 def hard_generate(task: Task, *, k: int, D: int, margin: float = 4.0) -> Generator:
     """Build ``yao-hard-generate-{k}-{D}``: the generator of Corollary A.2."""
-    _check(task, k, D)
+    _check(f"yao-hard-generate-{k}-{D}", task, k, D)
     network = EveryPrefix(HandWritten(generator(k, D, task.alphabet), task.alphabet))
     return Generator(network, margin, threshold=_threshold(task), lengths=(0, None))
 
@@ -50,7 +50,7 @@ def soft(
     task: Task, *, k: int, D: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
 ) -> Generator:
     """Build ``yao-soft-{k}-{D}``: the generator of Theorem 4.2."""
-    _check(task, k, D)
+    _check(f"yao-soft-{k}-{D}", task, k, D)
     construction = yao_soft.bounded(k, D, task.alphabet, n=n, sharpness=sharpness)
     return _length_bounded(task, construction, n, margin)
 
@@ -59,7 +59,7 @@ def soft_unbounded(
     task: Task, *, k: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
 ) -> Generator:
     """Build ``yao-soft-{k}``: the generator of Theorem B.3."""
-    _check(task, k)
+    _check(f"yao-soft-{k}", task, k)
     construction = yao_soft.unbounded(k, task.alphabet, n=n, sharpness=sharpness)
     return _length_bounded(task, construction, n, margin)
 
@@ -79,13 +79,12 @@ def _threshold(task: Task) -> bool:
     return task.objective.name != "generate"
 
 
-def _check(task: Task, k: int, D: int | None = None) -> None:
-    """Refuse a task that the network was not made for.
+def _check(model: str, task: Task, k: int, D: int | None = None) -> None:
+    """Refuse a name without a language, and a task that the network was not made for.
 
     Raises:
         RequestError: naming the right one.
     """
-    check_fields(k=k, **({} if D is None else {"D": D}))
-    language = f"dyck-{k}" if D is None else f"dyck-{k}-{D}"
-    if task.language_name != language:
-        raise RequestError(f"this construction is for {language}, not for {task.language_name}")
+    if k < 1 or D == 0:
+        raise RequestError(f"{model}: types and depth count from 1, as in yao-hard-1-1")
+    check_task(model, task, f"dyck-{k}" if D is None else f"dyck-{k}-{D}")

@@ -9,13 +9,13 @@ token look at the nearest unmatched token on either side, j1 and j2, and matches
     m' = m ∨ (o ∧ ¬o_j2 ∧ s1) ∨ (¬o ∧ o_j1 ∧ s2)
     e' = e ∨ ¬m ∧ ((o ∧ ¬o_j2 ∧ ¬s1) ∨ (¬o ∧ o_j1 ∧ ¬s2))
 
-The last layer looks for a token in error or unmatched, and answers ¬e ∧ m of what it finds.
+The last layer looks for a token in error or unmatched, argmax_j (e_j + 1 - m_j), and answers
+¬e ∧ m of what it finds.
 
-Here m ∨ γ ∨ ω stands in the place of that layer's m ("settled").
-
-Corrections of the print: s1 and s2 are swapped there; its e' lacks ¬m, so that matched brackets,
-which keep looking outwards, report errors (``(())`` is rejected); its last key e + 1 - m counts γ
-and ω, which are unmatched still if the depth is D: SAME needs ∧ in the place of ∨ (see `gates`); γ and ω need a code of their own (see `yao_tokens`).
+Corrections of the print: s1 and s2 are swapped there. Its e' lacks ¬m, so that matched brackets,
+which keep looking outwards, report errors (``(())`` is rejected). Its last layer counts γ and ω,
+which are unmatched still if the depth is D: here m ∨ γ ∨ ω ("settled") stands in the place of m.
+SAME needs ∧ in the place of ∨ (see `gates`), γ and ω a code of their own (see `yao_tokens`).
 Nothing is to the left of γ or to the right of ω: a head that sees nothing answers 0, and neither
 uses that answer.
 
@@ -61,7 +61,7 @@ def recogniser(
     position_bits: int = 0,
     sharpness: float | None = None,
 ) -> Construction:
-    """Return the recogniser: D + 1 layers, at most two heads, width 4⌈log (k+1)⌉ + 12.
+    """Return the recogniser: D + 1 layers, at most two heads, width 3⌈log (k+1)⌉ + 14.
 
     Args:
         k: the number of bracket types.

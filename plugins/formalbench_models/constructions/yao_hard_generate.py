@@ -13,13 +13,13 @@ closes, nothing is open and the answer is γ's type; else the type of what it fi
 
 Whether the depth is D, which can only be if the last token opens. Among the open brackets
 u_1 … u_d (= the last token), what stands between u_a and u_{a+1} has height D - a at most. So
-layer D - a + 1 shows u_a that its right neighbour is u_{a+1}, and a rank travels from right to left:
+layer D - a + 1 shows u_a that its right neighbour is u_{a+1}, and a rank travels to the left:
 
     c' = o ∧ ¬γ ∧ ¬m ∧ (nothing is on the right ∨ c_j2)        r' = c' · (r_j2 + 1)
 
-All but perhaps u_1 know their rank r, d - a + 1, after layer D - 1. In layer D the last token finds the
-greatest rank (the leftmost c), and the nearest unmatched token that has no rank yet. That one is
-an opening bracket iff it is u_1, and then the depth is one more.
+All but perhaps u_1 know their rank r, d - a + 1, after layer D - 1. In layer D the last token
+finds the greatest rank (the leftmost c), and the nearest unmatched token that has no rank yet.
+That one is an opening bracket iff it is u_1, and then the depth is one more.
 
 Corrections of the print: those of `yao_hard` and `yao_tokens`. There is no bound on the length.
 """
@@ -64,7 +64,7 @@ _BRACKET: Form = {"o": 1, START: -1}
 
 
 def generator(k: int, D: int, alphabet: Sequence[str]) -> Construction:
-    """Return the generator for one prefix: D layers, 3 heads, width 4⌈log (k+1)⌉ + 18.
+    """Return the generator for one prefix: D layers, 3 heads, width 3⌈log (k+1)⌉ + 18.
 
     Args:
         k: the number of bracket types.

@@ -49,7 +49,7 @@ from formalbench_models.constructions.yao_tokens import (
 
 
 def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
-    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 13.
+    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14.
 
     Args:
         k: the number of bracket types.

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from formalbench.contracts.errors import RequestError
 from torch import Tensor
 
 from formalbench_models.constructions.gates import greater_than_gate
@@ -21,17 +20,6 @@ from formalbench_models.constructions.vocabulary import ONE, Code, FeedForward, 
 
 START, END = "γ", "ω"
 """The added symbols; ``γ`` is also the coordinate that is 1 at γ alone."""
-
-
-def check_fields(**fields: int) -> None:
-    """Refuse what no language has: types and depths count from 1.
-
-    Raises:
-        RequestError: if one of the name's fields is 0.
-    """
-    for name, value in fields.items():
-        if value < 1:
-            raise RequestError(f"{name} must be at least 1, not {value}")
 
 
 def type_bits(k: int) -> int:
