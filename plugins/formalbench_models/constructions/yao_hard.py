@@ -13,9 +13,9 @@ The last layer looks for a token in error or unmatched, argmax_j (e_j + 1 - m_j)
 ¬e ∧ m of what it finds.
 
 Corrections of the print: s1 and s2 are swapped there. Its e' lacks ¬m, so that matched brackets,
-which keep looking outwards, report errors (``(())`` is rejected). Its last layer counts γ and ω,
-which are unmatched still if the depth is D: here m ∨ γ ∨ ω ("settled") stands in the place of m.
-SAME needs ∧ in the place of ∨ (see `gates`), γ and ω a code of their own (see `yao_tokens`).
+which keep looking outwards, report errors (``()`` is rejected if D > 1). Its last layer counts γ
+and ω, which are unmatched still if the depth is D: here m ∨ γ ∨ ω ("settled") stands in the place
+of m. SAME needs ∧ in the place of ∨ (see `gates`), γ and ω a code of their own (see `yao_tokens`).
 Nothing is to the left of γ or to the right of ω: a head that sees nothing answers 0, and neither
 uses that answer.
 
