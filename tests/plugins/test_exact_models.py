@@ -296,8 +296,8 @@ def test_one_entry_decides_parity(make):
 
 @pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 def test_each_says_what_it_is(host, spec):
-    name, language = spec.name.replace("{D}", "3"), spec.task.replace("{D}", "3")
-    network = host.network(name, host.task(language))
+    name, task = (text.format(k=2, D=3) for text in (spec.name, spec.task))
+    network = host.network(name, host.task(task))
     assert spec.kind == "exact"
     assert spec.reference
     assert all(option.help for option in spec.options.values())
@@ -309,9 +309,10 @@ def test_each_says_what_it_is(host, spec):
 
 @pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 def test_a_wrong_task_is_one_line(host, spec):
-    name, language = spec.name.replace("{D}", "3"), spec.task.replace("{D}", "3")
+    name, task = (text.format(k=2, D=3) for text in (spec.name, spec.task))
+    language = task.partition(":")[0]
     with pytest.raises(RequestError) as error:
-        host.network(name, host.task("tomita-3"))
+        host.network(name, host.task(f"tomita-3:{spec.objectives[0]}"))
     assert str(error.value) == f"{name} is made for {language}, not for tomita-3"
 
 
