@@ -126,7 +126,10 @@ def unbounded(
     bracket may open is asked of a = n - i - d, whether it is 0: the layer norm of (a/i, 1/i)
     tells 0 from 1 for any n, as the angles of B.2 would not.
 
-    Precision is what limits it: logits of 20 n² must be right to 1/n.
+    Precision is what limits it: logits of 20 n² must be right to 1/n. Verified with k = 2, each
+    string with all its prefixes: in fp64 every string of 10 brackets with n = 22 and 1002, random
+    members and towers of depth n/2 - 1 up to n = 24002; in fp32 up to n = 72, and not with 82. In
+    fp16 20 n² overflows for n above 56, and the logits are NaN.
 
     Args:
         k: the number of bracket types.
