@@ -129,7 +129,7 @@ def unbounded(
     Precision is what limits it: logits of 20 n² must be right to 1/n. Verified with k = 2, each
     string with all its prefixes: in fp64 every string of 10 brackets with n = 22 and 1002, random
     members and towers of depth n/2 - 1 up to n = 24002; in fp32 up to n = 72, and not with 82. In
-    fp16 20 n² overflows for n above 56, and the logits are NaN.
+    fp16 20 n² overflows from n = 56 on, and logits are NaN.
 
     Args:
         k: the number of bracket types.
