@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from formalbench.contracts.specs import ModelSpec, Option
 
+from formalbench_models.constructions.yao_catalogue import YAO
+
 EPSILON = 1e-5
 """The default ε of layer norm, and the mark by which an ε of one's own is known."""
 
@@ -124,5 +126,6 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         **_NORM,
     ),
     *_REGULARGPT,
+    *YAO,
 )
 """The exact models of this package, in the order of their papers."""
