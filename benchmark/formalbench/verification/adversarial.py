@@ -31,7 +31,7 @@ MAX_LONELY = 4000
 MAX_SYMBOLS = 1 << 25
 """Symbols in the changed members of all lengths together, before they are drawn, too."""
 
-BLOCK_SYMBOLS = 1 << 20
+BLOCK_SYMBOLS = 1 << 22
 """Symbols built at once."""
 
 

@@ -33,8 +33,8 @@ DTYPES: dict[Dtype, torch.dtype] = {
 ORACLE_TO = 8
 """The greatest length at which a task's own answers are held against its oracle."""
 
-ORACLE_STRINGS = 512
-"""Strings of a length that are: the oracle is slow."""
+ORACLE_STRINGS = 2048
+"""Strings of a block that are: the oracle is slow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,13 +105,12 @@ class Judge:
     @torch.no_grad()
     def add(self, strings_BN: Symbols, tally: Tally, *, with_oracle: bool = False) -> None:
         """Judge strings of one length, in batches that fit into memory."""
+        with self.asking():  # all at once: a language reads its strings symbol by symbol
+            targets = self.task.objective.targets(self.task.language, strings_BN)
+            if with_oracle:
+                check_oracle(self.task, strings_BN[:ORACLE_STRINGS], targets)
         for rows in batches(len(strings_BN), strings_BN.shape[1]):
-            part_BN = strings_BN[rows]
-            with self.asking():
-                targets = self.task.objective.targets(self.task.language, part_BN)
-                if with_oracle:
-                    check_oracle(self.task, part_BN[:ORACLE_STRINGS], targets)
-            self._add(part_BN, targets, tally)
+            self._add(strings_BN[rows], targets[rows], tally)
 
     def _add(self, strings_BN: Symbols, targets: npt.NDArray[Any], tally: Tally) -> None:
         objective = self.task.objective
