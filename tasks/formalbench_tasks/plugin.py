@@ -20,6 +20,7 @@ _CHIANG = "Chiang and Cholak (2022), section 2"
 _DELETANG = "Delétang et al. (2023), appendix A"
 _TOMITA = "Tomita (1982)"
 _CHI = "Chi et al. (2023), Table 1"
+_YAO = "Hewitt et al. (2020); Yao et al. (2021), section 3.1"
 
 _TOMITA_SUMMARIES = {
     1: "only 1s",
@@ -110,7 +111,23 @@ _BOUNDED = tuple(
     for depth in (1, 2, 3, 4, 12)
 )
 
-_TASKS = (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED)
+_DYCKS = tuple(
+    TaskSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory="formalbench_tasks.dyck:Dyck",
+        objectives=(*_LANGUAGE, "generate"),
+        splits=Splits(train=(2, 50), test=(52, 100), step=2),  # at odd lengths nothing is in
+        reference=reference,
+    )
+    for name, summary, reference in (
+        ("dyck-{k}", "balanced brackets of k types", "Chomsky and Schützenberger (1963)"),
+        ("dyck-{k}-{D}", "balanced brackets of k types, nested at most D deep", _YAO),
+    )
+)
+
+_TASKS = (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
 
 _SUITES = (
     SuiteSpec(
@@ -133,8 +150,8 @@ _SUITES = (
     SuiteSpec(
         name="all",
         version=1,
-        summary="every language of this package",
-        tasks=tuple(task.name for task in _TASKS),
+        summary="every language of this package whose name holds no parameter",
+        tasks=tuple(task.name for task in _TASKS if "{" not in task.name),
     ),
 )
 

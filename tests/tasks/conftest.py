@@ -10,7 +10,7 @@ from formalbench.contracts.language import Language
 from formalbench.contracts.specs import TaskSpec
 from formalbench_tasks.plugin import formalbench_tasks
 
-SPECS = {spec.name: spec for spec in formalbench_tasks()}
+SPECS = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
 
 
 def build(spec: TaskSpec, **options: object) -> Language:

@@ -34,6 +34,7 @@ def test_the_hooks_are_spelt_right():
 def test_names():
     expected = {"parity", "first", "even-pairs", "cycle-navigation", "modular-arithmetic"}
     expected |= {f"tomita-{number}" for number in range(1, 8)} | {"d1", "d2", "d3", "d4", "d12"}
+    expected |= {"dyck-{k}", "dyck-{k}-{D}"}
     assert set(TASKS) == expected
     assert len(plugin.formalbench_tasks()) == len(expected)
 
@@ -44,15 +45,17 @@ def test_suites_name_known_tasks_once():
     for suite in suites.values():
         assert set(suite.tasks) <= set(TASKS)
         assert len(set(suite.tasks)) == len(suite.tasks)
-    assert set(suites["all"].tasks) == set(TASKS)
+    assert set(suites["all"].tasks) == {name for name in TASKS if "{" not in name}
     assert len(suites["chi-table1"].tasks) == 12
 
 
 def test_lengths():
     for name, spec in TASKS.items():
         short = name.startswith("tomita") or name in {"d1", "d2", "d3", "d4", "d12"}
-        expected = ((1, 50), (51, 100)) if short else ((1, 40), (41, 500))
-        assert (spec.splits.train, spec.splits.test) == expected
+        expected = ((1, 50), (51, 100), 1) if short else ((1, 40), (41, 500), 1)
+        if name.startswith("dyck"):
+            expected = ((2, 50), (52, 100), 2)
+        assert (spec.splits.train, spec.splits.test, spec.splits.step) == expected
 
 
 def test_specs_are_complete(spec, language):

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
 
+TRIAL_FIELD = 2
+"""The value of each field, where a model can be tried only on a task whose name is a pattern."""
+
 
 def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check]:
     """Check everything that a local plugin provides.
@@ -135,9 +138,11 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
 
 def _trial_task(host: PluginHost, objective: str) -> str | None:
     """Return a task of the default suite, or else any, with this objective."""
+    from formalbench.host.names import fill_fields
+
     names = [*host.suite("default").tasks, *(entry.spec.name for entry in host.tasks.all())]
     for name in names:
-        language = name.partition(":")[0]
-        if "{" not in language and objective in host.task_entry(language)[0].spec.objectives:
+        language = fill_fields(name.partition(":")[0], TRIAL_FIELD)
+        if objective in host.task_entry(language)[0].spec.objectives:
             return f"{language}:{objective}"
     return None

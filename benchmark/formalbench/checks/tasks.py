@@ -33,6 +33,9 @@ def task_promises(task: Task) -> Iterator[Promise]:
     if task.objective.name == "next-symbols":
         yield "draws members only", lambda: _members(task)
         yield "says what may follow, as far as short strings show", lambda: _next(task)
+    if task.objective.name == "generate":
+        yield "draws members only", lambda: _members(task)
+        yield "names the one bracket that may be closed", lambda: _closes(task)
     yield "has a chance level between 0 and 1", lambda: _chance(task)
 
 
@@ -130,9 +133,33 @@ def _tags(task: Task) -> None:
 
 def _members(task: Task) -> None:
     for length in _some_lengths(task):
-        for string in task.language.sample_members(Stream("check members"), length, 16):
+        for string in task.objective.sample(task.language, Stream("check members"), length, 16):
             one = [int(symbol) for symbol in string]
             demand(task.language.oracle(one) == 1, f"{one} is no member, says the oracle")
+
+
+def _closes(task: Task) -> None:
+    """Compare the brackets named with those that the oracle lets close a short prefix."""
+    language, closes = task.language, task.language.closes
+    demand(closes, "closes is empty: it must hold the ids of the closing brackets")
+    for length in [length for length in range(9) if language.has_members(length)]:
+        strings = task.objective.sample(language, Stream("check closes", length), length, 16)
+        types, positions = language.open_brackets(strings)
+        shape = (16, length + 1)
+        demand(types.shape == positions.shape == shape, f"open_brackets is {types.shape}")
+        for string, row, opened in zip(strings.tolist(), types, positions, strict=True):
+            for end in range(length + 1):
+                place = f"after {string[:end]}"
+                named = int(row[end])
+                demand((named >= 0) == (0 <= opened[end] < end), f"{place}: {opened[end]} is open")
+                if named < 0:
+                    demand(language.oracle(string[:end]) == 1, f"{place}: something is open")
+                    continue
+                # What stands between a bracket and its close is balanced, and so is the whole.
+                inside = string[int(opened[end]) + 1 : end]
+                whole = [string[int(opened[end])], *inside, closes[named]]
+                right = language.oracle(inside) == 1 == language.oracle(whole)
+                demand(right, f"{place}: {closes[named]} does not close {opened[end]}")
 
 
 def _next(task: Task) -> None:

@@ -97,21 +97,10 @@ def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]
     return [
         {
             "string": [task.alphabet[symbol] for symbol in string],
-            "target": _plain(task, target),
+            "target": task.objective.plain(task.language, target),
         }
         for string, target in zip(strings, targets, strict=True)
     ]
-
-
-def _plain(task: Task, target: Any) -> Any:
-    if task.layout == "last":
-        return int(target)
-    if target.ndim == 1:
-        return [int(label) for label in target]
-    from formalbench.objectives.next_symbols import END
-
-    names = (*task.alphabet, END)
-    return [[name for name, bit in zip(names, row, strict=True) if bit] for row in target]
 
 
 def label_line(task: Task, line: str) -> str | None:

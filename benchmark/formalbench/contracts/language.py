@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
 
 Symbols = npt.NDArray[np.int64]
@@ -15,6 +17,19 @@ Symbols = npt.NDArray[np.int64]
 
 Labels = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
+Probabilities = npt.NDArray[np.float64]
+
+
+class Corpus(NamedTuple):
+    """Strings of several lengths, one after another.
+
+    Attributes:
+        symbols: (T,) the ids of all strings, END not among them.
+        lengths: (B,) how many symbols each string has; they sum up to T.
+    """
+
+    symbols: Symbols
+    lengths: Labels
 
 
 class Language(ABC):
@@ -29,10 +44,12 @@ class Language(ABC):
     Attributes:
         alphabet: the symbols, as shown to people; a symbol's id is its index.
         num_classes: how many classes there are.
+        closes: for `generate`, the ids of the closing brackets.
     """
 
     alphabet: tuple[str, ...]
     num_classes: int = 2
+    closes: range = range(0)
 
     @abstractmethod
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
@@ -77,6 +94,13 @@ class Language(ABC):
         """
         return None
 
+    def splits(self, objective: str) -> Splits | None:
+        """Return the lengths to train and test an objective on; None (the default): the spec's.
+
+        For a family whose lengths depend on the fields of the name.
+        """
+        return None
+
     def near_misses(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw strings of class 0 that are nearly members, for hard tests; (count, length).
 
@@ -106,6 +130,44 @@ class Language(ABC):
         Returns:
             (B, N+1, S+1): for each symbol, whether some member begins with prefix
             and symbol; last, whether the prefix itself is a member ("may end here").
+        """
+        raise NotImplementedError
+
+    # For the objective `generate`: bracket languages. Every symbol is a bracket, and the types
+    # of a string's pairs are uniform and independent.
+
+    def sample_generated(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw what the language's process generates, given that it has this length.
+
+        Returns:
+            (count, length) symbol ids of members.
+        """
+        raise NotImplementedError
+
+    def open_brackets(self, strings_BN: Symbols) -> tuple[Labels, Labels]:
+        """Find the innermost open bracket after every prefix, the empty one first.
+
+        Returns:
+            Its closing bracket, as an index of `closes`, and its position, each (B, N+1);
+            -1 where nothing is open or the prefix begins no member.
+        """
+        raise NotImplementedError
+
+    def next_distribution(self, strings_BN: Symbols) -> Probabilities:
+        """Return the process's distribution over what follows every prefix.
+
+        Returns:
+            (B, N+1, S+1): END is last. Zeros where the prefix begins no member.
+        """
+        raise NotImplementedError
+
+    def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Corpus:
+        """Draw what the process generates, until there are `tokens` tokens, END included.
+
+        Args:
+            stream: where every number comes from.
+            window: the least and the greatest length, END included.
+            tokens: the last string completes this number.
         """
         raise NotImplementedError
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.language import Language, Symbols
@@ -53,6 +54,10 @@ class Objective(ABC):
     name: str
     layout: Layout
     metric: str
+
+    def for_language(self, language: Language) -> Objective:
+        """Return the objective as it is asked of one language; by default the same for all."""
+        return self
 
     @abstractmethod
     def outputs(self, language: Language) -> int:
@@ -103,3 +108,7 @@ class Objective(ABC):
     @abstractmethod
     def show(self, language: Language, string: Symbols) -> str:
         """Return the right answer for one string (N,) as `formalbench label` prints it."""
+
+    def plain(self, language: Language, target: npt.NDArray[Any]) -> Any:
+        """Return one string's target as `formalbench sample` writes it into JSON."""
+        return np.asarray(target).astype(np.int64).tolist()

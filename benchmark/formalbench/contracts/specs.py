@@ -38,10 +38,17 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Splits:
-    """Which string lengths a task trains on and which it is tested on (both ends included)."""
+    """Which string lengths a task trains on and which it is tested on (both ends included).
+
+    Attributes:
+        train: the shortest and the longest.
+        test: the shortest and the longest.
+        step: 1 for every length within, 2 for every second one from the shortest on, …
+    """
 
     train: tuple[int, int] = (1, 40)
     test: tuple[int, int] = (41, 500)
+    step: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +62,7 @@ class TaskSpec:
         factory: called with the name's fields and the options as keyword arguments;
             returns a `formalbench.contracts.language.Language`.
         objectives: what can be asked about it; the first is the default.
-        splits: lengths for training and testing.
+        splits: lengths for training and testing, unless the language states its own.
         options: what `--set task.key=value` can change.
         reference: the paper, section or equation that defines it.
     """
@@ -94,7 +101,7 @@ class ModelSpec:
     summary: str
     factory: Factory
     kind: Literal["learned", "exact"] = "learned"
-    objectives: tuple[str, ...] = ("classify", "tag", "next-symbols")
+    objectives: tuple[str, ...] = ("classify", "tag", "next-symbols", "generate")
     options: Mapping[str, Option] = field(default_factory=dict)
     reference: str = ""
     task: str = ""

@@ -75,7 +75,7 @@ def split_lengths(task: Task, split: str) -> list[int]:
         RequestError: if there are none.
     """
     first, last = task.splits.train if split == "train" else task.splits.test
-    lengths = task.lengths(first, last)
+    lengths = [n for n in task.lengths(first, last) if (n - first) % task.splits.step == 0]
     if not lengths:
         raise RequestError(f"task {task.name} has no strings of length {first} to {last} ({split})")
     return lengths

@@ -244,8 +244,8 @@ class PluginHost:
             language_name=split_task(name)[0],
             version=entry.spec.version,
             language=language,
-            objective=get_objective(objective),
-            splits=entry.spec.splits,
+            objective=get_objective(objective).for_language(language),
+            splits=language.splits(objective) or entry.spec.splits,
             parameters=dict(options or {}),
         )
 

@@ -46,6 +46,16 @@ def match_name(pattern: str, name: str) -> dict[str, int] | None:
     return {key: int(value) for key, value in match.groupdict().items()} if match else None
 
 
+def fill_fields(pattern: str, value: int) -> str:
+    """Return a name that fits a pattern: every field holds `value`.
+
+    Example:
+        >>> fill_fields("dyck-{k}-{D}", 2)
+        'dyck-2-2'
+    """
+    return _FIELD.sub(str(value), pattern)
+
+
 def split_task(name: str) -> tuple[str, str]:
     """Split ``language:objective``; the objective is empty if not given."""
     language, colon, objective = name.partition(":")

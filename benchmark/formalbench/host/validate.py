@@ -83,6 +83,7 @@ def _check_splits(splits: Any) -> None:
         pair = isinstance(window, tuple) and len(window) == 2 and all(map(_is_whole, window))
         _demand(pair, "splits: two pairs of lengths")
         _demand(0 <= window[0] <= window[1] <= LONGEST, f"splits: {window[0]} to {window[1]}")
+    _demand(_is_whole(splits.step) and splits.step >= 1, "splits: step: a number, 1 or more")
 
 
 def _check_options(options: Any) -> None:

@@ -14,6 +14,7 @@ OBJECTIVES = {
     "classify": "formalbench.objectives.classify:Classify",
     "tag": "formalbench.objectives.tag:Tag",
     "next-symbols": "formalbench.objectives.next_symbols:NextSymbols",
+    "generate": "formalbench.objectives.generate:Generate",
 }
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy.typing as npt
 
 from formalbench.contracts.language import Language, Mask, Symbols
 from formalbench.contracts.stream import Stream
@@ -57,10 +59,13 @@ class NextSymbols(WholeString):
 
     def show(self, language: Language, string: Symbols) -> str:
         """Return the sets, separated by spaces; ``$`` says "may end", ``!`` is the empty set."""
-        names = (*language.alphabet, END)
-        legal = language.next_symbols(string[None, :])[0]
-        sets = [[name for name, bit in zip(names, row, strict=True) if bit] for row in legal]
+        sets = self.plain(language, language.next_symbols(string[None, :])[0])
         return " ".join(",".join(one) or NOTHING for one in sets)
+
+    def plain(self, language: Language, target: npt.NDArray[Any]) -> list[list[str]]:
+        """Return the sets as lists of symbols."""
+        names = (*language.alphabet, END)
+        return [[name for name, bit in zip(names, row, strict=True) if bit] for row in target]
 
 
 def bit_nats(logits: Tensor, targets: Tensor) -> Tensor:

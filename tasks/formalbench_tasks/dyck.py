@@ -1,0 +1,258 @@
+"""Dyck-k and Dyck-(k, D): brackets of k types, nested properly, at most D deep.
+
+Every operation takes all strings at once, in time nearly linear in their length:
+`formalbench_tasks.stack` reads them, `dyck_shapes` draws them, `dyck_near_misses` spoils
+them, and `dyck_process` generates them as Hewitt et al. and Yao et al. do.
+
+Legend: B strings, N positions, P = N+1 prefixes, S = 2k symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from itertools import product
+
+import numpy as np
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.language import (
+    Corpus,
+    Labels,
+    Language,
+    Mask,
+    Probabilities,
+    Symbols,
+    balanced,
+)
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.stream import Stream
+
+from formalbench_tasks import dyck_process, stack
+from formalbench_tasks.automaton import Automaton, from_table
+from formalbench_tasks.dyck_near_misses import NearMisses
+from formalbench_tasks.dyck_shapes import Shapes
+from formalbench_tasks.limits import check_length
+from formalbench_tasks.negatives import ROUNDS, corrupt
+
+PAIRS = ("()", "[]", "{}", "<>")
+
+MOST = (500, 1_000)
+"""The most types, and the greatest depth that can be asked for."""
+
+MOST_STATES = 4_096
+"""Of the automaton of a bounded language, one for each stack and a dead one."""
+
+
+class Dyck(Language):
+    """Strings of k types of brackets in which every bracket is matched by its own kind.
+
+    Type t opens with the symbol 2t and closes with 2t+1: ``( ) [ ] { } < >`` for k up to 4,
+    ``(1 )1 (2 )2 …`` beyond.
+
+    Members are uniform: the shape among all of the length, types of pairs uniform and
+    independent. Half of the non-members are near misses of every kind there is, in turn; a
+    quarter are members after a few random edits (`formalbench_tasks.negatives`); a quarter
+    are uniform strings. At odd lengths, where nothing is a member, half are unclosed
+    and half uniform. The splits offer even lengths only: at odd ones rejecting all is right.
+
+    Args:
+        k: how many types of brackets there are.
+        D: the greatest depth; None for no bound.
+
+    Raises:
+        RequestError: if k or D is 0 or beyond reason.
+    """
+
+    def __init__(self, k: int, D: int | None = None) -> None:
+        fields = (k,) if D is None else (k, D)
+        nearest = [min(max(f, 1), most) for f, most in zip(fields, MOST, strict=False)]
+        if list(fields) != nearest:
+            asked, near = ("-".join(map(str, ("dyck", *numbers))) for numbers in (fields, nearest))
+            raise RequestError(
+                f"task {asked}: 1 to {MOST[0]} types of brackets, depth 1 to {MOST[1]}, as in {near}"
+            )
+        pairs = PAIRS[:k] if k <= len(PAIRS) else [(f"({t}", f"){t}") for t in range(1, k + 1)]
+        self.alphabet = tuple(symbol for pair in pairs for symbol in pair)
+        self.closes = range(1, 2 * k, 2)
+        self.types = k
+        self.deepest = D
+        self.shapes = Shapes(D)
+        self.misses = NearMisses(
+            k, D, self.sample_members, lambda strings_BN: self.classify(strings_BN) == 1
+        )
+
+    def splits(self, objective: str) -> Splits | None:
+        """Return the papers' windows for `generate`, the empty string left out."""
+        if objective != "generate" or self.deepest is None:
+            return None
+        (_, train), (_, test) = dyck_process.windows(self.deepest)
+        # A window counts END; the first even length past the training window begins the test.
+        return Splits(train=(2, train - 1), test=(train + train % 2, test - 1), step=2)
+
+    # What is in, and what may follow.
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Keep a stack."""
+        expected: list[str] = []
+        for symbol in string:
+            bracket = self.alphabet[symbol]
+            if bracket[0] in "([{<":
+                expected.append({"(": ")", "[": "]", "{": "}", "<": ">"}[bracket[0]] + bracket[1:])
+                if self.deepest is not None and len(expected) > self.deepest:
+                    return 0
+            elif not expected or expected.pop() != bracket:
+                return 0
+        return int(not expected)
+
+    def classify(self, strings_BN: Symbols) -> Labels:
+        """Return 1 for members and 0 for others, (B,)."""
+        read = stack.read(strings_BN, self.deepest)
+        return (read.legal[:, -1] & (read.depths[:, -1] == 0)).astype(np.int64)
+
+    def classify_prefixes(self, strings_BN: Symbols) -> Labels:
+        """Return the class of every non-empty prefix, (B, N)."""
+        read = stack.read(strings_BN, self.deepest)
+        return (read.legal & (read.depths == 0))[:, 1:].astype(np.int64)
+
+    def open_brackets(self, strings_BN: Symbols) -> tuple[Labels, Labels]:
+        """Return type and position of the innermost open bracket after every prefix, (B, N+1)."""
+        read = stack.read(strings_BN, self.deepest)
+        tops_BP = np.where(read.legal, read.tops, -1)
+        types_BP = np.full_like(tops_BP, -1)
+        rows, prefixes = np.nonzero(tops_BP >= 0)
+        types_BP[rows, prefixes] = strings_BN[rows, tops_BP[rows, prefixes]] // 2
+        return types_BP, tops_BP
+
+    def next_symbols(self, strings_BN: Symbols) -> Mask:
+        """Say what may follow every prefix, the empty one first, (B, N+1, S+1)."""
+        read = stack.read(strings_BN, self.deepest)
+        types_BP, _ = self.open_brackets(strings_BN)
+        allowed = np.zeros((*types_BP.shape, len(self.alphabet) + 1), dtype=np.bool_)
+        shallow_BP = True if self.deepest is None else read.depths < self.deepest
+        allowed[:, :, :-1:2] = (read.legal & shallow_BP)[:, :, None]
+        rows, prefixes = np.nonzero(types_BP >= 0)
+        allowed[rows, prefixes, 2 * types_BP[rows, prefixes] + 1] = True
+        allowed[:, :, -1] = read.legal & (read.depths == 0)
+        return allowed
+
+    def next_distribution(self, strings_BN: Symbols) -> Probabilities:
+        """Return what follows every prefix in the process of `dyck_process`, (B, N+1, S+1)."""
+        allowed = self.next_symbols(strings_BN)
+        may_open_BP1 = allowed[:, :, :1]
+        shares = np.where(may_open_BP1, allowed * 0.5, allowed)
+        shares[:, :, :-1:2] /= self.types
+        return shares
+
+    # What is drawn.
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw as many members as non-members (up to one) where the length has both."""
+        if not self._mixed(length):
+            draw = self.sample_members if self.has_members(length) else self._outside
+            return draw(stream, length, count)
+        inside_B = balanced(stream, count) == 1
+        strings_BN = np.empty((count, length), dtype=np.int64)
+        members = int(inside_B.sum())
+        strings_BN[inside_B] = self.sample_members(stream, length, members)
+        strings_BN[~inside_B] = self._outside(stream, length, count - members)
+        return strings_BN
+
+    def class_distribution(self, length: int) -> tuple[float, ...]:
+        """Return the probability of out and in among `sample`'s strings of this length."""
+        if self._mixed(length):
+            return (0.5, 0.5)
+        return (0.0, 1.0) if self.has_members(length) else (1.0, 0.0)
+
+    def near_misses(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw near misses of every kind there is (`NearMisses`), in turn; (count, length)."""
+        check_length(length)
+        return self.misses.draw(stream, length, count)
+
+    def has_members(self, length: int) -> bool:
+        """Say whether the length is even."""
+        return self.shapes.exist(length)
+
+    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw members of exactly this length, uniformly; (count, length).
+
+        Raises:
+            ValueError: if there is none.
+        """
+        return self._dress(stream, self.shapes.uniform(stream, length, count))
+
+    def sample_generated(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw what the process generates, given that it has this length (`Shapes.generated`)."""
+        return self._dress(stream, self.shapes.generated(stream, length, count))
+
+    def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Corpus:
+        """Draw what the process generates within a window of lengths (`dyck_process`)."""
+        return dyck_process.draw_corpus(stream, self.types, self.deepest, window, tokens)
+
+    def _dress(self, stream: Stream, opens_BN: Mask) -> Symbols:
+        count, length = opens_BN.shape
+        return stack.dress(opens_BN, stream.integers(self.types, (count, length // 2)))
+
+    def _mixed(self, length: int) -> bool:
+        return length > 0 and self.has_members(length)
+
+    def _outside(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw non-members: near misses, edited members, uniform strings; (count, length)."""
+        strings_BN = np.empty((count, length), dtype=np.int64)
+        near, rest = strings_BN[0::2], strings_BN[1::2]
+        near[:] = self.near_misses(stream, length, len(near))
+        edited, uniform = (rest[0::2], rest[1::2]) if self.has_members(length) else (rest[:0], rest)
+        edited[:] = self._edited(stream, length, len(edited))
+        uniform[:] = self._uniform(stream, length, len(uniform))
+        return strings_BN
+
+    def _edited(self, stream: Stream, length: int, count: int) -> Symbols:
+        if not count:
+            return np.empty((0, length), dtype=np.int64)
+        members_BN = self.sample_members(stream, length, count)
+        strings_BN, stuck_B = corrupt(
+            stream, members_BN, len(self.alphabet), lambda strings: self.classify(strings) == 1
+        )
+        strings_BN[stuck_B, 0] ^= 1  # then it begins with a close
+        return strings_BN
+
+    def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
+        strings_BN = stream.integers(len(self.alphabet), (count, length))
+        for _ in range(ROUNDS):
+            inside = np.flatnonzero(self.classify(strings_BN))
+            strings_BN[inside] = stream.integers(len(self.alphabet), (len(inside), length))
+        strings_BN[self.classify(strings_BN) == 1, 0] ^= 1  # then it begins with a close
+        return strings_BN
+
+    # As an automaton.
+
+    @cached_property
+    def automaton(self) -> Automaton:
+        """The minimal automaton of a bounded language: a state for each stack, and a dead one.
+
+        Raises:
+            AttributeError: if the depth has no bound, or there are more than `MOST_STATES`.
+        """
+        states = sum(self.types**depth for depth in range((self.deepest or 0) + 1)) + 1
+        if self.deepest is None or states > MOST_STATES:
+            raise AttributeError(f"no automaton of at most {MOST_STATES} states has this language")
+        numbers = {
+            held: number
+            for number, held in enumerate(
+                held
+                for depth in range(self.deepest + 1)
+                for held in product(range(self.types), repeat=depth)
+            )
+        }
+        dead = len(numbers)
+        rows = [
+            [
+                following
+                for bracket in range(self.types)
+                for following in (
+                    numbers.get((*held, bracket), dead),
+                    numbers[held[:-1]] if held[-1:] == (bracket,) else dead,
+                )
+            ]
+            for held in numbers
+        ]
+        return from_table([*rows, [dead] * len(self.alphabet)], [1, *[0] * dead])
