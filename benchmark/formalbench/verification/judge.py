@@ -43,10 +43,11 @@ class Failure:
 
     Attributes:
         string: in plain symbols, as `formalbench label` takes it.
-        expected: a class, or the right answers as `formalbench label` prints them.
+        expected: a class, or the right answers as one text: classes, the legal sets as
+            `formalbench label` prints them, or the next symbols.
         logit: the first wrong answer's: for two classes the logit of class 1 less that of
             class 0, for more classes that of the right class less the greatest other, for
-            legal symbols that of the symbol. None if it is not finite.
+            legal symbols that of the symbol; else minus the margin. None if it is not finite.
     """
 
     string: str
@@ -134,7 +135,11 @@ class Judge:
             tally.max_bits = max(tally.max_bits, float(bits_B[finite_B].max()))
         if self.first_failure is None and bool(wrong_B.any()):
             index = int(wrong_B.nonzero()[0])
-            logit = _telling_logit(raw[index].double(), wanted[index])
+            logit = (
+                _telling_logit(raw[index].double(), wanted[index])
+                if wanted.dtype == torch.bool or wanted.ndim == raw.ndim - 1
+                else -float(objective.margin(raw[index : index + 1].double()))
+            )
             self.first_failure = self._failure(strings_BN[index], targets[index], logit)
 
     def _check_shape(self, logits: Tensor, strings_BN: Symbols) -> None:
@@ -148,13 +153,21 @@ class Judge:
         task = self.task
         names = [task.alphabet[symbol] for symbol in string_N]
         short = all(len(symbol) == 1 for symbol in task.alphabet)
+        with self.asking():
+            expected = _expected(task, string_N, target)
         return Failure(
             string=("" if short else " ").join(names),
-            expected=int(target)
-            if task.layout == "last"
-            else task.objective.show(task.language, string_N),
+            expected=expected,
             logit=logit if math.isfinite(logit) else None,
         )
+
+
+def _expected(task: Task, string_N: Symbols, target: Any) -> int | str:
+    if task.layout == "last":
+        return int(target)
+    if task.objective.name == "generate":
+        return " ".join(map(str, task.objective.plain(task.language, target)))
+    return task.objective.show(task.language, string_N)
 
 
 def _telling_logit(logits: Tensor, target: Tensor) -> float:
@@ -164,8 +177,8 @@ def _telling_logit(logits: Tensor, target: Tensor) -> float:
         logits: (K,) or (positions, K).
         target: the class, (positions,) classes, or (positions, K) bits.
     """
-    if target.ndim == logits.ndim:  # legal symbols: each bit is an answer
-        wrong = (logits > 0) != target.bool()
+    if target.dtype == torch.bool:  # legal symbols: each bit is an answer
+        wrong = (logits > 0) != target
         return float(logits[wrong | ~logits.isfinite()][:1].sum())
     logits, target = logits.reshape(-1, logits.shape[-1]), target.reshape(-1, 1)
     if logits.shape[-1] == 2:
@@ -192,6 +205,8 @@ def check_oracle(task: Task, strings_BN: Symbols, targets: npt.NDArray[Any]) -> 
             told, known = [target], [task.language.oracle(symbols)]
         elif task.layout == "each":
             told, known = list(target), [task.language.oracle(part) for part in prefixes[1:]]
+        elif target.dtype != np.bool_:
+            continue  # the next symbols are those of the string itself
         else:
             # The last of the legal answers says whether the prefix itself is a member.
             told = list(target[:, -1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import shlex
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -101,7 +102,8 @@ def _by_length(tallies: Sequence[Tally]) -> ByLength:
     ]
 
     def figures(take: Callable[[Sequence[Tally]], float]) -> tuple[float | None, ...]:
-        return tuple(float(f"{take(group):.6g}") if group else None for group in groups)
+        found = (take(group) if group else math.inf for group in groups)
+        return tuple(float(f"{x:.6g}") if math.isfinite(x) else None for x in found)
 
     return ByLength(
         errors=tuple(tally.errors for tally in tallies),

@@ -110,7 +110,7 @@ def _row(length: int, tally: Tally) -> dict[str, Any]:
         "strings": tally.strings,
         "errors": tally.errors,
         "accuracy": tally.accuracy,
-        "min_margin": tally.min_margin if known else None,
+        "min_margin": tally.min_margin if math.isfinite(tally.min_margin) else None,
         "mean_bits": tally.mean_bits if known else None,
         "max_bits": tally.max_bits if known else None,
     }
