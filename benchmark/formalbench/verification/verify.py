@@ -170,5 +170,6 @@ def _constants(network: nn.Module) -> dict[str, float]:
 
 
 def _whole(network: nn.Module, name: str) -> int | None:
-    value = getattr(network, name, None)
+    told: Mapping[str, Any] = getattr(network, "description", {})
+    value = told.get(name)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -23,8 +23,7 @@ class Counting(nn.Module):
         lengths: those it is made for.
     """
 
-    depth = 2
-    width = 3
+    description: Mapping[str, object] = {"depth": 2, "width": 3, "precision": "O(log n) bits"}
 
     def __init__(
         self,
