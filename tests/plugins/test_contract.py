@@ -16,7 +16,7 @@ from formalbench_models.plugin import formalbench_models
 from model_helpers import LAYOUTS, fake_task, padded, shaken, strings
 from torch.func import functional_call, stack_module_state
 
-SPECS = {spec.name: spec for spec in formalbench_models()}
+SPECS = {spec.name: spec for spec in formalbench_models() if spec.kind == "learned"}
 POSITIONS = SPECS["transformer"].options["positions"].choices
 RECURRENT = ("rnn", "gru", "lstm")
 
