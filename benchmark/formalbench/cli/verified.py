@@ -28,8 +28,7 @@ def lines_above(found: Verification) -> list[str]:
     else:
         total = found.total("exhaustive")
         lines.append(
-            f"exhaustive: {total.strings:,} strings, all up to length {found.plan.exhaustive}: "
-            f"{_errors(total.errors)}"
+            f"exhaustive: {total.strings:,} strings, all {_all(found)}: {_errors(total.errors)}"
         )
     return lines
 
@@ -70,10 +69,20 @@ def lines_below(found: Verification) -> list[str]:
     return lines
 
 
+def _all(found: Verification) -> str:
+    """Return which lengths the exhaustive strings have."""
+    shortest = min(part.length for part in found.plan.portions if part.kind == "exhaustive")
+    longest = found.plan.exhaustive
+    if shortest == longest:
+        return f"of length {longest}"
+    return f"of length {shortest} to {longest}" if shortest > 1 else f"up to length {longest}"
+
+
 def _row(length: int, tally: Tally) -> list[str]:
     figures = ["–", "–", "–"]
     if tally.finite:
-        figures = [f"{x:.3g}" for x in (tally.min_margin, tally.mean_bits, tally.max_bits)]
+        margin, mean, worst = tally.min_margin, tally.mean_bits, tally.max_bits
+        figures = [f"{margin:.3g}", f"{mean:.6f}", f"{worst:.6f}"]
     accuracy = f"{100 * tally.accuracy:.1f} %"
     return [str(length), f"{tally.strings:,}", str(tally.errors), accuracy, *figures]
 
