@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -82,7 +83,8 @@ def _row(length: int, tally: Tally) -> list[str]:
     figures = ["–", "–", "–"]
     if tally.finite:
         margin, mean, worst = tally.min_margin, tally.mean_bits, tally.max_bits
-        figures = [f"{margin:.3g}", f"{mean:.6f}", f"{worst:.6f}"]
+        shown = f"{margin:.3g}" if math.isfinite(margin) else "–"
+        figures = [shown, f"{mean:.6g}", f"{worst:.6g}"]
     accuracy = f"{100 * tally.accuracy:.1f} %"
     return [str(length), f"{tally.strings:,}", str(tally.errors), accuracy, *figures]
 
