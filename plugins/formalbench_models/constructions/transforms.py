@@ -102,9 +102,11 @@ def with_cross_entropy(construction: Construction, eta: float) -> Construction:
         )
     )
     width = len(construction.coordinates) + 2
+    half = len(construction.coordinates) // 2
+    plus_half, minus_half = construction.coordinates[:half], construction.coordinates[half:]
     return replace(
         construction,
-        coordinates=(*construction.coordinates, logit, minus),
+        coordinates=(*plus_half, logit, *minus_half, minus),
         layers=(*construction.layers, layer),
         logits=({}, {logit: saturation(eta) / math.sqrt(width / 2)}),
         constants={**construction.constants, "eta": eta},
