@@ -74,7 +74,7 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
                 "first is [i=1], parity is i/n and cos(i pi)",
                 choices=_POSITIONS,
             ),
-            "causal": Option(False, "see only the past (as tag and next-symbols always do)"),
+            "causal": Option(False, "see only the past (as all objectives but classify do)"),
             "log_length": Option(log_length, "multiply logits by ln n, n positions attended to"),
             "width": _WIDTH,
             "heads": _HEADS,
