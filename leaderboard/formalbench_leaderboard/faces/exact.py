@@ -6,11 +6,12 @@ from formalbench_leaderboard.constructions import DTYPES, SHOWN_LENGTHS, Constru
 from formalbench_leaderboard.text import MISSING, grouped
 
 LEGEND = (
-    "Verified by `formalbench verify` in fp64, not trained. All to: every string up to this length, "
-    "of those the model is made for, was right. Drawn to: random and adversarial strings were right at every tested length up to "
-    "this one. Margin: the least |logit| of the random strings. Bits at n: the worst cross-entropy "
-    "at string length n. Breaks: the largest tested length up to which nothing was wrong, by "
-    "precision. Depth in layers, width in numbers per position."
+    "Verified by `formalbench verify` in fp64, not trained. All to: every string up to this "
+    "length, of those the model is made for, was right. Drawn to: random and adversarial strings "
+    "were right at every tested length up to this one. Margin: the least |logit| of the random "
+    "strings. Bits at n: the worst cross-entropy at string length n. Breaks: the largest tested "
+    "length up to which nothing was wrong, by precision. Depth in layers, width in numbers per "
+    "position."
 )
 
 BITS = tuple(f"bits at {length:,}" for length in SHOWN_LENGTHS)
