@@ -7,6 +7,8 @@ from itertools import product
 
 import pytest
 import torch
+from formalbench.checks.plugins import check_spec
+from formalbench.cli.show import model_facts
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
@@ -305,6 +307,21 @@ def test_each_says_what_it_is(host, spec):
     assert all(isinstance(value, float) for value in network.constants.values())
     assert set(network.description) == {"width", "depth", "heads", "hidden", "precision"}
     assert network.description["precision"]
+
+
+@pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
+def test_each_keeps_what_every_model_promises(host, spec):
+    checks = check_spec(host, spec.name.replace("{D}", "3"))
+    assert len(checks) >= 9
+    assert [check for check in checks if check.problem] == []
+
+
+@pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
+def test_showing_one_counts_its_parameters_on_its_own_task(host, spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path))
+    parameters = model_facts(host, spec.name.replace("{D}", "3"))["parameters"]
+    assert parameters["task"] == spec.task.replace("{D}", "3") + ":classify"
+    assert parameters["count"] > 0
 
 
 @pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
