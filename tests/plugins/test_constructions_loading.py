@@ -8,6 +8,8 @@ import pytest
 import torch
 from exact_helpers import NORMS, hard_strings, make
 from formalbench.contracts.batch import Batch
+from formalbench_models.constructions.dyck_slides import dyck
+from formalbench_models.constructions.loading import as_transformer
 
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
 
@@ -51,3 +53,9 @@ def test_training_recovers_from_a_small_push(options, network):
     with torch.no_grad():
         right, _ = task.objective.score(exact(Batch(strings)), targets)
     assert right.all()
+
+
+def test_what_is_no_transformer_is_not_loaded():
+    _, task = make("exact-dyck-1", "dyck-1")
+    with pytest.raises(ValueError, match="not a Transformer of the kind"):
+        as_transformer(dyck(), task)
