@@ -7,22 +7,13 @@ from itertools import product
 
 import pytest
 import torch
+from exact_helpers import NORMS, every_string, hard_strings, judge, make
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench.host import PluginHost
-from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 
 BITS_PER_NAT = 1 / math.log(2)
 
-NORMS = (
-    {},
-    {"norm": True},
-    {"eps": 0.0},
-    {"eps": 0.1},
-    {"eps": 0.0, "eta": 0.001},
-    {"norm": True, "eta": 0.001},
-)
 PARITY = (*NORMS, {"c": 0.01}, {"c": 10.0})
 FIRST = (
     *PARITY,
@@ -40,60 +31,8 @@ every_case = pytest.mark.parametrize(("model", "language", "options"), CASES, id
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
 
 
-@pytest.fixture(scope="module")
-def host():
-    host = PluginHost()
-    host.load_installed()
-    return host
-
-
-@pytest.fixture(scope="module")
-def make(host):
-    def make(model, language, options=None):
-        task = host.task(language)
-        return host.network(model, task, options or {}), task
-
-    return make
-
-
-def every_string(length):
-    return (torch.arange(2**length)[:, None] >> torch.arange(length)) & 1
-
-
-@torch.no_grad()
-def judge(network, task, strings):
-    """Return how many are wrong, each string's bits, and each one's logit."""
-    targets = torch.from_numpy(task.language.classify(strings.numpy()))
-    logits = network(Batch(strings))
-    assert logits.isfinite().all()
-    assert (logits[:, 0] == 0).all()
-    right, bits = task.objective.score(logits.double(), targets)
-    return int((~right).sum()), bits, logits[:, 1]
-
-
-_STRINGS = {}
-
-
-def hard_strings(task, length, count=12):
-    """Return random strings, constant ones, one-hot ones, and the language's near misses."""
-    key = (task.name, length, count)
-    if key not in _STRINGS:  # drawing them takes longer than answering
-        _STRINGS[key] = draw(task, length, count)
-    return _STRINGS[key]
-
-
-def draw(task, length, count):
-    drawn = task.language.sample(Stream("hard", length), length, count)
-    near = task.language.near_misses(Stream("near", length), length, count)
-    one_hot = torch.zeros(3, length, dtype=torch.int64)
-    one_hot[[0, 1, 2], [0, length // 2, -1]] = 1
-    constant = torch.tensor([[0], [1]]).expand(2, length)
-    parts = (torch.from_numpy(drawn), torch.from_numpy(near), one_hot, 1 - one_hot, constant)
-    return torch.cat(parts)
-
-
 @every_case
-def test_every_short_string_is_right(make, model, language, options):
+def test_every_short_string_is_right(model, language, options):
     network, task = make(model, language, options)
     assert next(network.parameters()).dtype == torch.float64
     for length in range(9):
@@ -103,7 +42,7 @@ def test_every_short_string_is_right(make, model, language, options):
 
 @every_case
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_long_strings_are_right(make, model, language, options, dtype):
+def test_long_strings_are_right(model, language, options, dtype):
     network, task = make(model, language, options)
     network.to(dtype)
     for length in (31, 100, 1000):
@@ -115,7 +54,7 @@ def test_long_strings_are_right(make, model, language, options, dtype):
     ("language", "length"),
     [("parity", 20_000), ("first", 20_000), ("dyck-1", 3_000), ("dyck-1-3", 3_000)],
 )
-def test_very_long_strings_are_right(make, language, length):
+def test_very_long_strings_are_right(language, length):
     network, task = make(f"exact-{language}", language)
     assert judge(network, task, hard_strings(task, length, count=2))[0] == 0
 
@@ -128,7 +67,7 @@ def test_very_long_strings_are_right(make, language, length):
         *(("hand-written", symbols) for symbols in (577, 999, 20_001)),
     ],
 )
-def test_the_logit_of_parity_is_its_closed_form(make, c, symbols, network):
+def test_the_logit_of_parity_is_its_closed_form(c, symbols, network):
     exact, task = make("exact-parity", "parity", {"c": c, "network": network})
     n = symbols + 1
     counts = torch.tensor(sorted({0, 1, symbols // 3, symbols // 2, symbols - 1, symbols}))
@@ -148,7 +87,7 @@ def test_the_logit_of_parity_is_its_closed_form(make, c, symbols, network):
         *(("hand-written", symbols) for symbols in (999, 20_001)),
     ],
 )
-def test_the_logit_of_first_is_its_closed_form(make, c, log_length, symbols, network):
+def test_the_logit_of_first_is_its_closed_form(c, log_length, symbols, network):
     options = {"c": c, "log_length": log_length, "network": network}
     exact, task = make("exact-first", "first", options)
     strings = hard_strings(task, symbols, count=3)
@@ -161,7 +100,7 @@ def test_the_logit_of_first_is_its_closed_form(make, c, log_length, symbols, net
 
 @pytest.mark.parametrize("most", ["", "-3"])
 @pytest.mark.parametrize("pairs", [1, 2, 50, 500])
-def test_the_logit_of_a_dyck_member_is_its_closed_form(make, most, pairs):
+def test_the_logit_of_a_dyck_member_is_its_closed_form(most, pairs):
     network, task = make(f"exact-dyck-1{most}", f"dyck-1{most}")
     members = torch.from_numpy(task.language.sample_members(Stream(pairs), 2 * pairs, 20))
     _, _, logit = judge(network, task, members)
@@ -181,7 +120,7 @@ def test_the_logit_of_a_dyck_member_is_its_closed_form(make, most, pairs):
         *(("transformer", norm) for norm in NORMS if norm.get("eps") == 0 or not norm),
     ],
 )
-def test_the_empty_string_is_rejected_at_one_bit(make, model, options, network):
+def test_the_empty_string_is_rejected_at_one_bit(model, options, network):
     exact, task = make(model, model.removeprefix("exact-"), {**options, "network": network})
     errors, bits, logit = judge(exact, task, every_string(0))
     assert (errors, bits.item(), logit.item()) == (0, 1.0, 0.0)
@@ -189,7 +128,7 @@ def test_the_empty_string_is_rejected_at_one_bit(make, model, options, network):
 
 @pytest.mark.parametrize("language", ["parity", "first", "dyck-1", "dyck-1-2"])
 @pytest.mark.parametrize("eta", [0.001, 0.5])
-def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(make, language, eta):
+def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(language, eta):
     network, task = make(f"exact-{language}", language, {"eps": 0.0, "eta": eta})
     for length in (1, 2, 3, 10, 99, 1000):
         bits = judge(network, task, hard_strings(task, length, count=4))[1]
@@ -199,7 +138,7 @@ def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(make, la
 
 
 @pytest.mark.parametrize("language", ["parity", "first"])
-def test_the_three_curves_of_figure_2(make, language):
+def test_the_three_curves_of_figure_2(language):
     curves = {}
     for name, options in {
         "none": {},
@@ -221,7 +160,7 @@ def test_the_three_curves_of_figure_2(make, language):
 
 @pytest.mark.parametrize("eps", [None, 0.0, 1e-5, 0.1])
 @pytest.mark.parametrize("eta", [0.001, 0.3])
-def test_proposition_3_bounds_the_cross_entropy_of_first(make, eps, eta):
+def test_proposition_3_bounds_the_cross_entropy_of_first(eps, eta):
     options = {"log_length": True, "eta": eta}
     options |= {} if eps is None else {"eps": eps, "norm": True}
     network, task = make("exact-first", "first", options)
@@ -232,7 +171,7 @@ def test_proposition_3_bounds_the_cross_entropy_of_first(make, eps, eta):
 
 @pytest.mark.parametrize("c", [0.5, 1.0, 2.0, 4.0, 5.5])
 @every_network
-def test_the_flawed_transformer_fails_exactly_where_it_must(make, c, network):
+def test_the_flawed_transformer_fails_exactly_where_it_must(c, network):
     flawed, task = make("flawed-first", "first", {"c": c, "network": network})
     for length in range(2, 400, 7):
         n = length + 1
@@ -243,7 +182,7 @@ def test_the_flawed_transformer_fails_exactly_where_it_must(make, c, network):
 
 
 @pytest.mark.parametrize("c", [1.0, 2.0])
-def test_log_length_scaling_mends_the_flawed_transformer(make, c):
+def test_log_length_scaling_mends_the_flawed_transformer(c):
     mended, task = make("flawed-first", "first", {"c": c, "log_length": True})
     for length in (*range(10), 100, 1000, 10_000):
         strings = every_string(length) if length < 10 else hard_strings(task, length)
@@ -257,7 +196,7 @@ def test_log_length_scaling_mends_the_flawed_transformer(make, c):
 
 @pytest.mark.parametrize("n", [1, 2, 7, 10])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
-def test_rumelharts_network_is_right_at_its_length_and_refuses_others(make, n, dtype):
+def test_rumelharts_network_is_right_at_its_length_and_refuses_others(n, dtype):
     network, task = make("ffnn-parity", "parity", {"n": n})
     network.to(dtype)
     assert network.lengths == (n, n)
@@ -269,7 +208,7 @@ def test_rumelharts_network_is_right_at_its_length_and_refuses_others(make, n, d
             network(Batch(every_string(length)))
 
 
-def test_the_steps_of_the_parity_network_are_those_of_the_paper(make):
+def test_the_steps_of_the_parity_network_are_those_of_the_paper():
     network, _ = make("exact-parity", "parity")
     string = torch.tensor([[1, 0, 1, 1, 0]])
     trace = {name: tensor[0].tolist() for name, tensor in network.trace(Batch(string)).items()}
@@ -285,7 +224,7 @@ def test_the_steps_of_the_parity_network_are_those_of_the_paper(make):
     assert sum(odd) == pytest.approx(1, rel=1e-12)
 
 
-def test_one_entry_decides_parity(make):
+def test_one_entry_decides_parity():
     # Figure 3: a little off, and long strings are lost.
     right, task = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001})
     wrong, _ = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001, "value_6_2": 1.1})
@@ -294,91 +233,12 @@ def test_one_entry_decides_parity(make):
     assert judge(wrong, task, strings)[0] > 10
 
 
-@pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
-def test_each_says_what_it_is(host, spec):
-    name, task = (text.format(k=2, D=3) for text in (spec.name, spec.task))
-    network = host.network(name, host.task(task))
-    assert spec.kind == "exact"
-    assert spec.reference
-    assert all(option.help for option in spec.options.values())
-    assert network.lengths[0] >= 0
-    assert all(isinstance(value, float) for value in network.constants.values())
-    assert set(network.description) == {"width", "depth", "heads", "hidden", "precision"}
-    assert network.description["precision"]
-
-
-@pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
-def test_a_wrong_task_is_one_line(host, spec):
-    name, task = (text.format(k=2, D=3) for text in (spec.name, spec.task))
-    language = task.partition(":")[0]
-    with pytest.raises(RequestError) as error:
-        host.network(name, host.task(f"tomita-3:{spec.objectives[0]}"))
-    assert str(error.value) == f"{name} is made for {language}, not for tomita-3"
-
-
-@pytest.mark.parametrize(
-    ("model", "language", "options", "message"),
-    [
-        ("exact-parity", "parity", {"eta": 0.1}, "needs layer norm: add --set eps=0"),
-        ("exact-first", "first", {"eta": 0.1}, "needs layer norm"),
-        ("exact-first", "first", {"eta": 0.1, "log_length": True, "c": 0.5}, "c of 1 or more"),
-        ("exact-parity", "parity", {"eta": 0.7, "eps": 0.0}, "below ln 2"),
-        ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
-        ("exact-dyck-1-2", "dyck-1-3", {}, "made for dyck-1-2, not for dyck-1-3"),
-    ],
-)
-def test_options_that_make_no_sense_are_one_line(make, model, language, options, message):
-    with pytest.raises(RequestError, match=message):
-        make(model, language, options)
-
-
 @pytest.mark.parametrize("model", ["exact-parity", "exact-first", "exact-dyck-1"])
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_is_answered_in_half_precision(make, model, dtype):
+def test_half_precision_is_answered_in_half_precision(model, dtype):
     network, task = make(model, model.removeprefix("exact-"), {"eps": 0.0})
     network.to(dtype)
     for length in range(7):
         strings = every_string(length)
         assert network(Batch(strings)).dtype == dtype
         assert judge(network, task, strings)[0] == 0
-
-
-@pytest.mark.parametrize(("language", "options"), list(product(("parity", "first"), NORMS)))
-def test_the_network_that_is_trained_gives_the_same_logits(make, language, options):
-    model = f"exact-{language}"
-    for more in ({}, {"log_length": True}) if language == "first" else ({},):
-        own, task = make(model, language, options | more)
-        loaded, _ = make(model, language, {**options, **more, "network": "transformer"})
-        assert type(loaded).__name__ == "Transformer"
-        assert loaded.constants == own.constants
-        for length in (1, 2, 5, 40):
-            strings = hard_strings(task, length)
-            with torch.no_grad():
-                want, got = own(Batch(strings)), loaded(Batch(strings))
-            torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-12)
-
-
-@pytest.mark.parametrize("options", [{"norm": True}, {"eps": 0.0, "eta": 0.1}, {}])
-@every_network
-def test_training_recovers_from_a_small_push(make, options, network):
-    exact, task = make("exact-first", "first", {**options, "network": network, "log_length": True})
-    strings = hard_strings(task, 20, count=40)
-    targets = torch.from_numpy(task.language.classify(strings.numpy()))
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for parameter in exact.parameters():
-            noise = torch.randn(parameter.shape, generator=generator, dtype=parameter.dtype)
-            parameter.add_(0.3 * noise)
-    optimiser = torch.optim.Adam(exact.parameters(), lr=0.01)
-    losses = []
-    for _ in range(60):
-        loss = task.objective.loss(exact(Batch(strings)), targets)
-        optimiser.zero_grad()
-        loss.backward()
-        assert all(p.grad is None or p.grad.isfinite().all() for p in exact.parameters())
-        optimiser.step()
-        losses.append(loss.item())
-    assert losses[-1] < 0.5 * losses[0]
-    with torch.no_grad():
-        right, _ = task.objective.score(exact(Batch(strings)), targets)
-    assert right.all()

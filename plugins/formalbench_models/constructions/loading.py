@@ -35,7 +35,9 @@ Place = Mapping[str, int]
 def as_transformer(construction: Construction, task: Task) -> Transformer:
     """Return a `Transformer` (post-LN, ReLU) with a construction's weights, in fp64.
 
-    A width that the heads do not divide gets unused coordinates, as in the published code.
+    A width that the heads do not divide gets unused coordinates, as in the published code. With
+    ε > 0 its layer norm is the library's, whose mean of (x, -x) is a rounding error: then the empty
+    string's logit is such an error too, and not 0.
 
     Args:
         construction: with CLS in front and read there, soft attention without masks, one
