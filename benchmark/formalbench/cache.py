@@ -6,7 +6,9 @@ import contextlib
 import hashlib
 import json
 import os
+import sys
 from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -44,3 +46,22 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
     with contextlib.suppress(RequestError):  # a read-only home costs time, not results
         write_atomically(path, json.dumps({"key": json.loads(text), "value": value}))
     return value
+
+
+def code_digest(*things: object) -> str:
+    """Return a digest of all code of the packages in which the classes of things are defined.
+
+    What is kept under a key with it is found no more once that code has changed.
+    """
+    packages = sorted({type(thing).__module__.partition(".")[0] for thing in things})
+    return hashlib.sha256("".join(map(_package_digest, packages)).encode()).hexdigest()
+
+
+@lru_cache(maxsize=64)
+def _package_digest(package: str) -> str:
+    file = Path(sys.modules[package].__file__ or "")
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    digest = hashlib.sha256()
+    for one in files:
+        digest.update(hashlib.sha256(one.read_bytes()).digest())
+    return digest.hexdigest()

@@ -9,7 +9,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from typing import TYPE_CHECKING, Any
@@ -19,11 +19,15 @@ from formalbench.contracts.hooks import Progress
 from formalbench.device import usable_cores
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.plan import Plan, Run
+from formalbench.precision import check_precision
 from formalbench.store import Store
 from formalbench.work import RunResult, Unit, do_unit
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
+
+Pair = tuple[str, str]
+"""A model and a task, as shown to people."""
 
 Message = tuple[str, Progress | None]
 """A run's identity, and how far it is; None when it starts."""
@@ -51,10 +55,12 @@ def execute(
     """
     done = {record.run_id: record for record in store.records() if record.status == "finished"}
     todo = [run for run in plan.runs if run.run_id not in done]
-    _refuse_bad_pairs(host, todo)
+    for run in todo:
+        check_precision(run.protocol, device)
+    together = _look_at_pairs(host, todo, device)
     store.check_writable()
     runs = {run.run_id: run for run in todo}
-    units = make_units(todo, device)
+    units = make_units(todo, device, together, jobs)
     results: dict[str, Record] = {}
 
     def hear(message: Message) -> None:
@@ -66,7 +72,7 @@ def execute(
         else:
             host.notify("formalbench_run_progress", run=runs[run_id].info, progress=progress)
 
-    for record in _work_off(host, units, jobs or default_jobs(device, len(units)), hear):
+    for record in _work_off(host, units, _jobs(device, len(units), jobs), hear):
         store.write(record)
         results[record.run_id] = record
         host.notify("formalbench_run_finished", run=runs[record.run_id].info, record=record)
@@ -74,22 +80,51 @@ def execute(
     return [every[run.run_id] for run in plan.runs]
 
 
-def make_units(runs: Sequence[Run], device: str) -> list[Unit]:
-    """Divide runs into units of work.
+def _jobs(device: str, units: int, asked: int | None) -> int:
+    return max(1, min(asked, units)) if asked else default_jobs(device, units)
 
-    On a CPU every run is one: a core is busy with a single small network, and a kill loses
-    one run. On a GPU the runs of one model on one task train together.
+
+def make_units(
+    runs: Sequence[Run],
+    device: str,
+    together: Collection[Pair] = (),
+    jobs: int | None = None,
+) -> list[Unit]:
+    """Divide runs into units of work, and share the CPU's cores out among those at work.
+
+    On a GPU the runs of one model on one task train together. On a CPU every run is a unit,
+    so that a core is busy with one and a kill loses one, but for networks so small that they
+    train faster together; those are divided only if cores would be idle else.
+
+    Args:
+        runs: all of them.
+        device: ``cpu`` or ``cuda:i``.
+        together: the pairs of model and task that go together on a CPU.
+        jobs: how many processes work at once; None for `default_jobs`.
     """
-    if device == "cpu":
-        return [Unit((run,), device) for run in runs]
-    cohorts: dict[tuple[str, str], list[Run]] = {}
+    cohorts: dict[Pair, list[Run]] = {}
     for run in runs:
-        cohorts.setdefault((run.info.model, run.info.task), []).append(run)
-    return [Unit(tuple(cohort), device) for cohort in cohorts.values()]
+        cohorts.setdefault(_pair(run), []).append(run)
+    if device != "cpu":
+        return [Unit(tuple(cohort), device) for cohort in cohorts.values()]
+    parts: list[tuple[Run, ...]] = []
+    for pair, cohort in cohorts.items():
+        wanted = -(-_jobs(device, len(runs), jobs) // len(cohorts)) if pair in together else None
+        size = -(-len(cohort) // wanted) if wanted else 1
+        parts += [tuple(cohort[i : i + size]) for i in range(0, len(cohort), size)]
+    threads = max(1, usable_cores() // _jobs(device, len(parts), jobs))
+    return [Unit(part, device, threads) for part in parts]
 
 
-def _refuse_bad_pairs(host: PluginHost, runs: Sequence[Run]) -> None:
+def _pair(run: Run) -> Pair:
+    return run.info.model, run.info.task
+
+
+def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> set[Pair]:
     """Build each network once, so that what a model or task refuses is told before any run.
+
+    Returns:
+        The pairs of model and task whose runs train faster together than one by one.
 
     Raises:
         RequestError: for options or pairings that are refused. Anything else that goes wrong
@@ -98,18 +133,22 @@ def _refuse_bad_pairs(host: PluginHost, runs: Sequence[Run]) -> None:
     import torch
 
     from formalbench.evaluation.cells import split_lengths
+    from formalbench.training.programs import trains_together
 
-    pairs = {(run.info.model, run.info.task): run for run in runs}
-    for run in pairs.values():
+    together = set()
+    for pair, run in {_pair(run): run for run in runs}.items():
         with torch.random.fork_rng(devices=[]):
             try:
                 task = host.task(run.task.name, run.task.options)
                 split_lengths(task, "train"), split_lengths(task, "test")
-                host.network(run.model.name, task, run.model.options)
+                network = host.network(run.model.name, task, run.model.options)
             except RequestError:
                 raise
             except PLUGIN_FAILURES:
                 continue
+        if trains_together([network, network], device.partition(":")[0]):
+            together.add(pair)
+    return together
 
 
 def _work_off(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import datetime
+import hashlib
+import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
@@ -38,10 +41,12 @@ class Unit:
     Attributes:
         runs: they differ in learning rate and seed only.
         device: ``cpu`` or ``cuda:i``.
+        threads: how many CPU threads may test; training takes one. It changes no result.
     """
 
     runs: tuple[Run, ...]
     device: str
+    threads: int = 1
 
 
 def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
@@ -54,21 +59,23 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
     """
     import torch
 
+    from formalbench.device import keep_freed_memory
+
     device = torch.device(unit.device)
     threads = torch.get_num_threads()
     if device.type == "cpu":
         # Networks this small gain nothing from more threads, lose much when cores are
         # shared, and would round differently on a machine with other cores.
         torch.set_num_threads(1)
+        keep_freed_memory()
     else:
         torch.cuda.reset_peak_memory_stats(device)
-        torch.backends.cudnn.allow_tf32 = False  # on by default, and the protocol says fp32
     results = [RunResult(run, str(device)) for run in unit.runs]
     try:
         _train(host, results, report)
         for result in results:
             if result.status == "finished":
-                _test(host, result, report)
+                _test(host, result, unit.threads, report)
         return [result.record() for result in results]
     finally:
         torch.set_num_threads(threads)
@@ -77,7 +84,7 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
 def _train(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
     """Train runs together; if that fails, in halves, until only the guilty one fails.
 
-    A cohort that does not fit into the device's memory is thus halved until it fits.
+    A cohort larger than was foreseen for the device's memory is thus halved until it fits.
     """
     try:
         _train_together(host, results, report)
@@ -111,7 +118,10 @@ def _judge(error: BaseException) -> tuple[Status, str]:
 
 
 def _train_together(host: PluginHost, results: Sequence[RunResult], report: ReportRun) -> None:
+    from formalbench.cache import code_digest
     from formalbench.training.control import Member
+    from formalbench.training.fit import runs_that_fit
+    from formalbench.training.resume import Keeper
     from formalbench.training.trainer import Cohort, train_cohort
 
     first, device = results[0].run, torch_device(results[0].device)
@@ -133,12 +143,29 @@ def _train_together(host: PluginHost, results: Sequence[RunResult], report: Repo
         if run.learning_rate is not None
     ]
     cohort = Cohort(build, task, first.protocol, members, device)
-    for result, trained in zip(results, train_cohort(cohort), strict=True):
+    done: list[Trained] = []
+    size = runs_that_fit(cohort)
+    code = code_digest(task, task.language, task.objective, build())
+    for start in range(0, len(members), size):
+        part = slice(start, start + size)
+        keeper = Keeper(_kept_at(results[part], code))
+        done += train_cohort(replace(cohort, members=members[part], keeper=keeper))
+        keeper.forget()
+    for result, trained in zip(results, done, strict=True):
         result.trained, result.network, result.status = trained, trained.network, trained.status
         if trained.status == "diverged":
             result.message = f"the loss or a logit was not finite by step {trained.steps}"
         elif trained.status == "timeout":
             result.message = f"longer than {first.protocol.time_limit:g} s, step {trained.steps}"
+
+
+def _kept_at(results: Sequence[RunResult], code: str) -> Path:
+    """Return where a cohort is saved: a function of all that decides its numbers."""
+    from formalbench.cache import cache_folder
+
+    key = [[result.run.run_id for result in results], results[0].device, code]
+    name = hashlib.sha256(json.dumps(key).encode()).hexdigest()
+    return cache_folder() / "training" / f"{name[:32]}.safetensors"
 
 
 def torch_device(name: str) -> torch.device:
@@ -148,14 +175,14 @@ def torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _test(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+def _test(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
     try:
-        _test_network(host, result, report)
+        _test_network(host, result, threads, report)
     except PLUGIN_FAILURES as error:
         result.status, result.message = _judge(error)
 
 
-def _test_network(host: PluginHost, result: RunResult, report: ReportRun) -> None:
+def _test_network(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
     from formalbench.evaluation.evaluate import evaluate
 
     run, trained = result.run, result.trained
@@ -163,9 +190,11 @@ def _test_network(host: PluginHost, result: RunResult, report: ReportRun) -> Non
     report(run.run_id, Progress("test", steps, stage))
     start = time.perf_counter()
     task = _task(host, run)
-    cells = _test_set(task, run.protocol)
+    cells = _test_set(task, run.task.source.model_dump_json(), run.protocol)
     assert result.network is not None
-    scores = evaluate(result.network, task.objective, cells, torch_device(result.device))
+    device = torch_device(result.device)
+    precision = run.protocol.precision
+    scores = evaluate(result.network, task.objective, cells, device, threads, precision)
     result.tested = _tested(run, task, cells, scores, time.perf_counter() - start)
 
 
@@ -180,11 +209,11 @@ def _build_task(host: PluginHost, name: str, options: tuple[tuple[str, Any], ...
 
 
 @lru_cache(maxsize=1)
-def _test_set(task: Task, protocol: Protocol) -> CellSet:
-    """Return a task's test set; the last one is kept, since the runs after share it."""
-    from formalbench.evaluation.cells import test_set
+def _test_set(task: Task, source: str, protocol: Protocol) -> CellSet:
+    """Return a task's test set; the last one stays in memory, since the runs after share it."""
+    from formalbench.evaluation.kept import kept_test_set
 
-    return test_set(task, protocol)
+    return kept_test_set(task, source, protocol)
 
 
 def _tested(

@@ -33,7 +33,7 @@ _POSITIONS = (
 def _recurrent(name: str, summary: str, reference: str) -> ModelSpec:
     return ModelSpec(
         name=name,
-        version=1,
+        version=2,  # 1 used the library's kernels
         summary=summary,
         factory=f"formalbench_models.recurrent:{name}",
         options={"width": _STATE, "layers": _LAYERS},
@@ -56,6 +56,9 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
             "norm": Option("post", _NORM_HELP, choices=("pre", "post")),
             "activation": _ACTIVATION,
             "bias": Option(True, "biases in the attention's projections"),
+            "hidden": Option(
+                0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536
+            ),
         },
         reference="Chi, Fan, Rudnicky & Ramadge 2023, section 3",
     )
@@ -74,7 +77,7 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
                 "first is [i=1], parity is i/n and cos(i pi)",
                 choices=_POSITIONS,
             ),
-            "causal": Option(False, "see only the past (as tag and next-symbols always do)"),
+            "causal": Option(False, "see only the past (as all objectives but classify do)"),
             "log_length": Option(log_length, "multiply logits by ln n, n positions attended to"),
             "width": _WIDTH,
             "heads": _HEADS,

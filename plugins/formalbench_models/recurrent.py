@@ -1,29 +1,52 @@
-"""Recurrent baselines: the library's Elman network, GRU and LSTM.
+"""Recurrent baselines: the Elman network, GRU and LSTM.
 
 References: Elman, "Finding structure in time" (1990); Cho et al., "Learning phrase
 representations using RNN encoder-decoder" (2014); Hochreiter & Schmidhuber, "Long
 short-term memory" (1997).
 
-Legend: B batch, N symbols, W width, K outputs.
+Legend: B batch, N symbols, W width, G gates times W, S symbols in the alphabet, K outputs.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.objective import Layout
 from formalbench.contracts.task import Task
 from torch import Tensor, nn
+from torch.nn import functional
 
-_KINDS: dict[str, type[nn.RNN] | type[nn.GRU] | type[nn.LSTM]] = {
-    "rnn": nn.RNN,
-    "gru": nn.GRU,
-    "lstm": nn.LSTM,
+from formalbench_models.recurrence import Elman, Gru, Lstm, Recurrence, last_state, states
+
+_KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurrence]]] = {
+    "rnn": (nn.RNN, Elman),
+    "gru": (nn.GRU, Gru),
+    "lstm": (nn.LSTM, Lstm),
 }
 
 
+_SMALL = 32
+"""A width up to which calls cost more than arithmetic."""
+
+
+class LayerWeights(NamedTuple):
+    """The parameters of one recurrence, ordered for their use.
+
+    Attributes:
+        inputs: of the input, (G, W).
+        bias: that is added to the input's part of the gates, (G,).
+        recurrence: what `formalbench_models.recurrence` takes.
+    """
+
+    inputs: Tensor
+    bias: Tensor
+    recurrence: tuple[Tensor, ...]
+
+
 class Recurrent(nn.Module):
-    """Learned symbol embeddings, a library recurrence, a linear read-out of its state.
+    """Learned symbol embeddings, a recurrence, a linear read-out of its state.
 
     The state before the first symbol is zero, and it is also the state after the empty
     string: no begin-of-string symbol is needed, and N = 0 is nothing special.
@@ -38,8 +61,7 @@ class Recurrent(nn.Module):
     """
 
     accepts_padding = True
-    # The library's kernels are not written in terms that `torch.func.vmap` can batch.
-    vmappable = False
+    under_vmap = False
 
     def __init__(
         self, kind: str, symbols: int, outputs: int, layout: Layout, *, width: int, layers: int
@@ -47,26 +69,85 @@ class Recurrent(nn.Module):
         super().__init__()
         self.layout = layout
         self.embedding = nn.Embedding(symbols, width)
-        self.recurrence = _KINDS[kind](width, width, num_layers=layers, batch_first=True)
+        # The library's module holds the parameters and their initial values; the library's
+        # kernels are what the tests compare with.
+        library, self.kind = _KINDS[kind]
+        self.recurrence = library(width, width, num_layers=layers, batch_first=True)
         self.readout = nn.Linear(width, outputs)
+        # Measured on CPUs (speed/README.md): small networks gain from going together, but
+        # for a small LSTM nothing is as fast as the library's kernel, which goes alone.
+        self.cpu_cohort = width <= _SMALL and kind != "lstm"
+        self._library_on_cpu = width <= _SMALL and kind == "lstm"
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
-        logits: Tensor = self.readout(self._read(self._states(batch.symbols), batch.lengths))
-        return logits
+        if self.layout == "last" and batch.lengths is None:
+            return self._logits(self._last_state(batch.symbols))
+        return self._logits(self._read(self._states(batch.symbols), batch.lengths))
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N+1, W): the topmost state after every prefix."""
         return {"state": self._states(batch.symbols)}
 
+    def _logits(self, states_W: Tensor) -> Tensor:
+        logits: Tensor = self.readout(states_W)
+        return logits
+
     def _states(self, symbols_BN: Tensor) -> Tensor:
         """Return the topmost state after every prefix, the empty one first, (B, N+1, W)."""
-        x_BNW: Tensor = self.embedding(symbols_BN)
-        start_B1W = x_BNW.new_zeros(x_BNW.shape[0], 1, x_BNW.shape[2])
-        if x_BNW.shape[1] == 0:  # the library refuses sequences without a step
-            return start_B1W
-        states_BNW: Tensor = self.recurrence(x_BNW)[0]
-        return torch.cat((start_B1W, states_BNW), dim=1)
+        start_1BW = self._start(symbols_BN).unsqueeze(0)
+        if symbols_BN.shape[1] == 0:
+            return start_1BW.transpose(0, 1)
+        states_NBW = self._run(symbols_BN, every=True)
+        return torch.cat((start_1BW, states_NBW)).transpose(0, 1)
+
+    def _last_state(self, symbols_BN: Tensor) -> Tensor:
+        """Return the topmost state after the whole string, (B, W)."""
+        if symbols_BN.shape[1] == 0:
+            return self._start(symbols_BN)
+        if self._uses_library(symbols_BN):
+            return self._run(symbols_BN, every=True)[-1]
+        if self.recurrence.num_layers > 1 or torch.is_grad_enabled():
+            return self._run(symbols_BN, every=False)[0]
+        layer = self._layer(0)
+        return last_state(self.kind, self._table(layer), symbols_BN, *layer.recurrence)
+
+    def _start(self, symbols_BN: Tensor) -> Tensor:
+        weight = self.embedding.weight
+        return weight.new_zeros(symbols_BN.shape[0], weight.shape[1])
+
+    def _run(self, symbols_BN: Tensor, *, every: bool) -> Tensor:
+        """Return the topmost states after every symbol, (N, B, W), or after the last alone."""
+        if self._uses_library(symbols_BN):
+            states_BNW: Tensor = self.recurrence(self.embedding(symbols_BN))[0]
+            return states_BNW.transpose(0, 1)
+        # With few symbols, what the gates get from each is computed once.
+        layer = self._layer(0)
+        x_NBG = functional.embedding(symbols_BN.t(), self._table(layer))
+        for index in range(1, self.recurrence.num_layers):
+            states_NBW = states(self.kind, x_NBG, True, *layer.recurrence)
+            layer = self._layer(index)
+            x_NBG = functional.linear(states_NBW, layer.inputs, layer.bias)
+        return states(self.kind, x_NBG, every, *layer.recurrence)
+
+    def _uses_library(self, symbols_BN: Tensor) -> bool:
+        return self._library_on_cpu and symbols_BN.device.type == "cpu" and not self.under_vmap
+
+    def _table(self, layer: LayerWeights) -> Tensor:
+        """Return what the lowest gates get from each symbol, (S, G)."""
+        return functional.linear(self.embedding.weight, layer.inputs, layer.bias)
+
+    def _layer(self, index: int) -> LayerWeights:
+        inputs_GW, weight_GW, bias_G, hidden_G = (
+            getattr(self.recurrence, f"{name}_l{index}")
+            for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+        )
+        if self.kind is not Gru:
+            return LayerWeights(inputs_GW, bias_G + hidden_G, (weight_GW,))
+        # One of a GRU's biases is multiplied by a gate, so it is not the input's.
+        width = weight_GW.shape[1]
+        outer_G = functional.pad(hidden_G[: 2 * width], (0, width))
+        return LayerWeights(inputs_GW, bias_G + outer_G, (weight_GW, hidden_G[2 * width :]))
 
     def _read(self, states_BMW: Tensor, lengths_B: Tensor | None) -> Tensor:
         """Return the states to answer from; M = N+1."""
@@ -74,8 +155,7 @@ class Recurrent(nn.Module):
             return states_BMW
         if self.layout == "each":
             return states_BMW[:, 1:]
-        if lengths_B is None:
-            return states_BMW[:, -1]
+        assert lengths_B is not None
         index_B1W = lengths_B[:, None, None].expand(-1, 1, states_BMW.shape[2])
         return states_BMW.gather(1, index_B1W).squeeze(1)
 

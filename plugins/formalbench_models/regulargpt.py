@@ -82,6 +82,7 @@ class RegularGPT(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(thickness))
         self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(shape.width, outputs)
+        self.cpu_cohort = shape.width <= 32  # measured: speed/README.md
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
@@ -221,10 +222,11 @@ def build(
     norm: str = "post",
     activation: str = "gelu",
     bias: bool = True,
+    hidden: int = 0,
 ) -> RegularGPT:
     """Build RegularGPT for a task; `plugin.py` says what the options mean."""
     check_heads(width, heads)
-    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias)
+    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias, hidden)
     return RegularGPT(len(task.alphabet), task.outputs, task.layout, shape, thickness=thickness)
 
 

@@ -69,7 +69,7 @@ class Dyck(Language):
         if list(fields) != nearest:
             asked, near = ("-".join(map(str, ("dyck", *numbers))) for numbers in (fields, nearest))
             raise RequestError(
-                f"task {asked}: 1 to {MOST[0]} types of brackets, depth 1 to {MOST[1]}, as in {near}"
+                f"task {asked}: 1 to {MOST[0]} types of brackets, depth 1 to {MOST[1]}: try {near}"
             )
         pairs = PAIRS[:k] if k <= len(PAIRS) else [(f"({t}", f"){t}") for t in range(1, k + 1)]
         self.alphabet = tuple(symbol for pair in pairs for symbol in pair)
@@ -107,12 +107,14 @@ class Dyck(Language):
     def classify(self, strings_BN: Symbols) -> Labels:
         """Return 1 for members and 0 for others, (B,)."""
         read = stack.read(strings_BN, self.deepest)
-        return (read.legal[:, -1] & (read.depths[:, -1] == 0)).astype(np.int64)
+        inside_B: Mask = read.legal[:, -1] & (read.depths[:, -1] == 0)
+        return inside_B.astype(np.int64)
 
     def classify_prefixes(self, strings_BN: Symbols) -> Labels:
         """Return the class of every non-empty prefix, (B, N)."""
         read = stack.read(strings_BN, self.deepest)
-        return (read.legal & (read.depths == 0))[:, 1:].astype(np.int64)
+        inside_BP: Mask = read.legal & (read.depths == 0)
+        return inside_BP[:, 1:].astype(np.int64)
 
     def open_brackets(self, strings_BN: Symbols) -> tuple[Labels, Labels]:
         """Return type and position of the innermost open bracket after every prefix, (B, N+1)."""
@@ -217,10 +219,14 @@ class Dyck(Language):
 
     def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
         strings_BN = stream.integers(len(self.alphabet), (count, length))
+        inside = np.flatnonzero(self.classify(strings_BN))
         for _ in range(ROUNDS):
-            inside = np.flatnonzero(self.classify(strings_BN))
-            strings_BN[inside] = stream.integers(len(self.alphabet), (len(inside), length))
-        strings_BN[self.classify(strings_BN) == 1, 0] ^= 1  # then it begins with a close
+            if not inside.size:
+                break
+            again_AN = stream.integers(len(self.alphabet), (len(inside), length))
+            strings_BN[inside] = again_AN
+            inside = inside[self.classify(again_AN) == 1]
+        strings_BN[inside, 0] ^= 1  # then it begins with a close
         return strings_BN
 
     # As an automaton.

@@ -108,6 +108,8 @@ class NearMisses:
         strings_BN = members_BN.copy()
         inside = np.arange(count)
         for _ in range(ROUNDS):
+            if not inside.size:
+                return strings_BN
             here = stream.integers(length, len(inside))
             there = (here + 1 + stream.integers(length - 1, len(inside))) % length
             strings_BN[inside] = _exchanged(members_BN[inside], here, there)

@@ -256,7 +256,8 @@ def _splits(value: object) -> Splits:
     shown = "splits: {train: [1, 40], test: [41, 500]}"
     if not isinstance(value, dict) or not set(value) <= {"train", "test"}:
         raise _Problem(f"splits must look like {shown}, not {_show(value)}")
-    return Splits(**{key: _lengths(lengths, key) for key, lengths in value.items()})
+    windows = {key: _lengths(lengths, key) for key, lengths in value.items()}
+    return Splits(windows.get("train", Splits().train), windows.get("test", Splits().test))
 
 
 def _lengths(value: object, key: str) -> tuple[int, int]:

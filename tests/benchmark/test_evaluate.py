@@ -82,3 +82,16 @@ def test_batching_changes_no_count(monkeypatch):
     (parts,) = evaluate(Last(), Classify(), cells, CPU)
     assert parts.correct == whole.correct
     assert parts.bits == pytest.approx(whole.bits)
+
+
+def test_threads_change_no_result():
+    rng = np.random.default_rng(0)
+    sets = [Cell(n, rng.integers(0, 2, (50, n)), rng.integers(0, 2, 50)) for n in (3, 9, 700)]
+    cells = CellSet(tuple(sets))
+    assert evaluate(Last(), Classify(), cells, CPU, 3) == evaluate(Last(), Classify(), cells, CPU)
+
+
+def test_an_error_in_a_thread_is_told():
+    cells = CellSet((cell(2, [[0, 1]], [1]), cell(3, [[0, 1, 1]], [1])))
+    with pytest.raises(NotFiniteError):
+        evaluate(Constant(float("nan")), Classify(), cells, CPU, 2)

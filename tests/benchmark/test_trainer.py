@@ -12,6 +12,7 @@ from formalbench.training.control import Checkpoint, Member
 from formalbench.training.flat import Layout
 from formalbench.training.optimiser import State, adam, clip
 from formalbench.training.programs import OneByOne, Together
+from formalbench.training.step import schedule
 from formalbench.training.trainer import Cohort, train_cohort
 from torch import nn
 
@@ -81,12 +82,12 @@ def rates(monkeypatch):
     """Hear of the learning rate of every optimiser step of a single run."""
     heard = []
 
-    def hear(state, gradient, rate, step, options):
-        assert step == len(heard)
-        heard.append(float(rate[0, 0]))
-        adam(state, gradient, rate, step, options)
+    def hear(rates, first, options, like):
+        assert first == len(heard)
+        heard.extend(rate for (rate,) in rates)
+        return schedule(rates, first, options, like)
 
-    monkeypatch.setattr(trainer, "adam", hear)
+    monkeypatch.setattr(trainer, "schedule", hear)
     return heard
 
 
@@ -154,7 +155,7 @@ def test_the_selected_weights_are_those_of_the_best_validation(task, monkeypatch
     script = [(5, 0.9), (9, 0.5), (9, 0.4), (7, 0.1)]
     weights = []
 
-    def scripted(network, objective, cells, device):
+    def scripted(network, objective, cells, device, precision):
         correct, bits = script[len(weights)]
         weights.append({k: v.clone() for k, v in network.state_dict().items()})
         return [CellScore(1, 10, correct, bits)]
@@ -291,8 +292,8 @@ def test_adam_is_the_librarys(weight_decay, largest):
             if largest is not None:
                 nn.utils.clip_grad_norm_(network.parameters(), largest)
             optimiser.step()
-        rate = torch.tensor(rates, dtype=torch.float64)[:, None]
-        adam(state, gradient, rate, step, options)
+        rates_TR1, scales_T = schedule([rates], step, options, gradient)
+        adam(state, gradient, rates_TR1[0], scales_T[0], options)
         assert torch.allclose(state.parameters, layout.stack(networks), atol=1e-12)
 
 

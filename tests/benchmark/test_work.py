@@ -29,6 +29,23 @@ def test_a_cpu_takes_runs_one_by_one_and_a_gpu_a_cohort(host_with_tiny):
     assert [len(unit.runs) for unit in make_units(runs, "cuda:0")] == [2, 2]
 
 
+def test_small_networks_go_together_unless_cores_would_be_idle(host_with_tiny):
+    runs = plan(host_with_tiny, "bag", 4) + plan(host_with_tiny, "rnn", 4)
+    pairs = {(run.info.model, run.info.task) for run in runs if run.model.name == "rnn"}
+    sizes = lambda jobs: [len(unit.runs) for unit in make_units(runs, "cpu", pairs, jobs)]  # noqa: E731
+    assert sizes(1) == sizes(2) == [1, 1, 1, 1, 4]
+    assert sizes(4) == [1, 1, 1, 1, 2, 2]
+    assert sizes(64) == [1] * 8
+
+
+def test_cores_are_shared_out_for_testing(host_with_tiny, monkeypatch):
+    monkeypatch.setattr("formalbench.execute.usable_cores", lambda: 8)
+    runs = plan(host_with_tiny, "bag", 4)
+    assert [unit.threads for unit in make_units(runs, "cpu")] == [2] * 4
+    assert [unit.threads for unit in make_units(runs, "cpu", jobs=1)] == [8] * 4
+    assert [unit.threads for unit in make_units(runs[:1], "cpu")] == [8]
+
+
 def test_a_unit_of_several_runs_equals_its_runs_alone(host_with_tiny):
     runs = plan(host_with_tiny, "bag", seeds=3)
     together = do_unit(host_with_tiny, Unit(runs, "cpu"), silent)

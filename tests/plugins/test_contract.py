@@ -18,7 +18,6 @@ from torch.func import functional_call, stack_module_state
 
 SPECS = {spec.name: spec for spec in formalbench_models() if spec.kind == "learned"}
 POSITIONS = SPECS["transformer"].options["positions"].choices
-RECURRENT = ("rnn", "gru", "lstm")
 
 CASES = [
     *((name, {}) for name in SPECS),
@@ -151,9 +150,6 @@ def test_double_and_bfloat16(name, options, layout):
 @pytest.mark.parametrize("layout", ["last", "prefixes"])
 def test_a_cohort_equals_its_runs(name, options, layout):
     networks = [shaken(build(name, options, layout), seed) for seed in range(3)]
-    if name in RECURRENT:
-        assert networks[0].vmappable is False
-        return
     stacked, buffers = stack_module_state(networks)
     symbols = torch.stack([strings(20, 9, seed=seed) for seed in range(3)])
 
@@ -161,10 +157,12 @@ def test_a_cohort_equals_its_runs(name, options, layout):
         return functional_call(networks[0], (parameters, buffers), (Batch(symbols),))
 
     for grad in (True, False):
+        networks[0].under_vmap = True
         with torch.set_grad_enabled(grad), warnings.catch_warnings():
             warnings.simplefilter("error")
             together = torch.vmap(run)(stacked, buffers, symbols)
             shared = torch.vmap(run, in_dims=(0, 0, None))(stacked, buffers, symbols[0])
+        networks[0].under_vmap = False
         alone = torch.stack([net(Batch(x)) for net, x in zip(networks, symbols, strict=True)])
         torch.testing.assert_close(together, alone, rtol=1e-10, atol=1e-10)
         torch.testing.assert_close(shared[0], together[0], rtol=1e-10, atol=1e-10)

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
@@ -174,3 +177,25 @@ def test_it_learns_parity_of_short_strings():
         optimiser.step()
     symbols = strings(256, 6, 2, seed=1000)
     assert (network(Batch(symbols)).argmax(1) == symbols.sum(1) % 2).float().mean() > 0.95
+
+
+def test_a_string_of_a_million_symbols_in_little_memory():
+    """Both forms at length 1,048,576, in a process that may not take 3 GiB; they agree."""
+    program = """
+import resource, torch
+from formalbench.contracts.batch import Batch
+from formalbench.host import PluginHost
+
+torch.set_num_threads(1)
+host = PluginHost.load()
+tree, dilated = (
+    host.network("regulargpt", host.task(task), {"width": 4, "heads": 1})
+    for task in ("parity", "parity:tag")
+)
+dilated.load_state_dict(tree.state_dict())
+batch = Batch(torch.randint(2, (1, 1 << 20)))
+with torch.no_grad():
+    torch.testing.assert_close(tree(batch), dilated(batch)[:, -1])
+assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 3 << 20  # KiB
+"""
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,14 +1,18 @@
 """Shared by the tests of the tasks: languages by name, and all strings of a length."""
 
 import importlib
+import sys
 from collections.abc import Callable
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
 from formalbench.contracts.language import Language
 from formalbench.contracts.specs import TaskSpec
 from formalbench_tasks.plugin import formalbench_tasks
+
+sys.path.insert(0, str(Path(__file__).parent))  # definitions that tests share
 
 SPECS = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
 

@@ -123,8 +123,9 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
 
     entry, fields = host.models.get(name)
     spec = entry.spec
-    language = spec.task.format(**fields) or host.suite("default").tasks[0]
-    task_name = f"{language.partition(':')[0]}:{spec.objectives[0]}"
+    # An exact model refuses any task but its own.
+    language = (spec.task.format(**fields) or host.suite("default").tasks[0]).partition(":")[0]
+    task_name = f"{language}:{spec.objectives[0]}"
 
     def count() -> int:
         network = host.network(name, host.task(task_name))

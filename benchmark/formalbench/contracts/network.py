@@ -21,6 +21,11 @@ class Network(Protocol):
     * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
       kernel, or because it draws random numbers, as dropout does), and a cohort of it
       trains run by run: same numbers, slower.
+    * `cpu_cohort = True`: also on a CPU runs of it train faster as one program than one by
+      one, as small networks do. (On a GPU all do that can.)
+
+    The engine sets `under_vmap = True` on the copy of a network that it calls under `vmap`,
+    for those that also have a kernel that `vmap` refuses.
 
     An exact model's network may say more about itself:
 
@@ -28,6 +33,8 @@ class Network(Protocol):
       (``c``, ``eta``, …) as they act on the logits.
     * `lengths`: the least and the greatest string length it is made for, both included
       (None for no bound); all lengths if it has no such attribute.
+    * `description`: a mapping that says how large it is: ``depth`` (layers), ``width``
+      (numbers per position) and what else there is to say.
     """
 
     def forward(self, batch: Batch) -> Tensor:

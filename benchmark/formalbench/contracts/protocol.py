@@ -99,7 +99,9 @@ class Protocol(_Part):
         evaluate_every: steps between two evaluations of a run by its own training
             error; the host reads no value from the device in between.
         time_limit: the most seconds a run may train; None for no limit.
-        precision: number format of training and testing.
+        precision: number format of training and testing. With ``tf32`` a GPU multiplies
+            fp32 matrices with 10 bits of mantissa; with ``bf16`` what `torch.autocast` deems
+            safe is computed in bf16. Parameters and losses are in fp32 with all three.
     """
 
     schema_version: Literal[1] = 1
@@ -112,7 +114,7 @@ class Protocol(_Part):
     batch: Positive = 128
     evaluate_every: Positive = 20
     time_limit: Rate | None = None
-    precision: Literal["fp32"] = "fp32"
+    precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     optimiser: Optimiser = Optimiser()
     curriculum: Curriculum = Curriculum()
     decay: Decay = Decay()

@@ -12,7 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Symbols
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
 
@@ -23,12 +22,12 @@ class Cell:
 
     Attributes:
         length: of the strings.
-        strings: (B, N) symbol ids.
-        targets: (B, …) in the objective's layout.
+        strings: (B, N) symbol ids, in the smallest integers that hold them.
+        targets: (B, …) in the objective's layout, likewise.
     """
 
     length: int
-    strings: Symbols
+    strings: npt.NDArray[np.integer[Any]]
     targets: npt.NDArray[Any]
 
 
@@ -97,5 +96,13 @@ def _draw(task: Task, split: str, lengths: Sequence[int], count: int) -> CellSet
     cells = []
     for length in lengths:
         strings, targets = task.sample(task.stream(split, length, count), length, count)
-        cells.append(Cell(length, strings, targets))
+        cells.append(Cell(length, _small(strings), _small(targets)))
     return CellSet(tuple(cells))
+
+
+def _small(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Return integers in the smallest type that holds them: every length of a task fits."""
+    if array.dtype.kind not in "iu" or array.size == 0:
+        return array
+    kinds = (np.min_scalar_type(int(array.min())), np.min_scalar_type(int(array.max())))
+    return array.astype(np.result_type(*kinds))

@@ -76,9 +76,13 @@ class Generate(Objective):
         return language.sample_generated(stream, length, count)
 
     def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return next symbol, expected close and its distance after every prefix, (B, N+1, 3)."""
+        """Return next symbol, expected close and its distance after every prefix, (B, N+1, 3).
+
+        In the smallest integers that hold them: test sets of long strings are kept whole.
+        """
         count, length = strings_BN.shape
-        targets_BP3 = np.empty((count, length + 1, 3), dtype=np.int64)
+        small = max(length, len(language.alphabet)) < 1 << 15
+        targets_BP3 = np.empty((count, length + 1, 3), dtype=np.int16 if small else np.int32)
         targets_BP3[:, :-1, NEXT] = strings_BN
         targets_BP3[:, -1, NEXT] = len(language.alphabet)
         expected_BP, opened_BP = language.open_brackets(strings_BN)
@@ -89,17 +93,17 @@ class Generate(Objective):
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """Return the mean cross-entropy over all prefixes in nats."""
-        return class_nats(logits, targets[..., NEXT]).mean()
+        return class_nats(logits, targets[..., NEXT].long()).mean()
 
     def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Return whose closing brackets are right throughout, and the mean bits per prefix."""
         right_BP, asked_BP = self.close_brackets(logits, targets)
-        bits_BP = class_nats(logits, targets[..., NEXT]) / math.log(2)
+        bits_BP = class_nats(logits, targets[..., NEXT].long()) / math.log(2)
         return (right_BP | ~asked_BP).all(-1), bits_BP.mean(-1)
 
     def close_brackets(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Return where the matching close is predicted, and where one is asked for, (B, N+1)."""
-        expected_BP1 = targets[..., EXPECTED].unsqueeze(-1)
+        expected_BP1 = targets[..., EXPECTED].long().unsqueeze(-1)
         shares_BPK = self._of_closes(logits).softmax(-1)
         share_BP1 = shares_BPK.gather(-1, expected_BP1.clamp(min=0))
         asked_BP1 = expected_BP1 >= 0
@@ -158,7 +162,7 @@ class CloseBrackets:
     def of(cls, objective: Generate, logits: Tensor, targets: Tensor) -> CloseBrackets:
         """Count in a batch: logits (B, N+1, S+1), targets (B, N+1, 3)."""
         right_BP, asked_BP = objective.close_brackets(logits, targets)
-        distance_BP, size = targets[..., DISTANCE], targets.shape[1]
+        distance_BP, size = targets[..., DISTANCE].long(), targets.shape[1]
         right, asked = (
             distance_BP[chosen_BP].bincount(minlength=size).cpu().numpy()
             for chosen_BP in (right_BP, asked_BP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -69,11 +70,11 @@ def _repeated_answers(targets: npt.NDArray[Any]) -> list[tuple[float, bytes | No
     Returns:
         Pairs of the share and, if the sequence repeats one answer, that answer.
     """
-    flat = targets.reshape(len(targets), -1)
-    _, first, counts = np.unique(flat, axis=0, return_index=True, return_counts=True)
+    # As bytes: sorting rows, as np.unique does, takes minutes where there are many symbols.
+    counts = Counter(sequence.tobytes() for sequence in targets)
     shares: list[tuple[float, bytes | None]] = []
-    for index, count in zip(first[counts > 1], counts[counts > 1], strict=True):
-        sequence = targets[index]
-        same = bool((sequence == sequence[:1]).all())
-        shares.append((int(count) / len(targets), sequence[:1].tobytes() if same else None))
+    for sequence in targets:
+        if (count := counts.pop(sequence.tobytes(), 1)) > 1:  # popped: each sequence once
+            same = bool((sequence == sequence[:1]).all())
+            shares.append((count / len(targets), sequence[:1].tobytes() if same else None))
     return shares

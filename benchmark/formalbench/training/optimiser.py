@@ -5,7 +5,7 @@ Legend: R runs, P parameters of a network.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -13,8 +13,7 @@ from torch import Tensor
 from formalbench.contracts.protocol import Optimiser
 
 
-@dataclass
-class State:
+class State(NamedTuple):
     """What training changes: parameters and the two moments of their gradients, (R, P) each."""
 
     parameters: Tensor
@@ -45,14 +44,20 @@ def clip(gradient_RP: Tensor, largest: float) -> Tensor:
     return gradient_RP * factor_R1
 
 
-def adam(state: State, gradient_RP: Tensor, rate_R1: Tensor, step: int, options: Optimiser) -> None:
-    """Take one step in place (Kingma & Ba 2015, algorithm 1).
+def adam(
+    state: State,
+    gradient_RP: Tensor,
+    rate_R1: Tensor,
+    square_scale: Tensor | float,
+    options: Optimiser,
+) -> None:
+    """Take one step in place (Kingma & Ba 2015, algorithm 1, as rewritten in its section 2).
 
     Args:
         state: of the runs.
         gradient_RP: their gradients.
-        rate_R1: their learning rates.
-        step: counted from 0; the same for all, since runs of a cohort go in step.
+        rate_R1: their learning rates, divided by the mean's bias correction 1 - β₁ᵗ.
+        square_scale: the root of the square's bias correction 1 - β₂ᵗ.
         options: of the protocol.
     """
     first, second = options.betas
@@ -62,6 +67,5 @@ def adam(state: State, gradient_RP: Tensor, rate_R1: Tensor, step: int, options:
         gradient_RP = gradient_RP + options.weight_decay * state.parameters
     state.mean.lerp_(gradient_RP, 1 - first)
     state.square.mul_(second).addcmul_(gradient_RP, gradient_RP, value=1 - second)
-    mean_scale, square_scale = 1 - first ** (step + 1), 1 - second ** (step + 1)
-    spread_RP = (state.square.sqrt() / square_scale**0.5).add_(options.eps)
-    state.parameters.sub_(rate_R1 / mean_scale * state.mean / spread_RP)
+    spread_RP = (state.square.sqrt() / square_scale).add_(options.eps)
+    state.parameters.sub_(rate_R1 * state.mean / spread_RP)

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.objective import Objective
+from formalbench.precision import forward_in
 from formalbench.training.flat import Layout, fixed, trained
 
 
@@ -39,7 +40,13 @@ class Program(ABC):
         networks: one per run of the cohort; they lend structure and buffers, and their
             parameters are overwritten.
         objective: gives the loss.
+
+    Attributes:
+        layout: of the parameters of a run.
+        precision: of the forward pass, as a protocol says it.
     """
+
+    precision = "fp32"
 
     def __init__(self, networks: Sequence[nn.Module], objective: Objective) -> None:
         self.networks = networks
@@ -47,9 +54,13 @@ class Program(ABC):
         self.layout = Layout.of(networks[0])
 
     @abstractmethod
+    def select(self, runs: Sequence[int]) -> Any:
+        """Return some runs of the cohort as `gradients` takes them."""
+
+    @abstractmethod
     def gradients(
         self,
-        runs: Sequence[int],
+        selected: Any,
         flat_RP: Tensor,
         symbols_RBN: Tensor,
         targets: Tensor,
@@ -58,21 +69,30 @@ class Program(ABC):
         """Compute one step of some runs.
 
         Args:
-            runs: which of the cohort, R of them.
+            selected: which, R of them; `select` made it.
             flat_RP: their parameters.
             symbols_RBN: their strings.
             targets: their targets, (R, B, …).
-            noise: seeds of what a network draws itself, such as dropout. One per run and
-                step, so that a run's numbers do not depend on who else is in the cohort.
+            noise: seeds of what a network draws itself, such as dropout, one per run.
         """
+
+    def _call(self, device: torch.device, forward: Callable[[], Tensor]) -> Tensor:
+        """Return logits in fp32 or better, computed in this program's precision."""
+        with forward_in(self.precision, device):
+            logits = forward()
+        return logits.float() if logits.dtype == torch.bfloat16 else logits
 
 
 class OneByOne(Program):
     """Run by run: for networks that `vmap` cannot take, and where it is slower."""
 
+    def select(self, runs: Sequence[int]) -> list[nn.Module]:
+        """Return the runs' networks."""
+        return [self.networks[run] for run in runs]
+
     def gradients(
         self,
-        runs: Sequence[int],
+        selected: list[nn.Module],
         flat_RP: Tensor,
         symbols_RBN: Tensor,
         targets: Tensor,
@@ -80,8 +100,7 @@ class OneByOne(Program):
     ) -> Result:
         """Compute one step of some runs; `Program.gradients` says how."""
         parts = []
-        for row, run in enumerate(runs):
-            network = self.networks[run]
+        for row, network in enumerate(selected):
             self.layout.load(network, flat_RP[row])
             torch.manual_seed(noise[row])
             parts.append(self._one(network, symbols_RBN[row], targets[row]))
@@ -90,7 +109,7 @@ class OneByOne(Program):
     def _one(
         self, network: nn.Module, symbols_BN: Tensor, answers: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        logits = network(Batch(symbols_BN))
+        logits = self._call(symbols_BN.device, lambda: network(Batch(symbols_BN)))
         loss = self.objective.loss(logits, answers)
         gradients = torch.autograd.grad(
             loss, list(trained(network).values()), materialize_grads=True
@@ -111,23 +130,26 @@ class Together(Program):
         super().__init__(networks, objective)
         # A network of its own: a functional call can leave tied parameters replaced.
         self._network = copy.deepcopy(networks[0])
+        vars(self._network)["under_vmap"] = True
         kept = [fixed(network) for network in networks]
         self._fixed = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
 
+    def select(self, runs: Sequence[int]) -> dict[str, Tensor]:
+        """Return what training leaves alone in the runs, (R, …) each."""
+        return {name: stacked[list(runs)] for name, stacked in self._fixed.items()}
+
     def gradients(
         self,
-        runs: Sequence[int],
+        selected: dict[str, Tensor],
         flat_RP: Tensor,
         symbols_RBN: Tensor,
         targets: Tensor,
         noise: Sequence[int],
     ) -> Result:
         """Compute one step of some runs; `Program.gradients` says how."""
-        rows = torch.as_tensor(runs, device=flat_RP.device)
-        unchanged = {name: stacked[rows] for name, stacked in self._fixed.items()}
         views = self.layout.views(flat_RP)
         leaves = {name: view.detach().requires_grad_() for name, view in views.items()}
-        loss_R, logits = torch.func.vmap(self._one)(leaves, unchanged, symbols_RBN, targets)
+        loss_R, logits = torch.func.vmap(self._one)(leaves, selected, symbols_RBN, targets)
         # A run's loss depends on its own parameters only, so the sum's gradient is each one's.
         gradients = torch.autograd.grad(loss_R.sum(), list(leaves.values()), materialize_grads=True)
         with torch.no_grad():
@@ -141,9 +163,13 @@ class Together(Program):
         symbols_BN: Tensor,
         answers: Tensor,
     ) -> tuple[Tensor, Tensor]:
-        batch = Batch(symbols_BN)
-        state = parameters | unchanged
-        logits = torch.func.functional_call(self._network, state, (batch,))
+        batch, state = Batch(symbols_BN), parameters | unchanged
+
+        def forward() -> Tensor:
+            logits: Tensor = torch.func.functional_call(self._network, state, (batch,))
+            return logits
+
+        logits = self._call(symbols_BN.device, forward)
         return self.objective.loss(logits, answers), logits
 
 
@@ -153,9 +179,15 @@ def choose_program(
     """Return the program for a cohort.
 
     A GPU is idle between the kernels of one small network, so there all runs go together. A
-    CPU core is busy with one: together, transformers are slower and only small RegularGPTs
-    faster (speed/README.md).
+    CPU core is busy with one, unless it is so small that calls cost more than arithmetic
+    (speed/README.md).
     """
-    able = len(networks) > 1 and getattr(networks[0], "vmappable", True)
-    together = able and device.type != "cpu"
-    return (Together if together else OneByOne)(networks, objective)
+    return (Together if trains_together(networks, device.type) else OneByOne)(networks, objective)
+
+
+def trains_together(networks: Sequence[nn.Module], device: str) -> bool:
+    """Say whether networks go under `vmap` on a kind of device."""
+    able = bool(getattr(networks[0], "vmappable", True))
+    if device != "cpu":
+        return able  # even one: a program under `vmap` can be recorded as a CUDA graph
+    return able and len(networks) > 1 and bool(getattr(networks[0], "cpu_cohort", False))

@@ -12,19 +12,24 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import split_lengths, validation_set
 from formalbench.evaluation.evaluate import NotFiniteError, evaluate
+from formalbench.precision import multiplying
 from formalbench.training.control import Checkpoint, Member, RunControl
 from formalbench.training.curriculum import draw_length, stages
-from formalbench.training.optimiser import State, adam
-from formalbench.training.programs import Program, choose_program
+from formalbench.training.graphs import GraphedGroup
+from formalbench.training.optimiser import State
+from formalbench.training.programs import Program, Together, choose_program
+from formalbench.training.resume import Keeper
+from formalbench.training.step import Group, StepInputs, schedule
+from formalbench.training.strings import Interval, Strings
 
 
 @dataclass(frozen=True)
@@ -38,6 +43,7 @@ class Cohort:
         members: the runs.
         device: where.
         program: chooses how gradients are computed.
+        keeper: saves it now and then, to go on after a kill; None to keep nothing.
     """
 
     build: Callable[[], nn.Module]
@@ -46,6 +52,7 @@ class Cohort:
     members: Sequence[Member]
     device: torch.device
     program: Callable[..., Program] = choose_program
+    keeper: Keeper | None = None
 
 
 @dataclass(frozen=True)
@@ -78,19 +85,12 @@ def train_cohort(cohort: Cohort) -> list[Trained]:
     """Train every run of a cohort; the results are in the order of its members."""
     devices = [cohort.device] if cohort.device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):  # the caller's random numbers stay its own
-        return _CohortTraining(cohort).run()
-
-
-class Tally(NamedTuple):
-    """Sums since the last evaluation, kept on the device so that no step waits for them.
-
-    Attributes:
-        losses: training losses, (R,).
-        wrong: strings answered wrong, (R,).
-    """
-
-    losses: Tensor
-    wrong: Tensor
+        training = _CohortTraining(cohort)
+        try:
+            with multiplying(cohort.protocol.precision):
+                return training.run()
+        finally:
+            training.strings.close()
 
 
 class _CohortTraining:
@@ -103,7 +103,10 @@ class _CohortTraining:
         self.cohort = cohort
         self.networks = [self._fresh(member.seed) for member in cohort.members]
         self.program = cohort.program(self.networks, cohort.task.objective, cohort.device)
+        self.program.precision = cohort.protocol.precision
         self.layout = self.program.layout
+        self.strings = Strings(cohort.task, cohort.protocol, cohort.device)
+        self.groups: dict[tuple[int, ...], Group] = {}
         self.state = State.start(self.layout.stack(self.networks))
         lengths = stages(cohort.protocol.curriculum, split_lengths(cohort.task, "train"))
         self.controls = [RunControl(m, cohort.protocol, lengths) for m in cohort.members]
@@ -118,67 +121,80 @@ class _CohortTraining:
 
     def run(self) -> list[Trained]:
         """Train every run to its end."""
-        done, every = 0, self.cohort.protocol.evaluate_every
+        every, keeper = self.cohort.protocol.evaluate_every, self.cohort.keeper
+        done = keeper.restore(self.state, self.controls, self.seconds) if keeper else 0
         while running := [i for i, c in enumerate(self.controls) if c.status == "running"]:
             for i in running:
                 self.controls[i].begin_interval(done)
-            for runs in self._groups(running):
+            together = self._together(running)
+            # A group whose runs have parted, and what was recorded of it, is of no more use.
+            self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
+            for runs in together:
                 start = time.perf_counter()
-                tally = self._train(runs, done)
-                self._evaluate(runs, done + every, tally)
+                group = self._train(runs, done)
+                self._evaluate(group, done + every)
                 share = (time.perf_counter() - start) / len(runs)
                 for i in runs:
                     self.seconds[i] += share
                     self.controls[i].check_time(self.seconds[i])
             done += every
+            if keeper and keeper.due():
+                keeper.save(done, self.state, self.controls, self.seconds)
         return [self._result(i) for i in range(len(self.controls))]
 
-    def _groups(self, running: Sequence[int]) -> list[list[int]]:
+    def _together(self, running: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the runs that train on strings of one length: those at one stage."""
-        groups: dict[int, list[int]] = {}
+        stages: dict[int, list[int]] = {}
         for i in running:
-            groups.setdefault(self.controls[i].stage, []).append(i)
-        return list(groups.values())
+            stages.setdefault(self.controls[i].stage, []).append(i)
+        return [tuple(runs) for runs in stages.values()]
 
-    def _train(self, runs: Sequence[int], done: int) -> Tally:
+    def _train(self, runs: tuple[int, ...], done: int) -> Group:
         """Take the steps up to the next evaluation; nothing is read back from the device."""
-        protocol, device = self.cohort.protocol, self.cohort.device
-        rows = torch.as_tensor(runs, device=device)
-        state = self.state.take(rows)
-        stage = self.controls[runs[0]].lengths
-        loss_R = torch.zeros(len(runs), device=device)
-        wrong_R = torch.zeros(len(runs), device=device)
-        for step in range(done, done + protocol.evaluate_every):
-            symbols_RBN, targets = self._strings(runs, draw_length(protocol, stage, step), step)
-            noise = [1_000_003 * (self.controls[i].member.seed + 1) + step for i in runs]
-            result = self.program.gradients(runs, state.parameters, symbols_RBN, targets, noise)
-            rates = [[self.controls[i].rate(step)] for i in runs]
-            rate_R1 = torch.tensor(rates, dtype=state.parameters.dtype).to(device)
-            adam(state, result.gradients, rate_R1, step, protocol.optimiser)
-            loss_R += result.losses
-            wrong_R += result.wrong
-        self.state.put(rows, state)
-        return Tally(loss_R, wrong_R)
-
-    def _strings(self, runs: Sequence[int], length: int, step: int) -> tuple[Tensor, Tensor]:
-        """Draw a step's strings (R, B, N) and targets; runs of one seed share theirs."""
-        task, protocol = self.cohort.task, self.cohort.protocol
+        protocol = self.cohort.protocol
+        steps = range(done, done + protocol.evaluate_every)
+        rows = torch.tensor(runs, device=self.cohort.device)
+        group = self._group(runs, self.state.take(rows))
+        rates = [[self.controls[i].rate(step) for i in runs] for step in steps]
+        schedules = schedule(rates, done, protocol.optimiser, group.state.parameters)
+        strings = self.strings.take(self._interval(runs, done))
+        self.strings.draw_ahead(self._interval(runs, done + protocol.evaluate_every))
         seeds = [self.controls[i].member.seed for i in runs]
-        drawn: dict[int, tuple[Tensor, Tensor]] = {}
-        for seed in seeds:
-            if seed not in drawn:
-                stream = task.stream("train", protocol.name, protocol.version, seed, step)
-                strings, targets = task.sample(stream, length, protocol.batch)
-                drawn[seed] = torch.from_numpy(strings), torch.from_numpy(targets)
-        symbols_RBN = torch.stack([drawn[seed][0] for seed in seeds])
-        stacked = torch.stack([drawn[seed][1] for seed in seeds])
-        return symbols_RBN.to(self.cohort.device), stacked.to(self.cohort.device)
+        distinct = sorted(set(seeds))
+        own = torch.tensor([distinct.index(seed) for seed in seeds], device=self.cohort.device)
+        for step, drawn, *scales in zip(steps, strings, *schedules, strict=True):
+            noise = [1_000_003 * (seed + 1) + step for seed in seeds]
+            symbols_RBN, targets = (tensor[own] for tensor in drawn)
+            group.step(StepInputs(symbols_RBN, targets, *scales), noise)
+        self.state.put(rows, group.state)
+        return group
 
-    def _evaluate(self, runs: Sequence[int], done: int, tally: Tally) -> None:
+    def _group(self, runs: tuple[int, ...], state: State) -> Group:
+        if runs not in self.groups:
+            kind = GraphedGroup if self._recorded else Group
+            self.groups[runs] = kind(runs, self.program, state, self.cohort.protocol.optimiser)
+        self.groups[runs].begin(state)
+        return self.groups[runs]
+
+    @property
+    def _recorded(self) -> bool:
+        """Whether steps become CUDA graphs: not those of networks that draw numbers."""
+        return self.cohort.device.type == "cuda" and isinstance(self.program, Together)
+
+    def _interval(self, runs: Sequence[int], first: int) -> Interval:
+        """Return what an interval's strings depend on, if these runs stay at their stage."""
+        protocol, stage = self.cohort.protocol, self.controls[runs[0]].lengths
+        steps = range(first, first + protocol.evaluate_every)
+        lengths = tuple(draw_length(protocol, stage, step) for step in steps)
+        seeds = sorted({self.controls[i].member.seed for i in runs})
+        return Interval(first, lengths, tuple(seeds))
+
+    def _evaluate(self, group: Group, done: int) -> None:
         """Judge each run by its own training strings since the last time, and move it on."""
         protocol = self.cohort.protocol
         strings = protocol.batch * protocol.evaluate_every
-        for i, loss, missed in zip(runs, *(sums.tolist() for sums in tally), strict=True):
+        sums = (group.losses.tolist(), group.wrong.tolist())
+        for i, loss, missed in zip(group.runs, *sums, strict=True):
             control = self.controls[i]
             try:
                 if math.isfinite(loss) and control.validates(done):
@@ -191,7 +207,13 @@ class _CohortTraining:
         cohort, control = self.cohort, self.controls[i]
         flat_P = self.state.parameters[i]
         self.layout.load(self.networks[i], flat_P)
-        scores = evaluate(self.networks[i], cohort.task.objective, self.validation, cohort.device)
+        scores = evaluate(
+            self.networks[i],
+            cohort.task.objective,
+            self.validation,
+            cohort.device,
+            precision=cohort.protocol.precision,
+        )
         strings = sum(score.strings for score in scores)
         correct = sum(score.correct for score in scores)
         bits = sum(score.bits for score in scores) / len(scores)

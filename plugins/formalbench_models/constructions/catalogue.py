@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from formalbench.contracts.specs import ModelSpec, Option
 
+from formalbench_models.constructions.yao_catalogue import YAO
+
 EPSILON = 1e-5
 """The default ε of layer norm, and the mark by which an ε of one's own is known."""
 
@@ -48,6 +50,24 @@ def _exact(name: str, task: str, summary: str, reference: str, **options: Option
 def _factory(name: str) -> str:
     return name.partition("-{")[0].replace("-", "_")
 
+
+_REGULARGPT = (
+    ModelSpec(
+        name="exact-regulargpt",
+        version=1,
+        summary="any automaton, written into the weights of regulargpt",
+        factory="formalbench_models.constructions.exact_regulargpt:build",
+        kind="exact",
+        objectives=("classify", "tag", "next-symbols"),
+        options={
+            "chunk": Option(2, "positions a query attends to, C", minimum=2, maximum=1024),
+            "clamp": Option(True, "two units per product, so that rounding errors never add up"),
+            "scale": Option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10),
+        },
+        reference="Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
+        task="parity",
+    ),
+)
 
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
@@ -105,5 +125,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         _SLIDES,
         **_NORM,
     ),
+    *_REGULARGPT,
+    *YAO,
 )
 """The exact models of this package, in the order of their papers."""

@@ -15,9 +15,10 @@ from torch import Tensor, nn
 from formalbench_models.constructions.linear import Linear
 from formalbench_models.constructions.pooling import (
     average,
-    hard_rule,
     hard_weights,
+    mean_rule,
     running_average,
+    running_choice,
     soft_rule,
     soft_weights,
     totals,
@@ -107,11 +108,14 @@ class AttentionHead(nn.Module):
         past = self.head.mask == "past"  # seen: this position and those behind it
         if past:
             logits_BM, values_BMR = logits_BM.flip(1), values_BMR.flip(1)
-        if self.head.attention == "hard":
-            rule = hard_rule(_REVERSED[self.head.ties] if past else self.head.ties)
-        else:
+        ties = _REVERSED[self.head.ties] if past else self.head.ties
+        if self.head.attention == "soft":
             rule = soft_rule(self._scale(x_BMD.shape[1]))
-        mixed_BMR = running_average(logits_BM, values_BMR, rule)
+            mixed_BMR = running_average(logits_BM, values_BMR, rule)
+        elif ties == "mean":
+            mixed_BMR = running_average(logits_BM, values_BMR, mean_rule)
+        else:
+            mixed_BMR = running_choice(logits_BM, values_BMR, ties)
         if self.head.strict:
             nothing_B1R = torch.zeros_like(mixed_BMR[:, :1])
             mixed_BMR = torch.cat((nothing_B1R, mixed_BMR[:, :-1]), dim=1)

@@ -79,15 +79,9 @@ def soft_rule(factor: float) -> Weigh:
     return weigh
 
 
-def hard_rule(ties: Ties) -> Weigh:
-    """Return the rule by which running hardmax choices combine."""
-
-    def weigh(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
-        left = left_BN > right_BN if ties == "last" else left_BN >= right_BN
-        right = right_BN > left_BN if ties == "first" else right_BN >= left_BN
-        return left.to(left_BN.dtype), right.to(left_BN.dtype)
-
-    return weigh
+def mean_rule(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
+    """Weigh two groups for a running hardmax that shares ties."""
+    return (left_BN >= right_BN).to(left_BN.dtype), (right_BN >= left_BN).to(left_BN.dtype)
 
 
 def running_average(logits_BN: Tensor, values_BNR: Tensor, weigh: Weigh) -> Tensor:
@@ -114,3 +108,22 @@ def running_average(logits_BN: Tensor, values_BNR: Tensor, weigh: Weigh) -> Tens
         largest_BN = torch.cat((largest_BN[:, :reach], torch.maximum(left_BN, right_BN)), dim=1)
         reach *= 2
     return sums_BNR[..., :-1] / sums_BNR[..., -1:]
+
+
+def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
+    """Return the value with the largest logit up to each position, itself included; (B, N, R).
+
+    Nothing is summed: values are copied, in O(N).
+
+    Args:
+        logits_BN: the same for every query.
+        values_BNR: what is chosen from.
+        ties: ``first`` or ``last`` of several largest logits.
+    """
+    largest_BN = logits_BN.cummax(1).values
+    nothing_B1 = torch.full_like(logits_BN[:, :1], -torch.inf)
+    before_BN = torch.cat((nothing_B1, largest_BN[:, :-1]), dim=1)
+    taken_BN = logits_BN >= before_BN if ties == "last" else logits_BN > before_BN
+    place_N = torch.arange(logits_BN.shape[1], device=logits_BN.device)
+    place_BN = torch.where(taken_BN, place_N, 0).cummax(1).values
+    return values_BNR.gather(1, place_BN[..., None].expand(values_BNR.shape))

@@ -1,0 +1,337 @@
+"""Recurrences over whole strings, with their gradients written out.
+
+The library's kernels multiply an Elman network's weight gradient position by position, where
+one product over all positions does (backpropagation through time: Werbos 1990), and cannot
+be batched over networks. Here a position costs one matrix product and a few operations in
+place, forwards and backwards, and a weight's gradient one product for the whole string.
+Under `torch.func.vmap` the same loops serve the R networks of a cohort, with a batched
+product in place of a plain one. The slow, obvious reference is the library: `torch.nn.RNN`,
+`torch.nn.LSTM` and `torch.nn.GRU`, whose order of gates is used.
+
+What the gates get from a position's input, x, is computed before, biases included. The state
+before the first position is zero. Positions come first, so that each is one piece of memory.
+
+Legend: N positions, B batch, W width, G gates times W, S symbols. In a cohort B has an R
+before it, as have the dimensions of a weight.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+_sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+_tanh_backward = torch.ops.aten.tanh_backward.grad_input
+
+
+class Recurrence(torch.autograd.Function):
+    """What the kinds share; `apply(x_NBG, every, weight_GW, …)` with N at least 1.
+
+    Returns the state after every position (N, B, W), or after the last one alone (1, B, W);
+    then what the backward pass needs.
+
+    Attributes:
+        keeps: what a step writes, the state first, each in multiples of W.
+    """
+
+    keeps: ClassVar[tuple[int, ...]]
+
+    @staticmethod
+    def step(
+        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
+    ) -> None:
+        """Go on by one position.
+
+        Args:
+            x_BG: of this position; may be one of the tensors written.
+            before: what the previous step wrote; None at the first.
+            now: what to write.
+            *weights: the recurrence's.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def forward(cls, x_NBG: Tensor, every: bool, *weights: Tensor) -> tuple[Tensor, ...]:
+        """Compute the states."""
+        kept = cls.room(x_NBG, weights[0].shape[-1])
+        before = None
+        for x_BG, *now in zip(x_NBG, *kept, strict=True):
+            cls.step(x_BG, before, now, *weights)
+            before = now
+        # The answer is a tensor of its own: what is kept has no gradient.
+        return (kept[0] if every else kept[0][-1:]).clone(), *kept
+
+    @classmethod
+    def room(cls, x: Tensor, width: int) -> list[Tensor]:
+        """Return empty tensors for what a step writes, for (…, G) inputs."""
+        return [x.new_empty(*x.shape[:-1], multiple * width) for multiple in cls.keeps]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
+        """Keep what the backward pass needs."""
+        _, ctx.every, *weights = inputs
+        ctx.save_for_backward(*weights, *output[1:])
+        ctx.mark_non_differentiable(*output[1:])
+        ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
+
+    @classmethod
+    def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
+        """Compute the states of R networks."""
+        x, every, *weights = inputs
+        dims, runs = in_dims[2:], info.batch_size
+        x_NRBG = _with_runs(x, in_dims[0], 1, runs)
+        stacked = [_with_runs(w, dim, 0, runs) for w, dim in zip(weights, dims, strict=True)]
+        answer = cls.apply(x_NRBG, every, *stacked)  # type: ignore[no-untyped-call]
+        return answer, (1,) * len(answer)
+
+
+def _with_runs(tensor: Tensor, dim: int | None, place: int, runs: int) -> Tensor:
+    """Return a tensor with its dimension of runs at `place`, made if it has none."""
+    if dim is not None:
+        return tensor.movedim(dim, place)
+    shape = tensor.shape
+    return tensor.unsqueeze(place).expand(*shape[:place], runs, *shape[place:])
+
+
+def states(kind: type[Recurrence], x_NBG: Tensor, every: bool, *weights: Tensor) -> Tensor:
+    """Return the state after every position, (N, B, W), or after the last alone, (1, B, W).
+
+    Args:
+        kind: of recurrence.
+        x_NBG: what the gates get from each position's input; N at least 1.
+        every: whether all states are wanted.
+        *weights: the recurrence's, as its class says.
+    """
+    cast = [weight.to(x_NBG.dtype) for weight in weights]  # which autocast may have chosen
+    answer: Tensor = kind.apply(x_NBG, every, *cast)[0]  # type: ignore[no-untyped-call]
+    return answer
+
+
+def last_state(
+    kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
+) -> Tensor:
+    """Return the state after the last symbol, (B, W), in memory that does not grow with N.
+
+    There is no gradient. The table says what the gates get from each symbol; N is at least 1.
+    """
+    cast = [weight.to(table_SG.dtype) for weight in weights]
+    answer: Tensor = _LastState.apply(  # type: ignore[no-untyped-call]
+        kind, table_SG, symbols_BN, *cast
+    )
+    return answer
+
+
+class Elman(Recurrence):
+    """h = tanh(x + U h_before); `apply(x_NBW, every, U_WW)`."""
+
+    keeps = (1,)
+
+    @staticmethod
+    def step(
+        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
+    ) -> None:
+        """Write the state."""
+        _add_product(x_BG, before, weights[0], now[0])
+        now[0].tanh_()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        """Return the gradients of x and the weight."""
+        weight_WW, states_NBW = ctx.saved_tensors
+        dx_NBW = torch.empty_like(states_NBW)
+        dx, after = dx_NBW.unbind(), None
+        for t, state_BW in reversed(list(enumerate(states_NBW))):
+            _state_gradient(_at(grad_MBW, t, len(dx), ctx.every), after, weight_WW, dx[t])
+            after = _tanh_backward(dx[t], state_BW, grad_input=dx[t])
+        return dx_NBW, None, _outer(dx_NBW[1:], states_NBW[:-1])
+
+
+class Lstm(Recurrence):
+    """Long short-term memory; `apply(x_NBG, every, U_GW)`, gates i, f, g, o.
+
+    c = σ(i) tanh(g) + σ(f) c_before and h = σ(o) tanh(c), each gate a part of x + U h_before.
+    """
+
+    keeps = (1, 4, 1, 1)  # the state, the gates, c, tanh c
+
+    @staticmethod
+    def step(
+        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
+    ) -> None:
+        """Write the state, the gates, c and tanh c."""
+        state_BW, gates_BG, cell_BW, squashed_BW = now
+        width = state_BW.shape[-1]
+        _add_product(x_BG, before, weights[0], gates_BG)
+        gates_BG[..., : 2 * width].sigmoid_()
+        gates_BG[..., 2 * width : 3 * width].tanh_()
+        gates_BG[..., 3 * width :].sigmoid_()
+        i, f, g, o = torch.split(gates_BG, width, dim=-1)
+        torch.mul(i, g, out=cell_BW)
+        if before is not None:
+            cell_BW.addcmul_(f, before[2])
+        torch.mul(o, torch.tanh(cell_BW, out=squashed_BW), out=state_BW)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        """Return the gradients of x and the weight."""
+        weight_GW, states_NBW, gates_NBG, cells_NBW, squashed_NBW = ctx.saved_tensors
+        width, length = states_NBW.shape[-1], len(states_NBW)
+        dx_NBG, after = torch.empty_like(gates_NBG), None
+        dh, part = torch.empty_like(states_NBW[0]), torch.empty_like(states_NBW[0])
+        dc = torch.zeros_like(dh)
+        nothing = torch.zeros_like(dh)
+        for t, dx_BG in reversed(list(enumerate(dx_NBG))):
+            _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
+            i, f, g, o = torch.split(gates_NBG[t], width, dim=-1)
+            di, df, dg, do = torch.split(dx_BG, width, dim=-1)
+            before = cells_NBW[t - 1] if t else nothing
+            _sigmoid_backward(torch.mul(dh, squashed_NBW[t], out=part), o, grad_input=do)
+            dc += _tanh_backward(torch.mul(dh, o, out=part), squashed_NBW[t], grad_input=part)
+            _sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
+            _sigmoid_backward(torch.mul(dc, before, out=part), f, grad_input=df)
+            _tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
+            dc *= f
+            after = dx_BG
+        return dx_NBG, None, _outer(dx_NBG[1:], states_NBW[:-1])
+
+
+class Gru(Recurrence):
+    """Gated recurrent unit; `apply(x_NBG, every, U_GW, b_W)`, gates r, z, n.
+
+    h = (1 - z) n + z h_before with n = tanh(x + r (U h_before + b)), and r and z the logistic
+    function of x + U h_before.
+    """
+
+    keeps = (1, 3, 1)  # the state, the gates, U h_before + b of the gate n
+
+    @staticmethod
+    def step(
+        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
+    ) -> None:
+        """Write the state, the gates and the inside of n."""
+        state_BW, gates_BG, inner_BW = now
+        weight_GW, bias_W = weights
+        width = state_BW.shape[-1]
+        rz, n = x_BG[..., : 2 * width], x_BG[..., 2 * width :]
+        out_rz, out_n = gates_BG[..., : 2 * width], gates_BG[..., 2 * width :]
+        bias_BW = bias_W.unsqueeze(-2).expand_as(state_BW)
+        _add_product(rz, before, weight_GW[..., : 2 * width, :], out_rz)
+        _add_product(bias_BW, before, weight_GW[..., 2 * width :, :], inner_BW)
+        out_rz.sigmoid_()
+        r, z = torch.split(out_rz, width, dim=-1)
+        torch.addcmul(n, r, inner_BW, out=out_n).tanh_()
+        torch.sub(out_n, torch.mul(z, out_n, out=state_BW), out=state_BW)
+        if before is not None:
+            state_BW.addcmul_(z, before[0])
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        """Return the gradients of x, the weight and the bias."""
+        weight_GW, _bias, states_NBW, gates_NBG, inner_NBW = ctx.saved_tensors
+        width, length = states_NBW.shape[-1], len(states_NBW)
+        # Of the gates, and of U h_before + b: they differ in n.
+        dx_NBG, du_NBG, after = torch.empty_like(gates_NBG), torch.empty_like(gates_NBG), None
+        dh, part = torch.empty_like(states_NBW[0]), torch.empty_like(states_NBW[0])
+        kept = torch.zeros_like(dh)
+        nothing = torch.zeros_like(dh)
+        for t, (dx_BG, du_BG) in reversed(list(enumerate(zip(dx_NBG, du_NBG, strict=True)))):
+            _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
+            dh += kept
+            r, z, n = torch.split(gates_NBG[t], width, dim=-1)
+            dr, dz, dn = torch.split(dx_BG, width, dim=-1)
+            before = states_NBW[t - 1] if t else nothing
+            _sigmoid_backward(torch.sub(before, n, out=part).mul_(dh), z, grad_input=dz)
+            torch.mul(dh, z, out=kept)
+            _tanh_backward(torch.sub(dh, kept, out=part), n, grad_input=dn)
+            _sigmoid_backward(torch.mul(dn, inner_NBW[t], out=part), r, grad_input=dr)
+            du_BG[..., : 2 * width] = dx_BG[..., : 2 * width]
+            torch.mul(dn, r, out=du_BG[..., 2 * width :])
+            after = du_BG
+        bias_gradient = du_NBG[..., 2 * width :].sum((0, -2))
+        return dx_NBG, None, _outer(du_NBG[1:], states_NBW[:-1]), bias_gradient
+
+
+class _LastState(torch.autograd.Function):
+    """What `last_state` computes, as one operation that `vmap` can batch."""
+
+    @staticmethod
+    def forward(
+        kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
+    ) -> Tensor:
+        """Compute the state; in a cohort table and symbols have an R in front."""
+        x_BG = table_SG.new_empty(*symbols_BN.shape[:-1], table_SG.shape[-1])
+        width = weights[0].shape[-1]
+        before, now, spare = None, kind.room(x_BG, width), kind.room(x_BG, width)
+        for symbols_B in symbols_BN.movedim(-1, 0).contiguous():
+            _look_up(table_SG, symbols_B, x_BG)
+            kind.step(x_BG, before, now, *weights)
+            before, now, spare = now, spare, now
+        return now[0] if before is None else before[0]
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        """Keep nothing: there is no way back."""
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
+        """Compute the states of R networks."""
+        kind, *tensors = inputs
+        pairs = zip(tensors, in_dims[1:], strict=True)
+        stacked = [_with_runs(tensor, dim, 0, info.batch_size) for tensor, dim in pairs]
+        return _LastState.apply(kind, *stacked), 0  # type: ignore[no-untyped-call]
+
+
+def _look_up(table_SG: Tensor, symbols_B: Tensor, out_BG: Tensor) -> None:
+    """Write the table's row of each symbol."""
+    if table_SG.dim() == 2:
+        torch.index_select(table_SG, 0, symbols_B, out=out_BG)
+    else:
+        rows_RBG = symbols_B.unsqueeze(-1).expand_as(out_BG)
+        torch.gather(table_SG, 1, rows_RBG, out=out_BG)
+
+
+def _add_product(
+    x_BG: Tensor, before: Sequence[Tensor] | None, weight_GW: Tensor, out_BG: Tensor
+) -> None:
+    """Write x + U h_before."""
+    if before is None:
+        out_BG.copy_(x_BG)
+    else:
+        add = torch.addmm if x_BG.dim() == 2 else torch.baddbmm
+        add(x_BG, before[0], weight_GW.mT, out=out_BG)
+
+
+def _at(grad_MBW: Tensor, t: int, length: int, every: bool) -> Tensor | None:
+    """Return the gradient that comes to a state from outside, None for none."""
+    return grad_MBW[t] if every else grad_MBW[0] if t == length - 1 else None
+
+
+def _state_gradient(
+    outside_BW: Tensor | None, after_BG: Tensor | None, weight_GW: Tensor, out_BW: Tensor
+) -> None:
+    """Write the gradient of a state: from outside, and from the position after it."""
+    if after_BG is None:
+        out_BW.copy_(outside_BW) if outside_BW is not None else out_BW.zero_()
+    elif outside_BW is None:
+        (torch.mm if after_BG.dim() == 2 else torch.bmm)(after_BG, weight_GW, out=out_BW)
+    else:
+        add = torch.addmm if after_BG.dim() == 2 else torch.baddbmm
+        add(outside_BW, after_BG, weight_GW, out=out_BW)
+
+
+def _outer(gradient_NBG: Tensor, states_NBW: Tensor) -> Tensor:
+    """Return the sum of the outer products over positions and strings, (G, W)."""
+    if gradient_NBG.dim() == 3:
+        return gradient_NBG.flatten(0, 1).t() @ states_NBW.flatten(0, 1)
+    gradient_RXG, states_RXW = (
+        tensor.transpose(0, 1).flatten(1, 2) for tensor in (gradient_NBG, states_NBW)
+    )
+    return gradient_RXG.mT @ states_RXW

@@ -1,0 +1,92 @@
+"""A cohort of every learned model gives the numbers of its runs alone."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from formalbench.contracts.protocol import Protocol
+from formalbench.host import PluginHost
+from formalbench.training.control import Member
+from formalbench.training.programs import OneByOne, Together, trains_together
+from formalbench.training.trainer import Cohort, train_cohort
+from formalbench_models.plugin import formalbench_models
+
+LEARNED = [spec.name for spec in formalbench_models() if spec.kind == "learned"]
+MEMBERS = [Member(0.003, 0), Member(0.001, 0), Member(0.003, 1)]
+PROTOCOL = Protocol(
+    name="fifty",
+    version=1,
+    batch=16,
+    steps=50,
+    evaluate_every=10,
+    curriculum={"kind": "uniform"},
+    decay={"steps": 10},
+    validation={"every": 50, "lengths": 2, "strings": 4},
+)
+
+
+def parameters(trained):
+    assert trained.best.step == 50
+    return torch.cat([p.detach().flatten() for p in trained.network.parameters()])
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("task_name", ["cycle-navigation", "d2:next-symbols"])
+def test_parameters_after_fifty_steps(name, task_name):
+    host = PluginHost.load()
+    task = host.task(task_name)
+
+    def build():
+        return host.network(name, task, {"width": 8}).double()
+
+    def train(members, program):
+        def choose(networks, objective, device):
+            return program(networks, objective)
+
+        device = torch.device("cpu")
+        return train_cohort(Cohort(build, task, PROTOCOL, members, device, choose))
+
+    together = train(MEMBERS, Together)
+    for member, one in zip(MEMBERS, together, strict=True):
+        (alone,) = train([member], OneByOne)
+        torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+@pytest.mark.parametrize("program", [OneByOne, Together])
+def test_training_in_bf16(name, program):
+    host = PluginHost.load()
+    task = host.task("cycle-navigation")
+    used = PROTOCOL.model_copy(update={"precision": "bf16"})
+
+    def choose(networks, objective, device):
+        return program(networks, objective)
+
+    def build():
+        return host.network(name, task, {"width": 8})
+
+    half, full = (
+        train_cohort(Cohort(build, task, one, MEMBERS[:2], torch.device("cpu"), choose))
+        for one in (used, used.model_copy(update={"precision": "fp32"}))
+    )
+    for mine, other in zip(half, full, strict=True):
+        assert mine.status == "finished"
+        weights = [torch.cat([p.flatten() for p in t.network.parameters()]) for t in (mine, other)]
+        assert weights[0].dtype == torch.float32
+        assert not torch.equal(*weights)  # it did compute in bf16
+        assert (weights[0] - weights[1]).abs().max() < 0.05
+
+
+def test_which_networks_go_together_on_which_device():
+    host = PluginHost.load()
+    task = host.task("parity")
+    small, large, plain = (
+        [host.network(name, task, {"width": width})] * 3
+        for name, width in (("rnn", 16), ("rnn", 128), ("transformer", 16))
+    )
+    assert trains_together(small, "cpu")
+    assert not trains_together(small[:1], "cpu")
+    assert not trains_together(large, "cpu")
+    assert not trains_together(plain, "cpu")
+    assert trains_together(large, "cuda")
+    assert trains_together(plain, "cuda")

@@ -1,0 +1,89 @@
+"""Our recurrences against the library's."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench_models import recurrent
+from formalbench_models.recurrence import Elman, Gru, Lstm, last_state, states
+from model_helpers import LAYOUTS, fake_task, shaken, strings
+
+KINDS = ("rnn", "gru", "lstm")
+WIDTH = 34  # above the widths at which a small LSTM takes the library's kernel
+
+
+def build(kind, layout="last", layers=1, width=WIDTH):
+    return shaken(getattr(recurrent, kind)(fake_task(layout), width=width, layers=layers))
+
+
+def by_the_library(network, symbols):
+    """Return the logits as the library's module computes them."""
+    states = network.embedding(symbols).new_zeros(len(symbols), 1, network.readout.in_features)
+    if symbols.shape[1]:
+        later = network.recurrence(network.embedding(symbols))[0]
+        states = torch.cat((states, later), dim=1)
+    read = {"last": states[:, -1], "each": states[:, 1:], "prefixes": states}[network.layout]
+    return network.readout(read)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layers", [1, 2])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("length", [0, 1, 2, 9])
+def test_logits_and_gradients_are_the_librarys(kind, layers, layout, length):
+    network = build(kind, layout, layers)
+    symbols = strings(5, length)
+    ours, theirs = network(Batch(symbols)), by_the_library(network, symbols)
+    torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-12)
+    weight = torch.randn_like(theirs)
+    parameters = list(network.parameters())
+    for mine, other in zip(
+        *(
+            torch.autograd.grad((y * weight).sum(), parameters, materialize_grads=True)
+            for y in (ours, theirs)
+        ),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-11)
+    with torch.no_grad():
+        torch.testing.assert_close(network(Batch(symbols)), theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("grad", [True, False])
+def test_under_vmap_a_small_network_uses_no_library_kernel(kind, grad):
+    network = build(kind, width=8)
+    symbols = torch.stack([strings(5, 6, seed=seed) for seed in range(2)])
+    alone = torch.stack([network(Batch(one)) for one in symbols])
+    batched = copy.deepcopy(network)
+    batched.under_vmap = True
+    with torch.set_grad_enabled(grad):
+        together = torch.func.vmap(lambda one: batched(Batch(one)))(symbols)
+    torch.testing.assert_close(together, alone, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_small_network_gives_the_same_whichever_kernel(kind):
+    network = build(kind, width=8)
+    other = copy.deepcopy(network)
+    other.under_vmap = True
+    batch = Batch(strings(5, 6))
+    torch.testing.assert_close(network(batch), other(batch), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Elman, Gru, Lstm])
+def test_the_last_state_is_the_last_of_all(kernel):
+    gates = {Elman: 1, Gru: 3, Lstm: 4}[kernel]
+    table = torch.randn(3, gates * 5, dtype=torch.float64)
+    weights = [torch.randn(gates * 5, 5, dtype=torch.float64)]
+    weights += [torch.randn(5, dtype=torch.float64)] if kernel is Gru else []
+    for length in (1, 2, 7):
+        symbols = strings(4, length)
+        every = states(kernel, table[symbols.t()], True, *weights)
+        last = states(kernel, table[symbols.t()], False, *weights)
+        assert torch.equal(last[0], every[-1])
+        alone = last_state(kernel, table, symbols, *weights)
+        torch.testing.assert_close(alone, every[-1], rtol=0, atol=1e-13)

@@ -1,0 +1,76 @@
+"""Dyck languages from the definition, one string and one symbol at a time."""
+
+from fractions import Fraction
+from itertools import product
+
+from formalbench_tasks.dyck import Dyck
+
+SMALL = [(1, None), (2, None), (3, None), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)]
+"""(k, D) of languages that are looked at exhaustively."""
+
+LONGEST = {1: 10, 2: 6, 3: 4}
+"""By k: all strings up to this length."""
+
+
+def stack_after(prefix, deepest=None):
+    """Return positions and types of what is open; None if no member begins so."""
+    held = []
+    for position, symbol in enumerate(prefix):
+        if symbol % 2 == 0:
+            held.append((position, symbol // 2))
+            if deepest is not None and len(held) > deepest:
+                return None
+        elif not held or held.pop()[1] != symbol // 2:
+            return None
+    return held
+
+
+def next_shares(prefix, types, deepest, may_end=True):
+    """Return {symbol: probability} after a legal prefix; END is 2k.
+
+    Where the process must not end yet, it draws again, and so opens.
+    """
+    held, end = stack_after(prefix, deepest), 2 * types
+    if not held:
+        each = Fraction(1, 2 * types if may_end else types)
+        return {2 * t: each for t in range(types)} | ({end: Fraction(1, 2)} if may_end else {})
+    close = 2 * held[-1][1] + 1
+    if deepest is not None and len(held) == deepest:
+        return {close: Fraction(1)}
+    return {2 * t: Fraction(1, 2 * types) for t in range(types)} | {close: Fraction(1, 2)}
+
+
+def process(types, deepest, longest, shortest=0):
+    """Return {string: probability} of what the process ends with, of shortest … longest symbols."""
+    found, growing = {}, {(): Fraction(1)}
+    for length in range(longest + 1):
+        longer = {}
+        for prefix, probability in growing.items():
+            shares = next_shares(prefix, types, deepest, length >= shortest)
+            for symbol, share in shares.items():
+                if symbol == 2 * types:
+                    found[prefix] = probability * share
+                else:
+                    longer[(*prefix, symbol)] = probability * share
+        growing = longer
+    return found
+
+
+def members(types, deepest, length):
+    """Return all members of a length."""
+    strings = product(range(2 * types), repeat=length)
+    return [string for string in strings if stack_after(string, deepest) == []]
+
+
+def ids(language, text):
+    """Return the symbol ids of a text without spaces."""
+    return [language.alphabet.index(symbol) for symbol in text]
+
+
+def name(case):
+    """Return the name of a language, for the tests' own names."""
+    return "-".join(["dyck", *(str(field) for field in case if field is not None)])
+
+
+def language(case):
+    return Dyck(*case)

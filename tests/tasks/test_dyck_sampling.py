@@ -1,0 +1,372 @@
+"""Drawing bracket strings: uniform, generated, nearly right; each against an enumeration."""
+
+import hashlib
+from collections import Counter
+from fractions import Fraction
+from itertools import product
+from math import comb
+
+import numpy as np
+import pytest
+from dyck_definition import SMALL, language, members, name, process, stack_after
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.stream import Stream
+from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.dyck_process import windows
+from formalbench_tasks.dyck_shapes import Shapes, rising_share
+from formalbench_tasks.stack import dress
+from scipy.stats import chisquare
+
+every_small = pytest.mark.parametrize("case", SMALL, ids=name)
+
+
+def fits(drawn_BN, law):
+    """Say whether strings look drawn from {string: weight}, and none is outside it."""
+    found = Counter(map(tuple, drawn_BN.tolist()))
+    if not set(found) <= set(law):
+        return False
+    total = sum(law.values())
+    expected = [float(weight / total) * len(drawn_BN) for weight in law.values()]
+    return bool(chisquare([found[string] for string in law], expected).pvalue > 1e-3)
+
+
+# Shapes.
+
+
+def ways(depth, steps):
+    """Count the ways from a depth down to 0, never below, by the recursion."""
+    row = [1]
+    for _ in range(steps):
+        row = [
+            (row[d - 1] if 0 < d <= len(row) else 0) + (row[d + 1] if d + 1 < len(row) else 0)
+            for d in range(len(row) + 1)
+        ]
+    return row[depth] if depth < len(row) else 0
+
+
+def test_the_share_that_rises_is_exact():
+    for steps in range(1, 25):
+        for depth in range(steps % 2, steps + 1, 2):
+            expected = Fraction(ways(depth + 1, steps - 1), ways(depth, steps))
+            assert rising_share(np.array([depth]), steps)[0] == float(expected)
+    # long ones, by the ballot numbers
+    for depth, steps in ((0, 1000), (10, 1000), (500, 1000), (999, 1001), (1001, 1001)):
+        left = (steps - depth) // 2
+        all_ways = Fraction((depth + 1) * comb(steps + 1, left), steps + 1)
+        rising = Fraction((depth + 2) * comb(steps, left - 1), steps) if left else Fraction(0)
+        assert rising_share(np.array([depth]), steps)[0] == float(rising / all_ways)
+
+
+@pytest.mark.parametrize(
+    ("case", "length"),
+    [((1, None), 10), ((2, None), 6), ((3, None), 4), ((1, 2), 10), ((1, 4), 10), ((2, 2), 6),
+     ((3, 1), 4), ((2, 9), 6)],
+)  # fmt: skip
+def test_members_are_uniform(case, length):
+    law = dict.fromkeys(members(*case, length), 1)
+    assert len(law) > 8
+    drawn = language(case).sample_members(Stream("uniform", length), length, 300 * len(law))
+    assert fits(drawn, law)
+
+
+@pytest.mark.parametrize(
+    ("deepest", "length", "end"),
+    [(None, 8, 2), (None, 9, 1), (None, 7, 3), (2, 8, 2), (3, 9, 1), (4, 6, 2), (2, 9, 1)],
+)
+def test_shapes_that_stay_open_are_uniform(deepest, length, end):
+    strings = product(range(2), repeat=length)
+    held = {string: stack_after(string, deepest) for string in strings}
+    law = {s: 1 for s, stack in held.items() if stack is not None and len(stack) == end}
+    opens = Shapes(deepest).uniform(Stream("open"), length, 200 * len(law), end)
+    assert fits(1 - opens.astype(np.int64), law)
+
+
+def test_shapes_there_are_none_of():
+    assert not Shapes(1).exist(4, 2)
+    assert not Shapes().exist(1, 3)
+    assert not Shapes().exist(4, 1)
+    with pytest.raises(ValueError, match="length 4 leaves 2 open"):
+        Shapes(1).uniform(Stream("none"), 4, 1, 2)
+
+
+def test_types_go_to_pairs():
+    opens = np.array([[1, 1, 0, 1, 0, 0, 1, 0]], dtype=bool)
+    assert dress(opens, np.array([[3, 0, 2, 1]])).tolist() == [[6, 0, 1, 4, 5, 7, 2, 3]]
+    unclosed = np.array([[1, 1, 0, 1]], dtype=bool)
+    assert dress(unclosed, np.array([[3, 0, 2]])).tolist() == [[6, 0, 1, 4]]
+    assert dress(np.zeros((2, 0), dtype=bool), np.zeros((2, 0), dtype=np.int64)).shape == (2, 0)
+
+
+# What the process generates.
+
+
+@pytest.mark.parametrize(
+    ("case", "length"),
+    [((1, None), 10), ((2, None), 4), ((1, 1), 6), ((1, 2), 10), ((1, 3), 10), ((1, 5), 10),
+     ((2, 2), 6), ((3, 2), 4), ((2, 3), 6)],
+)  # fmt: skip
+def test_generated_strings_have_the_law_of_the_process_at_their_length(case, length):
+    every = process(*case, length)
+    law = {string: share for string, share in every.items() if len(string) == length}
+    assert set(law) == set(members(*case, length))
+    drawn = language(case).sample_generated(Stream("process"), length, 300 * len(law) + 100)
+    assert fits(drawn, law) or len(law) == 1 == len(np.unique(drawn, axis=0))
+
+
+def test_given_the_length_only_visits_to_the_greatest_depth_weigh():
+    law = process(1, 2, 8)
+    for string in members(1, 2, 8):
+        deep = sum(1 for stop in range(9) if len(stack_after(string[:stop])) == 2)
+        assert law[string] == Fraction(2**deep, 2**9)
+    assert len({share for string, share in process(1, None, 8).items() if len(string) == 8}) == 1
+
+
+@every_small
+def test_the_distributions_multiply_to_the_process(case):
+    length = 4
+    dyck = language(case)
+    for string, probability in process(*case, length).items():
+        shares = dyck.next_distribution(np.array([string], dtype=np.int64).reshape(1, -1))[0]
+        symbols = [*string, len(dyck.alphabet)]
+        product_of = np.prod([shares[i, symbol] for i, symbol in enumerate(symbols)])
+        assert product_of == pytest.approx(float(probability))
+        assert shares.sum(-1) == pytest.approx(np.ones(len(string) + 1))
+
+
+@pytest.mark.parametrize(
+    ("case", "window"),
+    [((1, 2), (1, 7)), ((2, None), (1, 5)), ((1, 3), (5, 9)), ((1, None), (4, 7)), ((2, 1), (2, 5)),
+     ((1, 1), (5, 5))],
+)  # fmt: skip
+def test_a_corpus_has_the_law_of_the_process_in_its_window(case, window):
+    shortest, longest = window
+    law = process(*case, longest - 1, shortest - 1)
+    assert {len(string) + 1 for string in law} <= set(range(shortest, longest + 1))
+    corpus = language(case).sample_corpus(Stream("corpus", window), window, 40_000)
+    found = Counter(strings_of(corpus))
+    assert set(found) <= set(law)
+    total = sum(law.values())
+    expected = [float(share / total) * corpus.lengths.size for share in law.values()]
+    if len(law) > 1:
+        assert chisquare([found[string] for string in law], expected).pvalue > 1e-3
+
+
+def strings_of(corpus):
+    ends = np.cumsum(corpus.lengths)
+    assert ends[-1] == len(corpus.symbols)
+    return [tuple(part.tolist()) for part in np.split(corpus.symbols, ends[:-1])]
+
+
+@pytest.mark.parametrize("depth", [3, 10, None])
+@pytest.mark.parametrize("tokens", [1, 700, 100_000])
+def test_a_corpus_has_as_many_tokens_as_asked_for(depth, tokens):
+    dyck = Dyck(8, depth)
+    for window in windows(depth or 3):
+        corpus = dyck.sample_corpus(Stream("budget"), window, tokens)
+        with_end = corpus.lengths + 1
+        assert with_end.sum() >= tokens > with_end[:-1].sum()  # the last string completes it
+        assert window[0] <= with_end.min() <= with_end.max() <= window[1]
+        for string in strings_of(corpus)[:50]:
+            assert dyck.oracle(string) == 1
+
+
+@pytest.mark.parametrize("window", [(2, 2), (0, 5), (9, 5)])
+def test_a_window_that_nothing_fits_into_is_refused(window):
+    with pytest.raises(RequestError, match="no bracket string has"):
+        Dyck(1).sample_corpus(Stream("window"), window, 10)
+    with pytest.raises(RequestError, match="ask for at least 1"):
+        Dyck(1).sample_corpus(Stream("window"), (1, 9), 0)
+
+
+def test_windows_are_those_of_the_papers():
+    assert [windows(depth) for depth in (3, 5, 10, 15)] == [
+        ((1, 84), (85, 168)),
+        ((1, 180), (181, 360)),
+        ((1, 700), (701, 1400)),
+        ((1, 1620), (1621, 3240)),
+    ]
+
+
+# What is nearly right.
+
+
+def depths_of(string):
+    steps = [1 if symbol % 2 == 0 else -1 for symbol in string]
+    return [sum(steps[:stop]) for stop in range(len(steps) + 1)]
+
+
+def types_match(string):
+    """Say whether a balanced string closes what it opens, whatever the depth."""
+    return stack_after(string) == []
+
+
+def one_change(dyck, string, turn):
+    """Say whether changing one bracket makes a member."""
+    return any(
+        dyck.oracle([*string[:i], other, *string[i + 1 :]])
+        for i, symbol in enumerate(string)
+        for other in turn(symbol)
+    )
+
+
+def is_kind(dyck, kind, string):
+    """Say whether a non-member is of a kind, from the definition of the kind."""
+    depths = depths_of(string)
+    if kind == "flip":
+        return one_change(dyck, string, lambda s: [s ^ 1])
+    if kind == "type":
+        others = range(2 * dyck.types)
+        return one_change(dyck, string, lambda s: [o for o in others if o % 2 == s % 2])
+    if kind == "exchange":
+        for i, j in product(range(len(string)), repeat=2):
+            other = list(string)
+            other[i], other[j] = other[j], other[i]
+            if dyck.oracle(other):
+                return True
+        return False
+    if kind == "unclosed":
+        held = stack_after(string, dyck.deepest)
+        return held is not None and len(held) == (1 if len(string) % 2 else 2)
+    return types_match(string) and max(depths) == dyck.deepest + 1
+
+
+KINDS = ["flip", "type", "exchange", "unclosed", "too-deep"]
+
+
+@pytest.mark.parametrize("case", [*SMALL, (2, 6), (5, 2)], ids=name)
+@pytest.mark.parametrize("length", [2, 8, 9, 14])
+def test_near_misses_are_outside_and_of_their_kind(case, length):
+    dyck = language(case)
+    for kind in dyck.misses.kinds(length):
+        strings = dyck.misses.of_kind(kind, Stream("kind", kind), length, 12).tolist()
+        assert len(strings) == 12
+        for string in strings:
+            assert dyck.oracle(string) == 0
+            assert is_kind(dyck, kind, string)
+
+
+@pytest.mark.parametrize(
+    ("case", "length", "kinds"),
+    [
+        ((2, 6), 20, KINDS),
+        ((2, 6), 12, KINDS[:4]),  # no room for a seventh level
+        ((2, 6), 14, KINDS),
+        ((1, 3), 20, ["flip", "exchange", "unclosed", "too-deep"]),
+        ((2, None), 20, KINDS[:4]),
+        ((1, 1), 8, ["flip", "exchange", "too-deep"]),
+        ((2, 1), 2, ["flip", "type", "exchange"]),
+        ((1, None), 2, ["flip", "exchange", "unclosed"]),
+        ((2, 6), 21, ["unclosed"]),
+        ((1, 1), 1, ["unclosed"]),
+        ((2, 6), 0, []),
+    ],
+)
+def test_the_kinds_there_are(case, length, kinds):
+    assert language(case).misses.kinds(length) == kinds
+
+
+@pytest.mark.parametrize(("case", "length"), [((2, 6), 20), ((1, 3), 9), ((3, None), 6)])
+def test_near_misses_take_kinds_in_turn(case, length):
+    dyck = language(case)
+    kinds = dyck.misses.kinds(length)
+    for count in (0, 1, len(kinds), 3 * len(kinds) + 1):
+        strings = dyck.near_misses(Stream("turn", count), length, count)
+        assert strings.shape == (count, length)
+        assert strings.dtype == np.int64
+        assert not dyck.classify(strings).any()
+    turns = dyck.near_misses(Stream("all"), length, len(kinds)).tolist()
+    for kind in kinds:
+        assert any(is_kind(dyck, kind, string) for string in turns)
+    assert dyck.near_misses(Stream("none"), 0, 5).shape == (0, 0)
+
+
+@pytest.mark.parametrize(("deepest", "length"), [(1, 8), (2, 10), (3, 12)])
+def test_strings_too_deep_are_uniform(deepest, length):
+    law = {s: 1 for s in members(1, deepest + 1, length) if max(depths_of(s)) > deepest}
+    dyck = Dyck(1, deepest)
+    assert fits(dyck.misses.of_kind("too-deep", Stream("deep"), length, 300 * len(law)), law)
+
+
+@pytest.mark.parametrize("case", [(1, None), (2, None), (1, 5)], ids=name)
+def test_exchanges_leave_long_members_too(case):
+    """One type, a thousand symbols: hardly any random exchange is a mistake."""
+    dyck = language(case)
+    strings = dyck.misses.of_kind("exchange", Stream("long"), 1000, 40)
+    assert not dyck.classify(strings).any()
+    members_BN = dyck.sample_members(Stream("long"), 1000, 40)  # what was exchanged
+    assert ((strings != members_BN).sum(axis=1) == 2).all()
+    assert (np.sort(strings) == np.sort(members_BN)).all()
+
+
+# What is drawn to classify.
+
+
+@every_small
+def test_classes_are_balanced_where_a_length_has_both(case):
+    dyck = language(case)
+    for length in range(9):
+        for count in (0, 1, 10, 11):
+            strings = dyck.sample(Stream("balance", length, count), length, count)
+            assert (strings.shape, strings.dtype) == ((count, length), np.int64)
+            ones = int(dyck.classify(strings).sum())
+            if length == 0 or length % 2:
+                assert ones == (count if length == 0 else 0)
+            else:
+                assert ones in {count // 2, (count + 1) // 2}
+
+
+def test_non_members_are_near_edited_and_uniform():
+    dyck = Dyck(2, 6)
+    strings = dyck.sample(Stream("mix"), 40, 800)
+    outside = strings[dyck.classify(strings) == 0]
+    assert len(outside) == 400
+    off = np.abs((outside % 2 == 0).sum(axis=1) - 20)
+    # Near misses are off balance by one or not at all; of uniform strings a third are, and of
+    # those edited a few are off by more.
+    assert 0.75 < (off <= 1).mean() < 0.95
+    legal = dyck.next_symbols(outside)[:, 20].any(axis=-1)
+    assert 0.3 < legal.mean() < 0.7  # half a string tells about half of them
+    assert len(np.unique(outside, axis=0)) > 390
+
+
+def test_odd_lengths_have_strings_that_are_merely_unclosed():
+    dyck = Dyck(2, 3)
+    strings = dyck.sample(Stream("odd"), 21, 200)
+    assert not dyck.classify(strings).any()
+    legal = dyck.next_symbols(strings)[:, -1].any(axis=-1)
+    assert legal.sum() == 100
+
+
+def test_members_and_non_members_of_two_symbols():
+    strings = Dyck(1).sample(Stream("two"), 2, 400)
+    assert {tuple(s) for s in strings.tolist()} == {(0, 0), (0, 1), (1, 0), (1, 1)}
+
+
+def fingerprint(ids):
+    return hashlib.sha256(ids.astype("<i8").tobytes()).hexdigest()[:16]
+
+
+GOLDEN = {
+    (1, None): "9cbf27d682823e8f",
+    (2, None): "068ad93d3c391e72",
+    (1, 3): "115387040cfbe745",
+    (2, 6): "ba0b18369137c993",
+    (128, 10): "93db02cd8e14fb5e",
+}
+
+
+@pytest.mark.parametrize(("case", "expected"), GOLDEN.items(), ids=map(name, GOLDEN))
+def test_pinned_samples(case, expected):
+    """The same symbols on every machine; if they change, raise the version of the task."""
+    dyck = language(case)
+    drawn = [
+        dyck.sample(Stream("golden", "sample"), 60, 64),
+        dyck.sample(Stream("golden", "odd"), 61, 64),
+        dyck.near_misses(Stream("golden", "near"), 60, 64),
+        dyck.sample_generated(Stream("golden", "generated"), 60, 64),
+    ]
+    corpus = dyck.sample_corpus(Stream("golden", "corpus"), (1, 60), 2000)
+    assert fingerprint(np.concatenate([*map(np.ravel, drawn), *corpus])) == expected
+    again = language(case)
+    again.sample_members(Stream("other"), 300, 2)  # grows its tables first
+    assert np.array_equal(drawn[0], again.sample(Stream("golden", "sample"), 60, 64))
