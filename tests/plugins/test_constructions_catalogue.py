@@ -9,19 +9,24 @@ from formalbench.cli.show import model_facts
 from formalbench.contracts.errors import RequestError
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 
-OURS = [spec for spec in CONSTRUCTIONS if spec.name != "exact-regulargpt"]
+every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
+
+every_for_one_language = pytest.mark.parametrize(
+    "spec",
+    # The other is a RegularGPT, for any automaton.
+    [spec for spec in CONSTRUCTIONS if spec.name != "exact-regulargpt"],
+    ids=lambda spec: spec.name,
+)
 
 
-def named(spec):
-    """Return a name of the model, and of the task it is made for."""
-    name, task = (text.format(k=2, D=3) for text in (spec.name, spec.task))
-    return name, task
+def example(spec):
+    """Return a name that fits a spec, and its task's."""
+    return (text.format(k=2, D=3) for text in (spec.name, spec.task))
 
 
-@pytest.mark.parametrize("spec", OURS, ids=lambda spec: spec.name)
+@every_for_one_language
 def test_each_says_what_it_is(spec):
-    name, task = named(spec)
-    network = get_host().network(name, get_host().task(task))
+    network, _ = make(*example(spec))
     assert spec.kind == "exact"
     assert spec.reference
     assert all(option.help for option in spec.options.values())
@@ -31,29 +36,29 @@ def test_each_says_what_it_is(spec):
     assert network.description["precision"]
 
 
-@pytest.mark.parametrize("spec", OURS, ids=lambda spec: spec.name)
+@every_spec
 def test_each_keeps_what_every_model_promises(spec):
-    checks = check_spec(get_host(), named(spec)[0])
+    name, _ = example(spec)
+    checks = check_spec(get_host(), name)
     assert len(checks) >= 9
     assert [check for check in checks if check.problem] == []
 
 
-@pytest.mark.parametrize("spec", OURS, ids=lambda spec: spec.name)
+@every_spec
 def test_showing_one_counts_its_parameters_on_its_own_task(spec, tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path))
-    name, task = named(spec)
+    name, task = example(spec)
     parameters = model_facts(get_host(), name)["parameters"]
-    assert parameters["task"] == task.partition(":")[0] + f":{spec.objectives[0]}"
+    assert parameters["task"] == f"{task.partition(':')[0]}:{spec.objectives[0]}"
     assert parameters["count"] > 0
 
 
-@pytest.mark.parametrize("spec", OURS, ids=lambda spec: spec.name)
+@every_for_one_language
 def test_a_wrong_task_is_one_line(spec):
-    name, task = named(spec)
-    language = task.partition(":")[0]
+    name, task = example(spec)
     with pytest.raises(RequestError) as error:
-        get_host().network(name, get_host().task(f"tomita-3:{spec.objectives[0]}"))
-    assert str(error.value) == f"{name} is made for {language}, not for tomita-3"
+        make(name, f"tomita-3:{spec.objectives[0]}")
+    assert str(error.value) == f"{name} is made for {task.partition(':')[0]}, not for tomita-3"
 
 
 @pytest.mark.parametrize(
