@@ -26,9 +26,11 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
-# Measure on an idle machine, and write the tables of speed/README.md.
-speed: $(VENV)/.installed
-	$(BIN)/python speed/measure.py
+# Measure on an idle machine, and write the tables of speed/README.md. With PEER=PATH, a checkout
+# of neural_networks_chomsky_hierarchy, also against that; PEER_PYTHON has its requirements.
+speed: $(VENV)/.installed-speed
+	$(BIN)/python speed/measure.py \
+		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -39,6 +41,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-speed: $(VENV)/.installed
+	$(PIP) install --constraint constraints.txt --editable '.[speed]'
 	touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

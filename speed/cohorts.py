@@ -1,33 +1,97 @@
-"""A cohort as one program against its runs one at a time: gradients of one step."""
+"""A cohort as one program against its runs one at a time: whole training steps.
+
+Both are the engine's own. On a GPU a run alone has its best, too: steps recorded as CUDA graphs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import torch
+from formalbench.contracts.protocol import Optimiser
 from formalbench.host import PluginHost
-from formalbench.training.programs import OneByOne, Together
-from harness import Comparison, compare
+from formalbench.training.graphs import GraphedGroup
+from formalbench.training.optimiser import State
+from formalbench.training.programs import OneByOne, Program, Together, trains_together
+from formalbench.training.step import Group, StepInputs, schedule
+from harness import Comparison, alternate, clock, compare, table
+
+MODELS = ("regulargpt", "transformer", "lstm", "rnn")
+WIDTHS = (16, 64, 256)
+RUNS = (1, 3, 9, 27)
+LENGTH, SHORT = 40, 10  # short ones at the greatest width on a CPU: 27 runs take seconds a step
+GPU_STEPS = 20
+
+HOST = PluginHost.load()
 
 
 def measure() -> list[Comparison]:
-    host = PluginHost.load()
-    task = host.task("parity")
-    strings, targets = task.sample(task.stream("speed"), 40, 128)
+    """Compare on a CPU; a name is followed by * where the engine chooses it."""
     rows = []
-    for model in ("regulargpt", "transformer"):
-        for width in (16, 64):
-            for runs in (3, 9):
-                networks = [host.network(model, task, {"width": width}) for _ in range(runs)]
-                symbols = torch.from_numpy(strings).expand(runs, -1, -1)
-                answers = torch.from_numpy(targets).expand(runs, -1)
-                jobs = []
-                for program in (Together, OneByOne):
-                    made = program(networks, task.objective)
-                    flat = made.layout.stack(networks)
-                    jobs.append(
-                        lambda made=made, flat=flat, s=symbols, t=answers, n=runs: made.gradients(
-                            range(n), flat, s, t, range(n)
-                        )
-                    )
-                inputs = f"{model}, width {width}, R = {runs}, batch 128, T = 40"
-                rows.append(compare(("together", jobs[0]), ("one by one", jobs[1]), inputs))
+    for model in MODELS:
+        for width in WIDTHS:
+            length = LENGTH if width < max(WIDTHS) else SHORT
+            for runs in RUNS:
+                make = partial(make_step, model, width, length, runs, device="cpu")
+                (together, chosen), (alone, _) = make(Together), make(OneByOne)
+                names = ("together *", "one by one") if chosen else ("together", "one by one *")
+                inputs = f"{model}, width {width}, R = {runs}, batch 128, T = {length}"
+                rows.append(compare((names[0], together), (names[1], alone), inputs))
     return rows
+
+
+def measure_gpu() -> str:
+    """Compare on a GPU; times are per run."""
+    rows = []
+    for model in MODELS:
+        for width in WIDTHS:
+            make = partial(make_step, model, width, LENGTH, device="cuda", kind=GraphedGroup)
+            alone, _ = make(1, Together)
+            for runs in RUNS[1:]:
+                together, _ = make(runs, Together)
+                jobs = [partial(_many, step) for step in (together, alone)]
+                for job in jobs:
+                    job()
+                rows.append(
+                    alternate(
+                        ("a cohort", partial(clock, jobs[0])),
+                        ("a run alone", partial(clock, jobs[1])),
+                        f"{model}, width {width}, R = {runs}, batch 128, T = {LENGTH}",
+                        units=(GPU_STEPS * runs, GPU_STEPS),
+                    )
+                )
+    return table(rows, "On a GPU, one run's share of a training step")
+
+
+def make_step(
+    model: str,
+    width: int,
+    length: int,
+    runs: int,
+    program: type[Program],
+    *,
+    device: str,
+    kind: type[Group] = Group,
+) -> tuple[Callable[[], None], bool]:
+    """Return what takes a training step of a cohort, and whether it would go as one program."""
+    task, options = HOST.task("parity"), Optimiser()
+    networks = [HOST.network(model, task, {"width": width}).to(device) for _ in range(runs)]
+    made = program(networks, task.objective)
+    state = State.start(made.layout.stack(networks))
+    group = kind(range(runs), made, state, options)
+    strings, targets = map(torch.from_numpy, task.sample(task.stream("speed"), length, 128))
+    (rate_R1,), (square_scale,) = schedule([[1e-3] * runs], 0, options, state.parameters)
+    inputs = StepInputs(
+        strings.expand(runs, -1, -1).to(device),
+        targets.expand(runs, *targets.shape).to(device),
+        rate_R1,
+        square_scale,
+    )
+    return partial(group.step, inputs, range(runs)), trains_together(networks, device)
+
+
+def _many(step: Callable[[], None]) -> None:
+    for _ in range(GPU_STEPS):
+        step()
+    torch.cuda.synchronize()

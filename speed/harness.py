@@ -1,14 +1,21 @@
-"""Timing one program against another, in turn, in one process."""
+"""Timing one program against another, in turn, and showing what came of it."""
 
 from __future__ import annotations
 
 import gc
 import statistics
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
 
 Program = Callable[[], object]
+Measurement = Callable[[], float]
+"""Runs a program once and returns how many seconds that took, by its own clock."""
+
+REPEATS = 5
 
 
 @dataclass(frozen=True)
@@ -36,26 +43,47 @@ class Comparison:
 
 
 def compare(
-    a: tuple[str, Program], b: tuple[str, Program], inputs: str, repeats: int = 5
+    a: tuple[str, Program], b: tuple[str, Program], inputs: str, repeats: int = REPEATS
 ) -> Comparison:
-    """Time A and B in turn, so that what else the machine does meets both alike."""
+    """Time A and B in turn in this process, each after one call that is not timed."""
     for _, program in (a, b):
         program()  # what happens once only is not what is measured
+    return alternate((a[0], lambda: clock(a[1])), (b[0], lambda: clock(b[1])), inputs, repeats)
+
+
+def alternate(
+    a: tuple[str, Measurement],
+    b: tuple[str, Measurement],
+    inputs: str,
+    repeats: int = REPEATS,
+    *,
+    units: tuple[float, float] = (1.0, 1.0),
+) -> Comparison:
+    """Measure A and B in turn, so that what else the machine does meets both alike.
+
+    Args:
+        a, b: a name and a measurement each.
+        inputs: what they are given.
+        repeats: pairs.
+        units: how much work one measurement of A and of B does; times are per unit.
+    """
     pairs = []
     for _ in range(repeats):
-        pairs.append((clock(a[1]), clock(b[1])))
-    ratios = [slow / fast for fast, slow in pairs]
-    return Comparison(
+        pairs.append((a[1]() / units[0], b[1]() / units[1]))
+    ratios = [seconds_b / seconds_a for seconds_a, seconds_b in pairs]
+    row = Comparison(
         a=a[0],
         b=b[0],
         inputs=inputs,
-        seconds_a=statistics.median(fast for fast, _ in pairs),
-        seconds_b=statistics.median(slow for _, slow in pairs),
+        seconds_a=statistics.median(seconds for seconds, _ in pairs),
+        seconds_b=statistics.median(seconds for _, seconds in pairs),
         ratio=statistics.median(ratios),
         low=min(ratios),
         high=max(ratios),
         repeats=repeats,
     )
+    tell(f"{inputs}: {row.a} {show(row.seconds_a)}, {row.b} {show(row.seconds_b)}")
+    return row
 
 
 def clock(program: Program) -> float:
@@ -66,22 +94,65 @@ def clock(program: Program) -> float:
     return time.perf_counter() - start
 
 
-def table(title: str, rows: list[Comparison]) -> str:
-    """Return rows as a Markdown table."""
-    lines = [f"### {title}", "", "| A | B | inputs | A | B | B / A | range |"]
-    lines.append("| --- | --- | --- | ---: | ---: | ---: | ---: |")
+def tell(line: str) -> None:
+    """Say how far it is."""
+    print(f"  {line}", file=sys.stderr, flush=True)
+
+
+def table(rows: Sequence[Comparison], title: str = "") -> str:
+    """Return rows as a Markdown table, with a heading if there is a title."""
+    cells = []
     for row in rows:
-        times = f"{show(row.seconds_a)} | {show(row.seconds_b)}"
-        spread = f"{row.low:.3g}–{row.high:.3g}"
-        lines.append(
-            f"| {row.a} | {row.b} | {row.inputs} | {times} | **{row.ratio:.3g}** | {spread} |"
-        )
+        times = (show(row.seconds_a), show(row.seconds_b))
+        spread = f"{row.low:.3g}–{row.high:.3g}" if row.repeats > 1 else "once"
+        if row.repeats not in (1, REPEATS):
+            spread += f", {row.repeats} pairs"
+        cells.append((row.a, row.b, row.inputs, *times, f"**{row.ratio:.3g}**", spread))
+    head = ("A", "B", "inputs", "A", "B", "B / A", "range")
+    return markdown(head, cells, title, left=3)
+
+
+def markdown(
+    head: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", *, left: int = 1
+) -> str:
+    """Return a Markdown table whose first `left` columns are texts, the others numbers."""
+    lines = [f"### {title}", ""] if title else []
+    lines.append(f"| {' | '.join(head)} |")
+    lines.append(f"| {' | '.join(['---'] * left + ['---:'] * (len(head) - left))} |")
+    lines += [f"| {' | '.join(row)} |" for row in rows]
     return "\n".join([*lines, ""])
 
 
 def show(seconds: float) -> str:
     """Return a time with a unit that fits."""
+    if seconds >= 600:
+        return f"{seconds / 60:.3g} min"
     for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
         if seconds >= size:
             return f"{seconds / size:.3g} {unit}"
     return f"{seconds * 1e9:.3g} ns"
+
+
+class Test(NamedTuple):
+    """What testing at a few lengths cost.
+
+    Attributes:
+        lengths: of the strings.
+        seconds: at each length.
+        peak_bytes: the most memory the process ever held.
+    """
+
+    lengths: Sequence[int]
+    seconds: Sequence[float]
+    peak_bytes: int
+
+    def integrated(self, first: int, last: int) -> float:
+        """Return the seconds that all lengths first … last take, by straight lines between."""
+        return sum(self._at(length) for length in range(first, last + 1))
+
+    def _at(self, length: int) -> float:
+        pairs = list(zip(self.lengths, self.seconds, strict=True))
+        for (before, low), (after, high) in pairwise(pairs):
+            if before <= length <= after:
+                return low + (high - low) * (length - before) / (after - before)
+        raise ValueError(f"length {length} lies outside {self.lengths[0]}–{self.lengths[-1]}")

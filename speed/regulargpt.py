@@ -9,11 +9,12 @@ from formalbench.contracts.batch import Batch
 from formalbench.host import PluginHost
 from formalbench_models.regulargpt import RegularGPT, levels
 from formalbench_models.regulargpt_reference import mask
-from harness import Comparison, clock, compare, show
+from harness import Comparison, clock, compare, markdown, show
 from torch import Tensor
 from torch.nn import functional
 
 WIDTH, HEADS = 256, 8
+POWERS = (14, 17, 20)
 
 
 def build(task_name: str) -> tuple[RegularGPT, object]:
@@ -81,15 +82,15 @@ def measure() -> list[Comparison]:
 
 def growth() -> str:
     """Time the two forms alone on very long strings: cost must grow with the length."""
-    lines = ["### RegularGPT alone, width 16, batch 1, forward", ""]
-    lines += ["| form | T = 2^14 | T = 2^17 | T = 2^20 |", "| --- | ---: | ---: | ---: |"]
+    rows = []
     host = PluginHost.load()
     for task_name, form in (("parity", "tree"), ("parity:tag", "dilated")):
         network = host.network("regulargpt", host.task(task_name), {"width": 16})
         times = []
-        for power in (14, 17, 20):
+        for power in POWERS:
             symbols = torch.randint(2, (1, 1 << power))
             with torch.no_grad():
                 times.append(min(clock(partial(network, Batch(symbols))) for _ in range(2)))
-        lines.append(f"| {form} | {' | '.join(map(show, times))} |")
-    return "\n".join([*lines, ""])
+        rows.append((form, *map(show, times)))
+    head = ("form", *(f"T = 2^{power}" for power in POWERS))
+    return markdown(head, rows, "Alone, width 16, batch 1, forward")

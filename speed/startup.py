@@ -5,14 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from harness import clock, show
+from harness import clock, markdown, show
 
 COMMANDS = (["--help"], ["list", "tasks"], ["sample", "parity", "--length", "40"])
 
 
 def measure() -> str:
-    lines = ["### Start-up, whole process, best of 5", ""]
-    lines += ["| command | wall time |", "| --- | ---: |"]
+    rows = []
     for command in COMMANDS:
         words = [sys.executable, "-m", "formalbench", *command]
 
@@ -20,5 +19,5 @@ def measure() -> str:
             subprocess.run(words, check=True, capture_output=True)
 
         best = min(clock(call) for _ in range(5))
-        lines.append(f"| `formalbench {' '.join(command)}` | {show(best)} |")
-    return "\n".join([*lines, ""])
+        rows.append((f"`formalbench {' '.join(command)}`", show(best)))
+    return markdown(("command", "wall time"), rows)

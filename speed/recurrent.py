@@ -1,0 +1,107 @@
+"""RNN and LSTM training steps: ours against a step written in JAX and jitted.
+
+Each in a process of its own, taking turns. Drawing the strings is part of both (ours from a
+counter-based stream, JAX's from NumPy's generator).
+"""
+
+from __future__ import annotations
+
+from formalbench.training.curriculum import draw_length
+from harness import REPEATS, Comparison, alternate, table
+from our_steps import make_protocol
+from turns import Contender, usable_cores
+
+WIDTH = 256
+STEPS = {"rnn": 50, "lstm": 20}
+UNIFORM_STEPS = 100
+FIRST_STEPS = 500
+UNROLL = {"rnn": 40, "lstm": 1}  # the fastest once compiled; the fastest to compile is 1
+COMPILED_REPEATS = 3  # compiling 40 programs takes half a minute
+
+
+def measure(jax_python: str) -> str:
+    rows = []
+    for kind in STEPS:
+        rows += _at_forty(kind, jax_python)
+        rows += _uniform(kind, jax_python)
+    return table(rows)
+
+
+def _cores(count: int) -> str:
+    return "1 core" if count == 1 else f"{count} cores"
+
+
+def _inputs(kind: str, what: str) -> str:
+    return f"{kind}, width {WIDTH}, batch 128, {what}"
+
+
+def _at_forty(kind: str, python: str) -> list[Comparison]:
+    """Compare steps at length 40, compiled before, on one core and on all."""
+    rows, steps = [], STEPS[kind]
+    for cores in sorted({1, usable_cores()}):
+        with (
+            Contender("our_steps.py", cores=cores) as ours,
+            Contender("jax_step.py", python=python, cores=cores) as theirs,
+        ):
+            mine = {"do": "train", "model": kind, "options": {"width": WIDTH}, "first": 40}
+            other = {"do": "train", "kind": kind, "width": WIDTH, "unroll": UNROLL[kind]}
+
+            def engine(mine=mine, ours=ours) -> float:
+                return ours.seconds(**mine, last=40, steps=steps)
+
+            def library(other=other, theirs=theirs) -> float:
+                return theirs.seconds(**other, lengths=[40] * steps)
+
+            engine(), library()
+            mine_named = (f"ours, {_cores(cores)}", engine)
+            other_named = (f"JAX, {_cores(cores)}", library)
+            inputs = _inputs(kind, "a step at T = 40")
+            rows.append(alternate(mine_named, other_named, inputs, units=(steps, steps)))
+    return rows
+
+
+def _uniform(kind: str, python: str) -> list[Comparison]:
+    """Compare steps on lengths 1–40: the first 500 with compilation, and later ones.
+
+    Ours has one core, as the engine trains a run; JAX has all, to compile with, too.
+    """
+    with (
+        Contender("our_steps.py", cores=1) as ours,
+        Contender("jax_step.py", python=python) as theirs,
+    ):
+
+        def engine(steps: int) -> float:
+            options = {"width": WIDTH}
+            return ours.seconds(
+                do="train", model=kind, options=options, first=1, last=40, steps=steps
+            )
+
+        def library(steps: int, **options: object) -> float:
+            lengths = the_lengths(steps)
+            return theirs.seconds(do="train", kind=kind, width=WIDTH, lengths=lengths, **options)
+
+        engine(20), library(20, anew=True, padded=40)  # what a process does once
+
+        def pair(steps: int, what: str, name: str, repeats: int, **options: object) -> Comparison:
+            unit = steps if repeats == REPEATS else 1
+            return alternate(
+                ("ours, 1 core", lambda: engine(steps)),
+                (f"{name}, {_cores(usable_cores())}", lambda: library(steps, **options)),
+                _inputs(kind, what),
+                repeats,
+                units=(unit, unit),
+            )
+
+        first = f"the first {FIRST_STEPS} steps, T uniform in 1–40"
+        rows = [
+            pair(FIRST_STEPS, first, "JAX, padded to 40", COMPILED_REPEATS, anew=True, padded=40),
+            pair(FIRST_STEPS, first, "JAX, compiled for each T", 1, anew=True),
+        ]
+        later = "a step, T uniform in 1–40, compiled before"
+        return [*rows, pair(UNIFORM_STEPS, later, "JAX", REPEATS)]
+
+
+def the_lengths(steps: int) -> list[int]:
+    """Return the lengths that ours trains on, so that both train on the same."""
+    protocol, whole = make_protocol(steps), range(1, 41)
+    return [draw_length(protocol, whole, step) for step in range(steps)]
