@@ -15,6 +15,7 @@ import torch
 from formalbench.contracts.protocol import Curriculum, Decay, Protocol, Testing, Validation
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
+from formalbench.device import keep_freed_memory
 from formalbench.evaluation.cells import Cell, CellSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
@@ -101,4 +102,5 @@ def test(
 
 
 if __name__ == "__main__":
+    keep_freed_memory()  # as the engine does in a process that trains on a CPU
     Line().serve({"train": train, "test": test})

@@ -39,7 +39,12 @@ def default_jobs(device: str, units: int) -> int:
 
 
 def execute(
-    host: PluginHost, plan: Plan, store: Store, device: str, jobs: int | None = None
+    host: PluginHost,
+    plan: Plan,
+    store: Store,
+    device: str,
+    jobs: int | None = None,
+    threads: int = 1,
 ) -> list[Record]:
     """Carry out a plan and return one record per run, in its order.
 
@@ -52,6 +57,7 @@ def execute(
         store: where records are and go.
         device: ``cpu`` or ``cuda:i``.
         jobs: how many processes; None for `default_jobs`.
+        threads: CPU threads that each trains with.
     """
     done = {record.run_id: record for record in store.records() if record.status == "finished"}
     todo = [run for run in plan.runs if run.run_id not in done]
@@ -60,7 +66,7 @@ def execute(
     together = _look_at_pairs(host, todo, device)
     store.check_writable()
     runs = {run.run_id: run for run in todo}
-    units = make_units(todo, device, together, jobs)
+    units = make_units(todo, device, together, jobs, threads)
     results: dict[str, Record] = {}
 
     def hear(message: Message) -> None:
@@ -89,6 +95,7 @@ def make_units(
     device: str,
     together: Collection[Pair] = (),
     jobs: int | None = None,
+    threads: int = 1,
 ) -> list[Unit]:
     """Divide runs into units of work, and share the CPU's cores out among those at work.
 
@@ -101,6 +108,7 @@ def make_units(
         device: ``cpu`` or ``cuda:i``.
         together: the pairs of model and task that go together on a CPU.
         jobs: how many processes work at once; None for `default_jobs`.
+        threads: CPU threads that each trains with.
     """
     cohorts: dict[Pair, list[Run]] = {}
     for run in runs:
@@ -112,8 +120,8 @@ def make_units(
         wanted = -(-_jobs(device, len(runs), jobs) // len(cohorts)) if pair in together else None
         size = -(-len(cohort) // wanted) if wanted else 1
         parts += [tuple(cohort[i : i + size]) for i in range(0, len(cohort), size)]
-    threads = max(1, usable_cores() // _jobs(device, len(parts), jobs))
-    return [Unit(part, device, threads) for part in parts]
+    cores = max(threads, usable_cores() // _jobs(device, len(parts), jobs))
+    return [Unit(part, device, threads, cores) for part in parts]
 
 
 def _pair(run: Run) -> Pair:

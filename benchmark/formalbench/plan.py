@@ -144,8 +144,8 @@ def make_plan(host: PluginHost, request: Request, device: str) -> Plan:
             if not _does(host, model, task, asked=model in request.models):
                 continue
             one = Run(
-                _model_used(host, model, request.settings),
-                _task_used(host, task, request.settings),
+                model_used(host, model, request.settings),
+                task_used(host, task, request.settings),
                 protocol,
                 None,
                 0,
@@ -234,7 +234,8 @@ def _protocol_name(host: PluginHost, request: Request, device: str) -> str:
     raise unknown(f"default protocol for {kind}", "", known)
 
 
-def _model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
+def model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
+    """Return a model as a record names it, with the options set."""
     from formalbench.contracts.record import ModelUsed
 
     entry, _ = host.models.get(name)
@@ -248,7 +249,8 @@ def _model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
     )
 
 
-def _task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
+def task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
+    """Return a task as a record names it, with the options set."""
     from formalbench.contracts.record import TaskUsed
 
     entry, _, _ = host.task_entry(name)

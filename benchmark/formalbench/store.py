@@ -1,4 +1,4 @@
-"""The store: a folder of records, one JSON file per run."""
+"""The store: a folder of records, one JSON file per run or verification."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import tempfile
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import MAX_BYTES, Record, parse_record
+from formalbench.contracts.record import MAX_BYTES, Record
 from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
 MAX_PART = 120
@@ -78,33 +79,39 @@ class Store:
             ) from None
 
     def records(self) -> list[Record]:
-        """Read all records, in the order of their paths.
+        """Read the records of all runs, in the order of their paths.
 
         Raises:
             RequestError: one line, for a file that is no record or a folder that is no folder.
         """
+        return [record for record in self.all() if isinstance(record, Record)]
+
+    def verifications(self) -> list[VerificationRecord]:
+        """Read the records of all verifications, likewise."""
+        return [record for record in self.all() if isinstance(record, VerificationRecord)]
+
+    def all(self) -> list[AnyRecord]:
+        """Read the records of every kind, likewise."""
         if not self.path.exists():
             return []
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
         return [read_record(file) for file in sorted(self.path.rglob("*.json"))]
 
-    def path_of(self, record: Record) -> Path:
-        """Return where a record belongs: model, task, then protocol, rate, seed and identity."""
+    def path_of(self, record: AnyRecord) -> Path:
+        """Return where a record belongs: model, task, then what was done and its identity."""
         model = _safe(display(record.model.name, record.model.options))
         task = _safe(display(record.task.name, record.task.options))
-        rate = "" if record.learning_rate is None else f"-lr{record.learning_rate:g}"
-        name = f"{record.protocol.name}{rate}-seed{record.seed}-{record.run_id}.json"
-        return self.path / model / task / name
+        return self.path / model / task / f"{_deed(record)}.json"
 
-    def write(self, record: Record) -> Path:
-        """Write a record; an older one of the same run gives way."""
+    def write(self, record: AnyRecord) -> Path:
+        """Write a record; an older one of the same run or verification gives way."""
         path = self.path_of(record)
         write_atomically(path, record.to_json())
         return path
 
 
-def read_record(file: Path) -> Record:
+def read_record(file: Path) -> AnyRecord:
     """Read one record file.
 
     Raises:
@@ -113,9 +120,17 @@ def read_record(file: Path) -> Record:
     try:
         if file.stat().st_size > MAX_BYTES:
             raise RequestError(f"{file}: larger than {MAX_BYTES} bytes, so not a record")
-        return parse_record(file.read_bytes(), str(file))
+        return parse_any(file.read_bytes(), str(file))
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}") from None
+
+
+def _deed(record: AnyRecord) -> str:
+    if isinstance(record, VerificationRecord):
+        dtype = record.dtype if record.break_length is None else "all"
+        return f"verification-{dtype}-{record.verification_id}"
+    rate = "" if record.learning_rate is None else f"-lr{record.learning_rate:g}"
+    return f"{record.protocol.name}{rate}-seed{record.seed}-{record.run_id}"
 
 
 def _safe(name: str) -> str:

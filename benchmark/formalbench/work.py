@@ -41,12 +41,15 @@ class Unit:
     Attributes:
         runs: they differ in learning rate and seed only.
         device: ``cpu`` or ``cuda:i``.
-        threads: how many CPU threads may test; training takes one. It changes no result.
+        threads: CPU threads to train with. Networks this small gain little from more than
+            one, lose much when cores are shared, and round differently.
+        cores: how many batches to test at a time, each by one thread; it changes no result.
     """
 
     runs: tuple[Run, ...]
     device: str
     threads: int = 1
+    cores: int = 1
 
 
 def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
@@ -64,9 +67,7 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
     device = torch.device(unit.device)
     threads = torch.get_num_threads()
     if device.type == "cpu":
-        # Networks this small gain nothing from more threads, lose much when cores are
-        # shared, and would round differently on a machine with other cores.
-        torch.set_num_threads(1)
+        torch.set_num_threads(unit.threads)
         keep_freed_memory()
     else:
         torch.cuda.reset_peak_memory_stats(device)
@@ -75,7 +76,7 @@ def do_unit(host: PluginHost, unit: Unit, report: ReportRun) -> list[Record]:
         _train(host, results, report)
         for result in results:
             if result.status == "finished":
-                _test(host, result, unit.threads, report)
+                _test(host, result, unit.cores, report)
         return [result.record() for result in results]
     finally:
         torch.set_num_threads(threads)
@@ -175,14 +176,14 @@ def torch_device(name: str) -> torch.device:
     return torch.device(name)
 
 
-def _test(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
+def _test(host: PluginHost, result: RunResult, cores: int, report: ReportRun) -> None:
     try:
-        _test_network(host, result, threads, report)
+        _test_network(host, result, cores, report)
     except PLUGIN_FAILURES as error:
         result.status, result.message = _judge(error)
 
 
-def _test_network(host: PluginHost, result: RunResult, threads: int, report: ReportRun) -> None:
+def _test_network(host: PluginHost, result: RunResult, cores: int, report: ReportRun) -> None:
     from formalbench.evaluation.evaluate import evaluate
 
     run, trained = result.run, result.trained
@@ -194,7 +195,7 @@ def _test_network(host: PluginHost, result: RunResult, threads: int, report: Rep
     assert result.network is not None
     device = torch_device(result.device)
     precision = run.protocol.precision
-    scores = evaluate(result.network, task.objective, cells, device, threads, precision)
+    scores = evaluate(result.network, task.objective, cells, device, cores, precision)
     result.tested = _tested(run, task, cells, scores, time.perf_counter() - start)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed, Tested
 from formalbench.contracts.specs import ModelSpec, TaskSpec, show_value
+from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
 from formalbench.host.options import chosen_options
 
 from formalbench_leaderboard.keys import (
@@ -66,11 +67,24 @@ class Admission:
         """
         self._check_protocol(record)
         self._check_task(record.task)
-        self._check_model(record)
+        self._check_model(record.model, record.task)
         if run_of(record).run_id != record.run_id:
             raise RequestError("its run_id is not the hash of what it says was run")
         if record.test is not None:
             _check_test(record.test, self._expected(record))
+
+    def check_verification(self, record: VerificationRecord) -> None:
+        """Refuse a verification that the plugins at hand would not make.
+
+        Raises:
+            RequestError: one line that says why.
+        """
+        self._check_task(record.task)
+        self._check_model(record.model, record.task)
+        if record.asked.version != STRINGS_VERSION:
+            raise RequestError("its strings were made by another version of `formalbench verify`")
+        if record.verification_id != record.identity:
+            raise RequestError("its verification_id is not the hash of what it says was verified")
 
     def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
         """Say which seeds and learning rates are missing: one line each.
@@ -126,8 +140,7 @@ class Admission:
             raise RequestError(f"task {task.name} is not in the full form, with its objective")
         _check_used("task", task, entry.spec, entry.plugin)
 
-    def _check_model(self, record: Record) -> None:
-        model = record.model
+    def _check_model(self, model: ModelUsed, task: TaskUsed) -> None:
         try:
             entry, _ = self._host.models.get(model.name)
         except RequestError:
@@ -135,8 +148,8 @@ class Admission:
         _check_used("model", model, entry.spec, entry.plugin)
         if model.kind != entry.spec.kind:
             raise RequestError(f"model {model.name} is {entry.spec.kind}, not {model.kind}")
-        if record.task.name.partition(":")[2] not in entry.spec.objectives:
-            raise RequestError(f"model {model.name} cannot do {record.task.name}")
+        if task.name.partition(":")[2] not in entry.spec.objectives:
+            raise RequestError(f"model {model.name} cannot do {task.name}")
 
     def _expected(self, record: Record) -> Expected:
         """Draw the test set of a record's task again; each is drawn once."""

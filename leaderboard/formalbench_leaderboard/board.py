@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from formalbench_leaderboard.constructions import ExactModels
 from formalbench_leaderboard.published import PublishedTable
 
 
@@ -188,11 +189,13 @@ class Page:
     Attributes:
         title: what is ranked.
         boards: one per protocol, by name and version.
+        exact: what verifications say of exact models.
         published: numbers from papers, never mixed with measured ones.
         environments: one line per kind of machine that the records come from.
     """
 
     title: str
     boards: tuple[Board, ...]
+    exact: ExactModels
     published: tuple[PublishedTable, ...]
     environments: tuple[str, ...]

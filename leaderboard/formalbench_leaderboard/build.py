@@ -9,9 +9,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from formalbench.contracts.record import Record
+from formalbench.contracts.verification import VerificationRecord
 
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
 from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
+from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Counted, Current, counted
 from formalbench_leaderboard.keys import ModelKey, model_key, title_of
 from formalbench_leaderboard.published import PublishedTable
@@ -42,7 +44,9 @@ class View:
     current: Current = field(default_factory=Current)
 
 
-def build_page(records: Iterable[Record], view: View) -> Page:
+def build_page(
+    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord] = ()
+) -> Page:
     """Aggregate records into one board per protocol; their order does not matter."""
     if view.only_tasks:
         records = [record for record in records if title_of(record) in view.tasks]
@@ -54,6 +58,7 @@ def build_page(records: Iterable[Record], view: View) -> Page:
     return Page(
         title=view.title,
         boards=tuple(_board(part, view) for part in parts),
+        exact=exact_models(verifications, view.current),
         published=view.published,
         environments=_environments([record for part in parts for record in part.records]),
     )

@@ -79,10 +79,11 @@ def show(
 
     check_folders(results or ())
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
-    records = read_all(results or default_folders())
+    records, verifications = read_all(results or default_folders())
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.name for record in records})
-    page = build_page(records, view)
+        verifications = []  # they are made under no protocol
+    page = build_page(records, view, verifications)
     if output is not None:
         from formalbench.store import write_atomically
 

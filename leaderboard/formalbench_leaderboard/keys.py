@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record, Source
 from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord
 from formalbench.plan import Run
 
 ModelKey = tuple[str, str]
@@ -30,7 +31,7 @@ def task_contents(record: Record) -> Contents:
     return contents(record.task.version, record.task.source)
 
 
-def model_key(record: Record) -> ModelKey:
+def model_key(record: AnyRecord) -> ModelKey:
     """Return the row that a record belongs to."""
     model = record.model
     return display(model.name, model.options), model.source.distribution
@@ -83,7 +84,7 @@ def task_title(name: str, options: Mapping[str, bool | int | float | str]) -> st
     return display(name.removesuffix(":classify"), options)
 
 
-def title_of(record: Record) -> str:
+def title_of(record: AnyRecord) -> str:
     """Return the title of a record's task."""
     return task_title(record.task.name, record.task.options)
 

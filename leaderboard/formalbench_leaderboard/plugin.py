@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def formalbench_commands(app: typer.Typer) -> None:
-    """Add ``formalbench leaderboard``."""
+    """Add ``formalbench leaderboard`` and ``formalbench reproduce``."""
     from formalbench_leaderboard.commands import leaderboard
+    from formalbench_leaderboard.reproduce import add_command
 
     app.add_typer(leaderboard, name="leaderboard")
+    add_command(app)
 
 
 @hookimpl

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, read_record, write_atomically
 
 from formalbench_leaderboard.admission import Admission
@@ -20,6 +21,7 @@ from formalbench_leaderboard.keys import has_result, identity, model_key, title_
 from formalbench_leaderboard.sources import (
     PAGE,
     PUBLISHED_RESULTS,
+    parted,
     repository_above,
     suite_view,
 )
@@ -62,9 +64,10 @@ def find_repository() -> Path:
     return found
 
 
-def render_page(records: Iterable[Record], host: PluginHost) -> str:
+def render_page(records: Iterable[AnyRecord], host: PluginHost) -> str:
     """Return the page of a repository whose published records these are."""
-    return markdown.render(build_page(records, suite_view(host, SUITE)))
+    runs, verifications = parted(records)
+    return markdown.render(build_page(runs, suite_view(host, SUITE), verifications))
 
 
 def publish(results: Path, repository: Path, host: PluginHost) -> Published:
@@ -79,10 +82,10 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
         RequestError: if there is no record, or a file cannot be written.
     """
     store = Store(repository / PUBLISHED_RESULTS)
-    held = {identity(record): record for record in distinct(store.records())}
+    held, held_verifications = _by_identity(store.all())
     admission = Admission(host)
     own = results.resolve() == store.path.resolve()
-    candidates = {} if own else _checked(results, admission)
+    candidates, verified = _by_identity([] if own else _checked(results, admission))
     new = {
         run: record
         for run, record in candidates.items()
@@ -90,29 +93,52 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     }
     if missing := admission.incomplete(list(new.values()), held.values()):
         raise RefusedError(list(map(harmless, missing)))
-    page = render_page((held | new).values(), host)
-    _write(store, list(new.values()), repository / PAGE, page)
-    added = Counter((model_key(record)[0], title_of(record)) for record in new.values())
-    return Published(dict(sorted(added.items())), len(candidates) - len(new))
+    new_verifications = {
+        name: record for name, record in verified.items() if name not in held_verifications
+    }
+    every: list[AnyRecord] = [
+        *(held | new).values(),
+        *(held_verifications | new_verifications).values(),
+    ]
+    fresh: list[AnyRecord] = [*new.values(), *new_verifications.values()]
+    _write(store, fresh, repository / PAGE, render_page(every, host))
+    added = Counter((model_key(record)[0], title_of(record)) for record in fresh)
+    already = len(candidates) + len(verified) - len(fresh)
+    return Published(dict(sorted(added.items())), already)
 
 
 def is_current(repository: Path, host: PluginHost) -> bool:
     """Say whether the page is what the published records give, byte for byte."""
-    expected = render_page(Store(repository / PUBLISHED_RESULTS).records(), host)
+    expected = render_page(Store(repository / PUBLISHED_RESULTS).all(), host)
     path = repository / PAGE
     return path.is_file() and path.read_bytes() == expected.encode()
 
 
-def _checked(results: Path, admission: Admission) -> dict[str, Record]:
-    """Read the records of a folder, by their runs, and refuse all if one is to be refused."""
+def _by_identity(
+    records: Iterable[AnyRecord],
+) -> tuple[dict[str, Record], dict[str, VerificationRecord]]:
+    """Return one record per run, and one per verification."""
+    runs, verifications = parted(records)
+    return (
+        {identity(record): record for record in distinct(runs)},
+        {record.verification_id: record for record in verifications},
+    )
+
+
+def _checked(results: Path, admission: Admission) -> list[AnyRecord]:
+    """Read the records of a folder, and refuse all if one is to be refused."""
     files = sorted(results.rglob("*.json"))
     if not files:
         raise RequestError(f"no record below {results}: `formalbench run` makes some")
-    records, refused = [], []
+    records: list[AnyRecord] = []
+    refused = []
     for file in files:
         try:
             record = read_record(file)
-            admission.check(record)
+            if isinstance(record, VerificationRecord):
+                admission.check_verification(record)
+            else:
+                admission.check(record)
         except RequestError as error:
             line = str(error)
             refused.append(harmless(line if str(file) in line else f"{file}: {line}"))
@@ -120,10 +146,10 @@ def _checked(results: Path, admission: Admission) -> dict[str, Record]:
             records.append(record)
     if refused:
         raise RefusedError(refused)
-    return {identity(record): record for record in distinct(records)}
+    return records
 
 
-def _write(store: Store, records: Sequence[Record], path: Path, page: str) -> None:
+def _write(store: Store, records: Sequence[AnyRecord], path: Path, page: str) -> None:
     """Write records and page; if one cannot be written, take the others back."""
     before = {
         file: file.read_text(encoding="utf-8") if file.exists() else None

@@ -44,7 +44,8 @@ def print_session(
         published=published_tables(),
         current=Current.of(records),
     )
-    print_page(build_page([*read_all(folders), *records], view), console)
+    held, _ = read_all(folders)
+    print_page(build_page([*held, *records], view), console)
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
     for file in _local_plugins(records):
         words += ["--plugin", file]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, default_results
 
 from formalbench_leaderboard.build import View
@@ -43,16 +44,28 @@ def default_folders() -> list[Path]:
     return [default_results(), *published]
 
 
-def read_all(folders: Iterable[Path]) -> list[Record]:
+def read_all(folders: Iterable[Path]) -> tuple[list[Record], list[VerificationRecord]]:
     """Read the records of several folders; a folder named twice is read once.
 
     A folder that is not there has no records.
+
+    Returns:
+        The records of runs, and those of verifications.
 
     Raises:
         RequestError: one line, for a file that is no record.
     """
     once = {folder.resolve(): folder for folder in folders}
-    return [record for folder in once.values() for record in Store(folder).records()]
+    return parted(record for folder in once.values() for record in Store(folder).all())
+
+
+def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[VerificationRecord]]:
+    """Return the records of runs, and those of verifications."""
+    held = list(records)
+    return (
+        [record for record in held if isinstance(record, Record)],
+        [record for record in held if isinstance(record, VerificationRecord)],
+    )
 
 
 def check_folders(folders: Iterable[Path]) -> None:

@@ -23,13 +23,15 @@ class FeedForward(nn.Module):
         width: D.
         factor: hidden units per unit of width.
         activation: ``gelu`` or ``relu``.
+        hidden: the number of hidden units, exactly; 0 for `factor` per unit of width.
     """
 
-    def __init__(self, width: int, factor: int, activation: str) -> None:
+    def __init__(self, width: int, factor: int, activation: str, *, hidden: int = 0) -> None:
         super().__init__()
-        self.up = nn.Linear(width, width * factor)
+        hidden = hidden or width * factor
+        self.up = nn.Linear(width, hidden)
         self.activation = _ACTIVATIONS[activation]
-        self.down = nn.Linear(width * factor, width)
+        self.down = nn.Linear(hidden, width)
 
     def forward(self, x_D: Tensor) -> Tensor:
         """Return the change to x: (..., D)."""

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from formalbench import hookimpl
 from formalbench.contracts.specs import ModelSpec, Option
 
+from formalbench_models.constructions.catalogue import CONSTRUCTIONS
+
 _LAYERS = Option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)
 _STATE = Option(128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192)
 _WIDTH = Option(64, "size of the residual stream", minimum=2, maximum=8192)
@@ -23,6 +25,8 @@ _POSITIONS = (
     "alibi",
     "rope",
     "relative",
+    "first",
+    "parity",
 )
 
 
@@ -52,6 +56,9 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
             "norm": Option("post", _NORM_HELP, choices=("pre", "post")),
             "activation": _ACTIVATION,
             "bias": Option(True, "biases in the attention's projections"),
+            "hidden": Option(
+                0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536
+            ),
         },
         reference="Chi, Fan, Rudnicky & Ramadge 2023, section 3",
     )
@@ -66,7 +73,8 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
         options={
             "positions": Option(
                 "sinusoidal",
-                "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own",
+                "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
+                "first is [i=1], parity is i/n and cos(i pi)",
                 choices=_POSITIONS,
             ),
             "causal": Option(False, "see only the past (as all objectives but classify do)"),
@@ -75,8 +83,12 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
             "heads": _HEADS,
             "layers": Option(2, "blocks, each with its own parameters", minimum=1, maximum=256),
             "feed_forward": _FEED_FORWARD,
-            "norm": Option("pre", _NORM_HELP, choices=("pre", "post")),
+            "norm": Option("pre", _NORM_HELP + ", or none", choices=("pre", "post", "none")),
             "activation": _ACTIVATION,
+            "eps": Option(1e-5, "added to the variance by layer norm", minimum=0.0, maximum=1.0),
+            "hidden": Option(
+                0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536
+            ),
         },
         reference=reference,
     )
@@ -97,3 +109,4 @@ def formalbench_models() -> Iterator[ModelSpec]:
     )
     yield _regulargpt("regulargpt", 2)
     yield _regulargpt("regulargpt-c3", 3)
+    yield from CONSTRUCTIONS

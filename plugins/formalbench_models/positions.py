@@ -3,9 +3,11 @@
 The begin symbol is position 0 and the symbols are 1 … N. Of the codes, ``sinusoidal`` is
 from Vaswani et al. (2017), §3.5; ``learned`` from Gehring et al. (2017); ``scalar`` (i/n) from
 Chiang & Cholak (2022), §2.2; ``scalar-6000`` (a constant in the place of n) from Yao et
-al. (2021), who give a position as one number in a dimension of its own.
+al. (2021), who give a position as one number in a dimension of its own. The fixed codes of
+Chiang & Cholak's experiments (§2.2, 2.3, 4.1) are ``first``, I[i = 1], and ``parity``, i/n and
+cos iπ with learned scales.
 
-Legend: B batch, M = N+1 positions, D width, P distances.
+Legend: B batch, M = N+1 positions, D width, P distances or codes.
 """
 
 from __future__ import annotations
@@ -17,6 +19,9 @@ from formalbench.contracts.errors import RequestError
 from torch import Tensor, nn
 
 _SCALAR_CONSTANT = 6000.0
+
+_FIXED = {"first": 1, "parity": 2}
+"""How many numbers the fixed codes give for a position."""
 
 
 def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
@@ -42,8 +47,8 @@ class Embedding(nn.Module):
     Args:
         symbols: the number of symbols, added ones too.
         width: D.
-        positions: ``sinusoidal``, ``learned``, ``scalar``, ``scalar-6000``; anything else
-            adds no code here.
+        positions: ``sinusoidal``, ``learned``, ``scalar``, ``scalar-6000``, ``first``,
+            ``parity``; anything else adds no code here.
         most: the longest string there will be; ``learned`` needs to know. Rows beyond
             the training lengths stay as they are drawn.
     """
@@ -56,6 +61,12 @@ class Embedding(nn.Module):
         self.symbol = nn.Embedding(symbols, width - self.scalar)
         if positions == "learned":
             self.position = nn.Embedding(most + 1, width)
+        if positions in _FIXED:
+            # Each code has a dimension of its own at the end; the state says where.
+            self.place_PD: Tensor
+            self.register_buffer("place_PD", torch.eye(width)[width - _FIXED[positions] :])
+        if positions == "parity":
+            self.scale_P = nn.Parameter(torch.ones(_FIXED[positions]))
 
     def forward(self, symbols_BM: Tensor, lengths_B: Tensor | None) -> Tensor:
         """Return the network's input, (B, M, D).
@@ -77,6 +88,13 @@ class Embedding(nn.Module):
             return x_BMD + learned_MD
         if self.scalar:
             return torch.cat((x_BMD, self._scalar(x_BMD, place_M, lengths_B)), dim=-1)
+        if self.positions == "first":
+            return x_BMD + (place_M == 1).to(x_BMD.dtype)[:, None] @ self.place_PD
+        if self.positions == "parity":
+            share_BM1 = self._scalar(x_BMD, place_M, lengths_B)
+            sign_BM1 = (1 - 2 * (place_M % 2)).to(x_BMD.dtype)[:, None].expand_as(share_BM1)
+            code_BMP = torch.cat((share_BM1, sign_BM1), dim=-1) * self.scale_P
+            return x_BMD + code_BMP @ self.place_PD
         return x_BMD
 
     def _scalar(self, x_BMD: Tensor, place_M: Tensor, lengths_B: Tensor | None) -> Tensor:

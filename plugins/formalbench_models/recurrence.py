@@ -6,7 +6,7 @@ be batched over networks. Here a position costs one matrix product and a few ope
 place, forwards and backwards, and a weight's gradient one product for the whole string.
 Under `torch.func.vmap` the same loops serve the R networks of a cohort, with a batched
 product in place of a plain one. The slow, obvious reference is the library: `torch.nn.RNN`,
-`torch.nn.LSTM` and `torch.nn.GRU`, whose order of gates is used.
+`torch.nn.LSTM` and `torch.nn.GRU`.
 
 What the gates get from a position's input, x, is computed before, biases included. The state
 before the first position is zero. Positions come first, so that each is one piece of memory.
@@ -152,9 +152,10 @@ class Elman(Recurrence):
 
 
 class Lstm(Recurrence):
-    """Long short-term memory; `apply(x_NBG, every, U_GW)`, gates i, f, g, o.
+    """Long short-term memory; `apply(x_NBG, every, U_GW)`, gates i, f, o, g in this order.
 
     c = σ(i) tanh(g) + σ(f) c_before and h = σ(o) tanh(c), each gate a part of x + U h_before.
+    The three that are squashed alike stand together, unlike the library's.
     """
 
     keeps = (1, 4, 1, 1)  # the state, the gates, c, tanh c
@@ -167,10 +168,9 @@ class Lstm(Recurrence):
         state_BW, gates_BG, cell_BW, squashed_BW = now
         width = state_BW.shape[-1]
         _add_product(x_BG, before, weights[0], gates_BG)
-        gates_BG[..., : 2 * width].sigmoid_()
-        gates_BG[..., 2 * width : 3 * width].tanh_()
-        gates_BG[..., 3 * width :].sigmoid_()
-        i, f, g, o = torch.split(gates_BG, width, dim=-1)
+        gates_BG[..., : 3 * width].sigmoid_()
+        gates_BG[..., 3 * width :].tanh_()
+        i, f, o, g = torch.split(gates_BG, width, dim=-1)
         torch.mul(i, g, out=cell_BW)
         if before is not None:
             cell_BW.addcmul_(f, before[2])
@@ -188,15 +188,16 @@ class Lstm(Recurrence):
         nothing = torch.zeros_like(dh)
         for t, dx_BG in reversed(list(enumerate(dx_NBG))):
             _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
-            i, f, g, o = torch.split(gates_NBG[t], width, dim=-1)
-            di, df, dg, do = torch.split(dx_BG, width, dim=-1)
-            before = cells_NBW[t - 1] if t else nothing
-            _sigmoid_backward(torch.mul(dh, squashed_NBW[t], out=part), o, grad_input=do)
+            i, f, o, g = torch.split(gates_NBG[t], width, dim=-1)
+            di, df, do, dg = torch.split(dx_BG, width, dim=-1)
+            torch.mul(dh, squashed_NBW[t], out=do)
             dc += _tanh_backward(torch.mul(dh, o, out=part), squashed_NBW[t], grad_input=part)
-            _sigmoid_backward(torch.mul(dc, g, out=part), i, grad_input=di)
-            _sigmoid_backward(torch.mul(dc, before, out=part), f, grad_input=df)
+            torch.mul(dc, g, out=di)
+            torch.mul(dc, cells_NBW[t - 1] if t else nothing, out=df)
             _tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
             dc *= f
+            squashed, outer = gates_NBG[t][..., : 3 * width], dx_BG[..., : 3 * width]
+            _sigmoid_backward(outer, squashed, grad_input=outer)
             after = dx_BG
         return dx_NBG, None, _outer(dx_NBG[1:], states_NBW[:-1])
 

@@ -142,8 +142,12 @@ class Recurrent(nn.Module):
             getattr(self.recurrence, f"{name}_l{index}")
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        if self.kind is not Gru:
+        if self.kind is Elman:
             return LayerWeights(inputs_GW, bias_G + hidden_G, (weight_GW,))
+        if self.kind is Lstm:
+            ours = (_in_our_order(part) for part in (inputs_GW, bias_G + hidden_G, weight_GW))
+            inputs, bias, weight = ours
+            return LayerWeights(inputs, bias, (weight,))
         # One of a GRU's biases is multiplied by a gate, so it is not the input's.
         width = weight_GW.shape[1]
         outer_G = functional.pad(hidden_G[: 2 * width], (0, width))
@@ -158,6 +162,12 @@ class Recurrent(nn.Module):
         assert lengths_B is not None
         index_B1W = lengths_B[:, None, None].expand(-1, 1, states_BMW.shape[2])
         return states_BMW.gather(1, index_B1W).squeeze(1)
+
+
+def _in_our_order(gates: Tensor) -> Tensor:
+    """Turn an LSTM's gates i, f, g, o, the library's order, into i, f, o, g, ours."""
+    i, f, g, o = gates.chunk(4)
+    return torch.cat((i, f, o, g))
 
 
 def _build(kind: str, task: Task, width: int, layers: int) -> Recurrent:

@@ -222,10 +222,11 @@ def build(
     norm: str = "post",
     activation: str = "gelu",
     bias: bool = True,
+    hidden: int = 0,
 ) -> RegularGPT:
     """Build RegularGPT for a task; `plugin.py` says what the options mean."""
     check_heads(width, heads)
-    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias)
+    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias, hidden)
     return RegularGPT(len(task.alphabet), task.outputs, task.layout, shape, thickness=thickness)
 
 

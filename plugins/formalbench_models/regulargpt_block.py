@@ -32,6 +32,7 @@ class Shape(NamedTuple):
     norm: str
     activation: str
     bias: bool
+    hidden: int = 0
 
 
 class Block(nn.Module):
@@ -52,7 +53,9 @@ class Block(nn.Module):
         self.query = nn.Linear(width, width, bias=shape.bias)
         self.key_value = nn.Linear(width, 2 * width, bias=shape.bias)
         self.merge_heads = nn.Linear(width, width, bias=shape.bias)
-        self.feed_forward = FeedForward(width, shape.feed_forward, shape.activation)
+        self.feed_forward = FeedForward(
+            width, shape.feed_forward, shape.activation, hidden=shape.hidden
+        )
         self.relative_CH = nn.Parameter(torch.zeros(shape.chunk, shape.heads))
 
     def keep_last(self, x_CD: Tensor, trace: Trace | None = None, name: str = "") -> Tensor:

@@ -25,6 +25,7 @@ from torch import Tensor, nn
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
 from formalbench_models.feed_forward import FeedForward
+from formalbench_models.norm import LayerNorm
 from formalbench_models.options import check_heads
 from formalbench_models.positions import Embedding
 from formalbench_models.relative import RelativeAttention
@@ -49,6 +50,17 @@ class Shape(NamedTuple):
     feed_forward: int
     norm: str
     activation: str
+    epsilon: float = 1e-5
+    hidden: int = 0
+
+
+def make_norm(shape: Shape) -> nn.Module:
+    """Return the layer norm of a shape, or what stands in its place."""
+    if shape.norm == "none":
+        return nn.Identity()
+    # The library's is faster, but gives NaN for 0/0.
+    kind = LayerNorm if shape.epsilon == 0 else nn.LayerNorm
+    return kind(shape.width, eps=shape.epsilon)
 
 
 class Block(nn.Module):
@@ -61,9 +73,11 @@ class Block(nn.Module):
         self.attention = kind(
             shape.width, shape.heads, causal=shape.causal, log_length=shape.log_length
         )
-        self.feed_forward = FeedForward(shape.width, shape.feed_forward, shape.activation)
-        self.norm_attention = nn.LayerNorm(shape.width)
-        self.norm_feed_forward = nn.LayerNorm(shape.width)
+        self.feed_forward = FeedForward(
+            shape.width, shape.feed_forward, shape.activation, hidden=shape.hidden
+        )
+        self.norm_attention = make_norm(shape)
+        self.norm_feed_forward = make_norm(shape)
 
     def forward(
         self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None, *, keep_weights: bool = False
@@ -101,7 +115,7 @@ class Transformer(nn.Module):
         self.causal = shape.causal
         self.embedding = Embedding(self.alphabet.size, shape.width, shape.positions, most)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
-        self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
+        self.norm = make_norm(shape) if shape.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(shape.width, outputs)
 
     def forward(self, batch: Batch) -> Tensor:
@@ -170,6 +184,8 @@ def build(
     feed_forward: int = 4,
     norm: str = "pre",
     activation: str = "gelu",
+    eps: float = 1e-5,
+    hidden: int = 0,
 ) -> Transformer:
     """Build a Transformer for a task; `plugin.py` says what the options mean.
 
@@ -177,15 +193,25 @@ def build(
         RequestError: if the options do not go together, or not with the task.
     """
     check_heads(width, heads, even=positions == "rope")
-    if positions == "scalar" and task.layout != "last":
+    if positions in ("scalar", "parity") and task.layout != "last":
         # n is the length of the whole string: an answer would see beyond its prefix.
         raise RequestError(
-            "positions=scalar tells every prefix the length of the whole string: "
+            f"positions={positions} tells every prefix the length of the whole string: "
             "for this objective use positions=scalar-6000"
         )
     causal = causal or task.layout != "last"
     shape = Shape(
-        positions, causal, log_length, width, heads, layers, feed_forward, norm, activation
+        positions,
+        causal,
+        log_length,
+        width,
+        heads,
+        layers,
+        feed_forward,
+        norm,
+        activation,
+        eps,
+        hidden,
     )
     most = max(task.splits.train[1], task.splits.test[1])
     return Transformer(len(task.alphabet), task.outputs, task.layout, shape, most=most)

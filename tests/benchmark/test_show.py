@@ -63,6 +63,12 @@ def test_a_model(cli, odd_models):
     assert "width" in cli("show", "model", "bag", "--plugin", odd_models).out
 
 
+def test_an_exact_model_is_shown_with_its_own_task(cli):
+    facts = cli("show", "model", "yao-soft-2-3", "--json").data
+    assert facts["parameters"]["task"] == "dyck-2-3:next-symbols"
+    assert facts["parameters"]["count"] > 0
+
+
 def test_a_protocol_and_a_suite(cli):
     assert cli("show", "protocol", "quick", "--json").data["steps"] == 2000
     assert cli("show", "suite", "default", "--json").data["tasks"][0] == "parity"

@@ -41,9 +41,11 @@ def test_small_networks_go_together_unless_cores_would_be_idle(host_with_tiny):
 def test_cores_are_shared_out_for_testing(host_with_tiny, monkeypatch):
     monkeypatch.setattr("formalbench.execute.usable_cores", lambda: 8)
     runs = plan(host_with_tiny, "bag", 4)
-    assert [unit.threads for unit in make_units(runs, "cpu")] == [2] * 4
-    assert [unit.threads for unit in make_units(runs, "cpu", jobs=1)] == [8] * 4
-    assert [unit.threads for unit in make_units(runs[:1], "cpu")] == [8]
+    assert [unit.cores for unit in make_units(runs, "cpu")] == [2] * 4
+    assert [unit.cores for unit in make_units(runs, "cpu", jobs=1)] == [8] * 4
+    assert [unit.cores for unit in make_units(runs[:1], "cpu")] == [8]
+    assert [unit.threads for unit in make_units(runs, "cpu", threads=3)] == [3] * 4
+    assert [unit.cores for unit in make_units(runs, "cpu", threads=3)] == [3] * 4
 
 
 def test_a_unit_of_several_runs_equals_its_runs_alone(host_with_tiny):

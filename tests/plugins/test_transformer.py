@@ -203,3 +203,41 @@ def test_the_trace_ends_in_the_answer(causal):
     torch.testing.assert_close(network.readout(network.norm(read)), network(batch))
     above = torch.ones(11, 11).triu(1).bool()
     assert (trace["block.0.attention"][..., above].abs().max() == 0) == causal
+
+
+@pytest.mark.parametrize("positions", ["first", "parity"])
+def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
+    network = transformer.build(fake_task(), positions=positions, norm="none").double()
+    symbols = strings(2, 5)
+    state = network.trace(Batch(symbols))["state.0"]
+    code = state - network.embedding.symbol(network.alphabet.prepend(symbols, "begin"))
+    want = torch.zeros_like(code)
+    if positions == "first":
+        want[:, 1, -1] = 1
+    else:
+        want[..., -2] = torch.arange(6).double() / 6
+        want[..., -1] = torch.tensor([1.0, -1.0] * 3)
+        assert network.embedding.scale_P.tolist() == [1, 1]
+    torch.testing.assert_close(code, want, rtol=0, atol=1e-12)
+
+
+def test_layer_norm_can_be_left_out_or_have_any_epsilon():
+    plain = transformer.build(fake_task(), norm="none", layers=1).double()
+    assert not [name for name, _ in plain.named_parameters() if "norm" in name]
+    batch = Batch(strings(3, 6))
+    block, state = plain.blocks[0], plain.trace(batch)["state.0"]
+    change, _ = block.attention(state, Span(0, 7))
+    after = state + change
+    want = plain.readout((after + block.feed_forward(after))[:, 0])
+    torch.testing.assert_close(plain(batch), want, rtol=0, atol=1e-12)
+    for eps in (0.0, 0.5):
+        network = transformer.build(fake_task(), norm="post", eps=eps).double()
+        last = network.trace(batch)["state.2"]
+        spread = last.var(-1, unbiased=False)
+        assert torch.allclose(spread, torch.ones_like(spread)) == (eps == 0)
+
+
+def test_hidden_units_can_be_counted_exactly():
+    network = transformer.build(fake_task(), hidden=7)
+    assert {block.feed_forward.up.out_features for block in network.blocks} == {7}
+    assert transformer.build(fake_task()).blocks[0].feed_forward.up.out_features == 4 * 64

@@ -53,6 +53,12 @@ def _strings(task: Task, length: int) -> Tensor:
     return torch.from_numpy(ids)
 
 
+def _fitting(network: nn.Module, length: int) -> int:
+    """Return the length that is nearest, of those a construction says it is made for."""
+    least, greatest = getattr(network, "lengths", (0, None))
+    return max(least, length if greatest is None else min(length, greatest))
+
+
 def _answer(network: nn.Module, symbols: Tensor, lengths: Tensor | None = None) -> Tensor:
     answer = network(Batch(symbols, lengths))
     demand(isinstance(answer, Tensor), f"forward gave a {type(answer).__name__}")
@@ -63,7 +69,8 @@ def _answer(network: nn.Module, symbols: Tensor, lengths: Tensor | None = None) 
 def _shapes(build: Build, task: Task) -> None:
     network = _network(build)
     longest = max(split_lengths(task, "test"))
-    for length in (*LENGTHS, longest):
+    for wanted in (*LENGTHS, longest):
+        length = _fitting(network, wanted)
         if task.layout == "each" and length == 0:
             continue
         logits = _answer(network, _strings(task, length))
@@ -84,7 +91,7 @@ def _seeded(build: Build, task: Task) -> None:
 
 def _independent(build: Build, task: Task) -> None:
     network = _network(build).double()
-    strings = _strings(task, 7)
+    strings = _strings(task, _fitting(network, 7))
     together = _answer(network, strings)
     alone = torch.cat([_answer(network, row[None]) for row in strings])
     demand(torch.allclose(together, alone, atol=1e-9), "strings of a batch affect each other")
@@ -92,7 +99,7 @@ def _independent(build: Build, task: Task) -> None:
 
 def _pure(build: Build, task: Task) -> None:
     network = _network(build)
-    strings = _strings(task, 7)
+    strings = _strings(task, _fitting(network, 7))
     copy, weights = strings.clone(), {k: v.clone() for k, v in network.state_dict().items()}
     first, second = _answer(network, strings), _answer(network, strings)
     demand(torch.equal(first, second), "the same strings got two answers")
@@ -114,12 +121,14 @@ def _causal(build: Build, task: Task) -> None:
 
 
 def _double(build: Build, task: Task) -> None:
-    logits = _answer(_network(build).double(), _strings(task, 7))
+    network = _network(build).double()
+    logits = _answer(network, _strings(task, _fitting(network, 7)))
     demand(logits.dtype == torch.float64, f"the answer is {logits.dtype}")
 
 
 def _bfloat16(build: Build, task: Task) -> None:
-    logits = _answer(_network(build).bfloat16(), _strings(task, 7))
+    network = _network(build).bfloat16()
+    logits = _answer(network, _strings(task, _fitting(network, 7)))
     demand(logits.dtype == torch.bfloat16, f"the answer is {logits.dtype}")
 
 
@@ -127,7 +136,7 @@ def _gradients(build: Build, task: Task) -> None:
     network = _network(build).train()
     if not any(parameter.requires_grad for parameter in network.parameters()):
         return  # an exact construction has nothing to train
-    length = split_lengths(task, "train")[-1]
+    length = _fitting(network, split_lengths(task, "train")[-1])
     strings, targets = task.sample(Stream("check gradients"), length, BATCH)
     logits = _answer(network, torch.from_numpy(strings))
     task.objective.loss(logits, torch.from_numpy(targets)).backward()  # type: ignore[no-untyped-call]
@@ -157,7 +166,7 @@ def _vmap(build: Build, task: Task) -> None:
     if not getattr(networks[0], "vmappable", True):
         return
     weights, buffers = torch.func.stack_module_state(networks)
-    strings = _strings(task, 7)
+    strings = _strings(task, _fitting(networks[0], 7))
 
     def one(weights: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
         batch = Batch(strings)

@@ -122,10 +122,12 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
 
     if "{" in name:
         return [Check(f"model {name}", "is a pattern: check one of its names instead")]
-    spec = host.models.get(name)[0].spec
+    entry, fields = host.models.get(name)
+    spec = entry.spec
     checks: list[Check] = []
     for objective in spec.objectives:
-        task_name = _trial_task(host, objective)
+        own = spec.task.partition(":")[0].format(**fields)
+        task_name = f"{own}:{objective}" if own else _trial_task(host, objective)
         if task_name is None:
             problem = f"no registered task has the objective {objective}"
             checks.append(Check(f"model {name}", f"can be tried on {objective}", problem))

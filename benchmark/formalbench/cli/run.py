@@ -55,6 +55,13 @@ def add_commands(app: typer.Typer) -> None:
         jobs: Annotated[
             int | None, typer.Option(metavar="N", help="Processes at once; default: one a core.")
         ] = None,
+        threads: Annotated[
+            int,
+            typer.Option(
+                metavar="N",
+                help="CPU threads a process trains with; more than one round differently.",
+            ),
+        ] = 1,
         as_json: Annotated[
             bool, typer.Option("--json", help="Print the records as JSON, and nothing else.")
         ] = False,
@@ -76,6 +83,8 @@ def add_commands(app: typer.Typer) -> None:
 
         if jobs is not None and jobs < 1:
             raise RequestError(f"--jobs {jobs}: must be at least 1")
+        if threads < 1:
+            raise RequestError(f"--threads {threads}: must be at least 1")
         request = Request(
             models=split_names("--model", model),
             tasks=split_names("--task", task) if task is not None else (),
@@ -87,7 +96,7 @@ def add_commands(app: typer.Typer) -> None:
         if results == "":  # Path("") would be the working directory
             raise RequestError("--results needs a folder")
         folder = Path(results) if results else default_results()
-        records = _run(ctx, request, device, folder, jobs, as_json)
+        records = _run(ctx, request, device, folder, (jobs, threads), as_json)
         if as_json:
             print(json.dumps([json.loads(record.to_json()) for record in records], indent=2))
         if any(record.status != "finished" for record in records):
@@ -107,7 +116,7 @@ def _run(
     request: object,
     device: str,
     results: Path,
-    jobs: int | None,
+    jobs_and_threads: tuple[int | None, int],
     quiet: bool,
 ) -> Sequence[Record]:
     from formalbench.cli.live import LiveTable
@@ -130,7 +139,7 @@ def _run(
     with table:
         try:
             with plugins_print_to_stderr():
-                records = execute(host, plan, store, chosen, jobs)
+                records = execute(host, plan, store, chosen, *jobs_and_threads)
         except KeyboardInterrupt:
             table.note("interrupted: what finished is kept; the same command resumes")
             raise

@@ -121,9 +121,11 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return what there is to know about a model, its parameter count on one task included."""
     from formalbench.cache import cached
 
-    entry, _ = host.models.get(name)
+    entry, fields = host.models.get(name)
     spec = entry.spec
-    task_name = f"{host.suite('default').tasks[0].partition(':')[0]}:{spec.objectives[0]}"
+    # An exact model refuses any task but its own.
+    language = (spec.task.format(**fields) or host.suite("default").tasks[0]).partition(":")[0]
+    task_name = f"{language}:{spec.objectives[0]}"
 
     def count() -> int:
         network = host.network(name, host.task(task_name))

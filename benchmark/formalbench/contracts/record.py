@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -21,16 +21,20 @@ Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
+R = TypeVar("R", bound=BaseModel)
+
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
 run with another status than ``finished`` no cell is counted."""
 
 
-class _Part(BaseModel):
+class Part(BaseModel):
+    """A part of a record: unknown keys are refused, and nothing changes."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, strict=False)
 
 
-class Source(_Part):
+class Source(Part):
     """Where a plugin's code came from.
 
     Attributes:
@@ -44,7 +48,7 @@ class Source(_Part):
     sha256: Sha256 | Literal[""] = ""
 
 
-class ModelUsed(_Part):
+class ModelUsed(Part):
     """The model of a run; `options` holds those that differ from their defaults."""
 
     name: Name
@@ -55,7 +59,7 @@ class ModelUsed(_Part):
     source: Source
 
 
-class TaskUsed(_Part):
+class TaskUsed(Part):
     """The task of a run, in the full form of its name; options as for the model."""
 
     name: Name
@@ -64,7 +68,7 @@ class TaskUsed(_Part):
     source: Source
 
 
-class Training(_Part):
+class Training(Part):
     """What training took.
 
     Attributes:
@@ -85,7 +89,7 @@ class Training(_Part):
     strings_per_second: float
 
 
-class Selected(_Part):
+class Selected(Part):
     """The checkpoint that was tested, and its score on in-distribution validation."""
 
     step: Count
@@ -100,7 +104,7 @@ class Selected(_Part):
         return self
 
 
-class Cells(_Part):
+class Cells(Part):
     """Test results as parallel arrays, one entry per cell.
 
     Attributes:
@@ -133,7 +137,7 @@ class Cells(_Part):
         return self
 
 
-class Tested(_Part):
+class Tested(Part):
     """The test of a run.
 
     Attributes:
@@ -166,7 +170,7 @@ class Tested(_Part):
         return (self.accuracy - self.chance_length) / (1.0 - self.chance_length)
 
 
-class Environment(_Part):
+class Environment(Part):
     """The machine and the libraries; recorded, but not part of a run's identity.
 
     Attributes:
@@ -185,7 +189,7 @@ class Environment(_Part):
     versions: dict[Name, Line]
 
 
-class Record(_Part):
+class Record(Part):
     """The result of one run: one JSON file.
 
     Attributes:
@@ -235,7 +239,7 @@ class Record(_Part):
 
 
 def parse_record(text: str | bytes, name: str) -> Record:
-    """Read a record from untrusted JSON.
+    """Read the record of a run from untrusted JSON.
 
     Args:
         text: the file's contents.
@@ -244,8 +248,15 @@ def parse_record(text: str | bytes, name: str) -> Record:
     Raises:
         RequestError: one line that says what is wrong.
     """
-    from pydantic import ValidationError
+    return validated(Record, read_json(text, name), name)
 
+
+def read_json(text: str | bytes, name: str) -> dict[str, Any]:
+    """Read the JSON object of a record of any kind, as far as all kinds are alike.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
     if len(text) > MAX_BYTES:
         raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
     try:
@@ -259,8 +270,19 @@ def parse_record(text: str | bytes, name: str) -> Record:
             f"{name}: schema_version {data['schema_version']} is newer than this formalbench "
             f"knows ({SCHEMA_VERSION}); upgrade formalbench"
         )
+    return data
+
+
+def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
+    """Return the record that an object holds.
+
+    Raises:
+        RequestError: one line with its first problem.
+    """
+    from pydantic import ValidationError
+
     try:
-        return Record.model_validate(data)
+        return kind.model_validate(data)
     except ValidationError as error:
         raise RequestError(f"{name}: not a valid record: {first_problem(error)}") from None
 

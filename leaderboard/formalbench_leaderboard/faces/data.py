@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 from formalbench_leaderboard.board import Page
+from formalbench_leaderboard.constructions import SHOWN_LENGTHS, ExactModels
 
 # Inside JSON these occur in strings only; written as escapes they do no harm in a web page.
 _FOR_WEB_PAGES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -23,12 +24,22 @@ def render(page: Page) -> str:
         "schema_version": 1,
         "title": page.title,
         "measured": [_rounded(asdict(board)) for board in page.boards],
+        "exact": _exact(page.exact),
         "published": [table.model_dump(mode="json") for table in page.published],
         "environments": list(page.environments),
     }
     text = json.dumps(data, ensure_ascii=True, indent=2, allow_nan=False)
     text = _NUMBERS.sub(lambda match: f"[{' '.join(match[1].split())}]", text)
     return text.translate(_FOR_WEB_PAGES) + "\n"
+
+
+def _exact(exact: ExactModels) -> dict[str, Any]:
+    # Not rounded: a margin can be as small as 10^-10.
+    rows = [
+        {**asdict(row), "bits": dict(zip(map(str, SHOWN_LENGTHS), row.bits, strict=True))}
+        for row in exact.rows
+    ]
+    return {"rows": rows, "notes": list(exact.notes)}
 
 
 def _rounded(value: Any, key: str = "") -> Any:

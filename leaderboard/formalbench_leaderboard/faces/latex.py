@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page
+from formalbench_leaderboard.constructions import ExactModels
+from formalbench_leaderboard.faces.exact import HEADER, LEGEND, cells
 from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.text import MISSING, count, harmless, interval, percent
 
@@ -30,6 +32,8 @@ _AFTERWARDS = str.maketrans(
 def render(page: Page) -> str:
     """Return one table per protocol, then one per published source."""
     parts = [_board(board) for board in page.boards if board.rows]
+    if page.exact.rows:
+        parts.append(_exact(page.exact))
     parts += [_published(table) for table in page.published]
     return "\n\n".join(parts) + "\n" if parts else "% no measured rows yet\n"
 
@@ -68,6 +72,11 @@ def _bold_best(values: Sequence[float | None]) -> list[str]:
         f"{_BOLD}{text}{_END}" if best is not None and text == percent(best) else text
         for text in shown
     ]
+
+
+def _exact(exact: ExactModels) -> str:
+    rows = [list(map(harmless, cells(row))) for row in exact.rows]
+    return _comments([LEGEND, *exact.notes]) + _tabular(HEADER, rows, "ll")
 
 
 def _published(table: PublishedTable) -> str:

@@ -7,6 +7,8 @@ from collections.abc import Collection, Iterable, Sequence
 from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
+from formalbench_leaderboard.constructions import ExactModels
+from formalbench_leaderboard.faces.exact import HEADER, LEFT, LEGEND, cells
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.statistics import DRAWS
 from formalbench_leaderboard.text import (
@@ -53,6 +55,8 @@ def render(page: Page) -> str:
         parts.append("No measured rows yet.")
     for board in page.boards:
         parts += _board(board)
+    if page.exact.rows:
+        parts += _exact(page.exact)
     if page.published:
         parts += ["## Published numbers", _PUBLISHED_RULE]
         for published in page.published:
@@ -104,6 +108,20 @@ def _ranking(board: Board) -> str:
         "⚠: a run did not finish."
     )
     return f"{legend}\n\n{table(header, rows, ['model'])}"
+
+
+def _exact(exact: ExactModels) -> list[str]:
+    rows = [list(map(markdown, cells(row))) for row in exact.rows]
+    commands = [
+        [markdown(row.model), markdown(row.task), f"<code>{markdown(command)}</code>"]
+        for row in exact.rows
+        for command in row.commands
+    ]
+    parts = ["## Exact models", LEGEND, table(HEADER, rows, LEFT)]
+    if exact.notes:
+        parts.append(_bullets(exact.notes))
+    header = ("model", "task", "command")
+    return [*parts, "Each is verified again by:", table(header, commands, header)]
 
 
 def _mean_and_max(result: Result | None) -> str:

@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator
 
 from formalbench_leaderboard.board import Board, Page
+from formalbench_leaderboard.constructions import DTYPES, SHOWN_LENGTHS, Construction
 from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.text import spreadsheet
 
@@ -15,6 +16,9 @@ _HEADER = (
     *("parameters_min", "parameters_max", "score", "score_low", "score_high"),
     *("task", "max", "max_low", "max_high", "mean", "median", "scaled", "chance", "low", "high"),
     *("seeds", "finished", "learning_rate", "command"),
+    *("exhaustive", "tested_to", "strings", "errors", "margin", "depth", "width"),
+    *(f"bits_{length}" for length in SHOWN_LENGTHS),
+    *(f"break_{dtype}" for dtype in DTYPES),
 )
 
 _Cells = dict[str, str]
@@ -27,6 +31,7 @@ def render(page: Page) -> str:
     writer.writeheader()
     for board in page.boards:
         writer.writerows(_measured(board))
+    writer.writerows(map(_verified, page.exact.rows))
     for table in page.published:
         writer.writerows(_published(table))
     return target.getvalue()
@@ -63,6 +68,35 @@ def _measured(board: Board) -> Iterator[_Cells]:
                 "learning_rate": "" if result.learning_rate is None else repr(result.learning_rate),
                 "command": spreadsheet(result.command),
             }
+
+
+def _verified(row: Construction) -> _Cells:
+    breaks = row.break_length or {}
+    return {
+        "origin": "verified",
+        "model": spreadsheet(row.model),
+        "kind": "exact",
+        "parameters_min": str(row.parameters),
+        "parameters_max": str(row.parameters),
+        "task": spreadsheet(row.task),
+        "command": spreadsheet("; ".join(row.commands)),
+        "exhaustive": _plain(row.exhaustive),
+        "tested_to": _plain(row.tested_to),
+        "strings": str(row.strings),
+        "errors": str(row.errors),
+        "margin": _plain(row.margin),
+        "depth": _plain(row.depth),
+        "width": _plain(row.width),
+        **{
+            f"bits_{length}": _plain(bits)
+            for length, bits in zip(SHOWN_LENGTHS, row.bits, strict=True)
+        },
+        **{f"break_{dtype}": _plain(breaks.get(dtype)) for dtype in DTYPES},
+    }
+
+
+def _plain(value: float | None) -> str:
+    return "" if value is None else repr(value)
 
 
 def _published(table: PublishedTable) -> Iterator[_Cells]:

@@ -17,6 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from formalbench_leaderboard.board import Board, Page, Result, Row
+from formalbench_leaderboard.constructions import ExactModels
+from formalbench_leaderboard.faces.exact import HEADER, LEFT, LEGEND, cells
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.text import MISSING, harmless, interval, percent
 
@@ -48,10 +50,12 @@ def render(page: Page) -> str:
 
 def print_page(page: Page, console: Console) -> None:
     """Print the boards, then the published tables, as wide as the console."""
-    if not page.boards:
+    if not page.boards and not page.exact.rows:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     for board in page.boards:
         _print_board(board, page.title, console)
+    if page.exact.rows:
+        _print_exact(page.exact, console)
     for table in page.published:
         ranked = dict.fromkeys(task for board in page.boards for task in board.tasks)
         tasks = [task for task in ranked or table.tasks if task in table.tasks]
@@ -85,6 +89,31 @@ def _print_board(board: Board, title: str, console: Console) -> None:
     for note in board.notes:
         console.print(Text(harmless(f"! {note}")), style="yellow")
     console.print()
+
+
+def _print_exact(exact: ExactModels, console: Console) -> None:
+    console.print(Text("exact models", style="bold"))
+    texts = [list(map(harmless, cells(row))) for row in exact.rows]
+    columns = [
+        _Column(
+            _narrow(name),
+            tuple(text[index] for text in texts),
+            left=name in LEFT,
+            limit=_MODEL_WIDTH if name in LEFT else WIDTH,
+        )
+        for index, name in enumerate(HEADER)
+    ]
+    for part in _tables(columns[:2], columns[2:], console.width):
+        console.print(_table(part, [False] * len(texts)))
+        console.print()
+    console.print(LEGEND.replace("`", ""), style="dim")
+    for note in exact.notes:
+        console.print(Text(harmless(f"! {note}")), style="yellow")
+    console.print()
+
+
+def _narrow(name: str) -> str:
+    return name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
 def _name(row: Row) -> str:
@@ -135,7 +164,7 @@ def _tables(
 
     Columns that do not all fit beside the fixed ones go below them, so that they stay together.
     """
-    again = [column for column in fixed if column.header in ("rank", "model")]
+    again = [column for column in fixed if column.header in ("rank", "model", "task")]
     table = list(fixed)
     if len(fixed) > len(again) and _width([*fixed, *others]) > width:
         yield table

@@ -1,0 +1,227 @@
+"""``formalbench verify``: an exact model, held to every string that can be tried."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from formalbench.cli.listing import JsonFlag
+from formalbench.cli.output import console, plugins_print_to_stderr, print_json, print_table
+from formalbench.cli.state import host_of
+from formalbench.contracts.errors import RequestError
+from formalbench.host.validate import LONGEST
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+    from formalbench.verification.result import Verification
+    from formalbench.verification.verify import Subject
+
+DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
+
+MAX_LENGTHS = 10_000
+"""Lengths that one command can ask for."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def verify(
+        ctx: typer.Context,
+        model: Annotated[str, typer.Argument(help="An exact model (`formalbench list models`).")],
+        task: Annotated[
+            str | None, typer.Option(metavar="T", help="Default: the task it was made for.")
+        ] = None,
+        exhaustive: Annotated[
+            int | None,
+            typer.Option(metavar="N", help="Every string up to this length; 0: none. Default: 10."),
+        ] = None,
+        lengths: Annotated[
+            str | None,
+            typer.Option(
+                metavar="L",
+                help="Of the long strings: A:B[:STEP], both ends included, or a comma list. "
+                "Default: 50,100,500,1000.",
+            ),
+        ] = None,
+        count: Annotated[
+            int, typer.Option(metavar="K", help="Random strings at each of the lengths.")
+        ] = 100,
+        seed: Annotated[int, typer.Option(metavar="S", help="Another seed, other strings.")] = 0,
+        device: Annotated[
+            str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
+        ] = "auto",
+        dtype: Annotated[
+            DtypeName,
+            typer.Option(help="all: judge fp64, and find how far each of the others goes."),
+        ] = "fp64",
+        settings: Annotated[
+            list[str] | None,
+            typer.Option("--set", metavar="KEY=VALUE", help="Set an option, as model.c=2."),
+        ] = None,
+        results: Annotated[
+            str | None, typer.Option(metavar="DIR", help="Write a record into this folder.")
+        ] = None,
+        as_json: JsonFlag = False,
+    ) -> None:
+        """Hold an exact model to every short string, then to long and adversarial ones.
+
+        Adversarial are members with one symbol changed, strings of one symbol alone or with
+        one that differs from all others, and the language's near misses. A logit that is not
+        a number is an error.
+
+        \b
+        formalbench verify exact-parity
+        formalbench verify exact-parity --exhaustive 16 --lengths 1:1000 --dtype fp32
+        formalbench verify exact-first --set norm=true --dtype all
+
+        Exit code 1 if a string is answered wrong.
+        """
+        from formalbench.device import choose_device
+        from formalbench.store import Store
+
+        if count < 1:
+            raise RequestError(f"--count {count}: must be at least 1")
+        if exhaustive is not None and not 0 <= exhaustive <= LONGEST:
+            raise RequestError(f"--exhaustive {exhaustive}: must be at least 0")
+        if results == "":  # Path("") would be the working directory
+            raise RequestError("--results needs a folder")
+        wanted = None if lengths is None else parse_lengths(lengths)
+        host = host_of(ctx)
+        task_name = check_model(host, model, task)
+        chosen = choose_device(device)
+        store = None if results is None else Store(Path(results))
+
+        from formalbench.verification.plan import Request
+        from formalbench.verification.verify import prepare
+
+        request = Request(exhaustive, wanted, count, seed)
+        subject = make_subject(host, model, task_name, settings or ())
+        with host.blaming(host.models.get(model)[0].plugin), plugins_print_to_stderr():
+            found = prepare(subject, request, dtype)
+        if store is not None:
+            store.check_writable()
+        try:
+            _carry_out(host, subject, found, chosen)
+        except KeyboardInterrupt:
+            _print(found, as_json)
+            raise
+        if store is not None:
+            from formalbench.verification.record import record_of
+
+            store.write(record_of(found, chosen, _local_plugins(host, subject)))
+        _print(found, as_json)
+        if not found.passed:
+            raise typer.Exit(1)
+
+
+def parse_lengths(text: str) -> tuple[int, ...]:
+    """Return the lengths that ``A:B[:STEP]`` or a comma list of such means, in order.
+
+    Raises:
+        RequestError: for anything else.
+
+    Example:
+        >>> parse_lengths("1:9:4,20")
+        (1, 5, 9, 20)
+    """
+    found: set[int] = set()
+    for part in text.split(","):
+        match = re.fullmatch(r"(\d{1,8})(?::(\d{1,8})(?::(\d{1,8}))?)?", part.strip())
+        if not match:
+            raise RequestError(f"--lengths {text}: write A:B, A:B:STEP or a comma list")
+        first, last, step = (int(group) if group else None for group in match.groups())
+        assert first is not None
+        last = first if last is None else last
+        if last < first or step == 0 or last > LONGEST:
+            raise RequestError(
+                f"--lengths {text}: A:B:STEP goes up from A to B, at most {LONGEST}, by 1 or more"
+            )
+        if (last - first) // (step or 1) >= MAX_LENGTHS:
+            raise RequestError(f"--lengths {text}: more than {MAX_LENGTHS:,} lengths")
+        found.update(range(first, last + 1, step or 1))
+    return tuple(sorted(found))
+
+
+def check_model(host: PluginHost, model: str, task: str | None) -> str:
+    """Return the full name of the task to verify a model on.
+
+    Raises:
+        RequestError: for an unknown name, a learned model, or one made for no task in particular.
+    """
+    entry, fields = host.models.get(model)
+    if entry.spec.kind != "exact":
+        exact = [other.spec.name for other in host.models.all() if other.spec.kind == "exact"]
+        raise RequestError(
+            f"model {model} is learned: only exact models can be verified "
+            f"({', '.join(exact) or 'there is none'})"
+        )
+    name = task if task is not None else entry.spec.task.format(**fields)
+    if not name:
+        raise RequestError(f"model {model} is made for no task in particular: name one with --task")
+    _, objective, _ = host.task_entry(name)
+    if objective not in entry.spec.objectives:
+        offered = ", ".join(entry.spec.objectives)
+        raise RequestError(f"model {model} does not do {objective}: it does {offered}")
+    return f"{name.partition(':')[0]}:{objective}"
+
+
+def make_subject(host: PluginHost, model: str, task: str, settings: Sequence[str]) -> Subject:
+    """Return what is to be verified, with the options set."""
+    from formalbench.host.options import check_settings, parse_settings
+    from formalbench.plan import model_used, task_used
+    from formalbench.verification.verify import Subject
+
+    parsed = parse_settings(settings)
+    model_options = host.models.get(model)[0].spec.options
+    task_options = host.task_entry(task)[0].spec.options
+    check_settings(parsed, [model_options], [task_options])
+    used = task_used(host, task, parsed)
+    by_hand = model_used(host, model, parsed)
+    built = host.task(task, used.options)
+    asked = host.task_entry(task)[0].plugin
+    return Subject(
+        model=by_hand,
+        build=lambda: host.network(model, built, by_hand.options),
+        used=used,
+        task=built,
+        asking=lambda: host.blaming(asked),
+    )
+
+
+def _carry_out(host: PluginHost, subject: Subject, found: Verification, device: str) -> None:
+    from formalbench.cli.progress import Progress
+    from formalbench.verification.verify import carry_out
+
+    screen = console(stderr=True)
+    for note in found.plan.notes:
+        screen.print(note, markup=False, soft_wrap=True)
+    plugin = host.models.get(subject.model.name)[0].plugin
+    with Progress(screen) as progress, host.blaming(plugin), plugins_print_to_stderr():
+        carry_out(subject, found, device, progress.report)
+
+
+def _local_plugins(host: PluginHost, subject: Subject) -> list[str]:
+    plugins = [
+        host.models.get(subject.model.name)[0].plugin,
+        host.task_entry(subject.used.name)[0].plugin,
+    ]
+    return list(dict.fromkeys(plugin.local.path.name for plugin in plugins if plugin.local))
+
+
+def _print(found: Verification, as_json: bool) -> None:
+    if as_json:
+        print_json(found.to_json())
+        return
+    from formalbench.cli.verified import lines_above, lines_below, table
+
+    for line in lines_above(found):
+        print(line)
+    if found.lengths():
+        print_table(*table(found))
+    for line in lines_below(found):
+        print(line)

@@ -1,0 +1,217 @@
+"""The record of a verification: what an exact model was held to, and how it did."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Annotated, Literal
+
+from pydantic import Field, model_validator
+
+from formalbench.contracts.record import (
+    Command,
+    Count,
+    Environment,
+    Line,
+    ModelUsed,
+    Name,
+    Part,
+    Record,
+    TaskUsed,
+    read_json,
+    validated,
+)
+
+Dtype = Literal["fp16", "bf16", "fp32", "fp64"]
+Amount = Annotated[float, Field(ge=0)]
+Length = Annotated[int, Field(ge=0, le=10_000_000)]
+
+STRINGS_VERSION = 1
+"""Raised whenever a verification's strings could change; older records then stop counting."""
+
+MAX_ENTRIES = 64
+"""Entries of a figure per length; of more lengths, neighbours share one."""
+
+
+class Asked(Part):
+    """The strings of a verification.
+
+    Attributes:
+        version: of how they are made (`STRINGS_VERSION`).
+        exhaustive: every string up to this length; None if there were none.
+        lengths: of the long ones.
+        count: random strings per length.
+        seed: of these.
+    """
+
+    version: Count = STRINGS_VERSION
+    exhaustive: Length | None
+    lengths: Annotated[tuple[Length, ...], Field(max_length=10_000)]
+    count: Annotated[int, Field(ge=1, le=2**53)]
+    seed: int
+
+    @model_validator(mode="after")
+    def _in_order(self) -> Asked:
+        if list(self.lengths) != sorted(set(self.lengths)):
+            raise ValueError("lengths must be in order")
+        return self
+
+
+class Tested(Part):
+    """How many strings there were, and how many of them were answered wrong."""
+
+    strings: Count
+    errors: Count
+
+    @model_validator(mode="after")
+    def _no_more_than_all(self) -> Tested:
+        if self.errors > self.strings:
+            raise ValueError("more errors than strings")
+        return self
+
+
+class ByLength(Part):
+    """The random strings, by length: parallel arrays.
+
+    Attributes:
+        errors: at each of the lengths asked for.
+        min_margin: the least distance of a logit to the decision; None where no logit was
+            finite. This and the next two have one entry for `window` consecutive lengths.
+        mean_bits, max_bits: cross-entropy per answer, the mean and the worst.
+        window: lengths per entry; the last entry may have fewer.
+    """
+
+    errors: tuple[Count, ...]
+    min_margin: tuple[Amount | None, ...]
+    mean_bits: tuple[Amount | None, ...]
+    max_bits: tuple[Amount | None, ...]
+    window: Annotated[int, Field(ge=1)] = 1
+
+    @model_validator(mode="after")
+    def _parallel(self) -> ByLength:
+        entries = -(-len(self.errors) // self.window)
+        if {len(self.min_margin), len(self.mean_bits), len(self.max_bits)} != {entries}:
+            raise ValueError("min_margin, mean_bits and max_bits do not fit errors and window")
+        return self
+
+
+class Failure(Part):
+    """The first string answered wrong; a long one is cut.
+
+    Attributes:
+        string: in plain symbols.
+        expected: the right answer.
+        logit: the one that decided; None if it was not finite.
+    """
+
+    string: Line
+    expected: int | Line
+    logit: float | None
+
+
+class VerificationRecord(Part):
+    """The record of one verification: one JSON file.
+
+    Attributes:
+        schema_version: of this format; first in the file.
+        kind: what was done.
+        verification_id: hash of everything that decides its numbers.
+        model, task: what was verified on what.
+        constants: of the paper's formulas.
+        depth, width: of the network, as far as it says.
+        asked: which strings.
+        dtype: in which they were judged.
+        exhaustive, adversarial: strings and errors of these; None if there were none.
+        by_length: the random strings.
+        first_failure: None if nothing failed.
+        break_length: by dtype, the largest length with no error up to it; None if only one
+            dtype was tested.
+        environment, command, date: as of a run.
+    """
+
+    schema_version: Literal[1]
+    kind: Literal["verification"]
+    verification_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    model: ModelUsed
+    task: TaskUsed
+    constants: Annotated[dict[Name, float], Field(max_length=100)]
+    depth: Count | None = None
+    width: Count | None = None
+    asked: Asked
+    dtype: Dtype
+    exhaustive: Tested | None
+    adversarial: Tested
+    by_length: ByLength
+    first_failure: Failure | None = None
+    break_length: dict[Dtype, Length | None] | None = None
+    environment: Environment
+    command: Command
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$")]
+
+    @model_validator(mode="after")
+    def _consistent(self) -> VerificationRecord:
+        if self.model.kind != "exact":
+            raise ValueError("only an exact model is verified")
+        if (self.exhaustive is None) != (self.asked.exhaustive is None):
+            raise ValueError("exhaustive strings were asked for if and only if there are results")
+        if len(self.by_length.errors) != len(self.asked.lengths):
+            raise ValueError("errors and the lengths asked for differ in number")
+        if any(errors > self.asked.count for errors in self.by_length.errors):
+            raise ValueError("more errors than strings")
+        if bool(self.errors) != (self.first_failure is not None):
+            raise ValueError("there is a first failure if and only if there is an error")
+        return self
+
+    @property
+    def errors(self) -> int:
+        """The strings answered wrong."""
+        exhaustive = self.exhaustive.errors if self.exhaustive else 0
+        return exhaustive + self.adversarial.errors + sum(self.by_length.errors)
+
+    @property
+    def strings(self) -> int:
+        """The strings judged."""
+        exhaustive = self.exhaustive.strings if self.exhaustive else 0
+        return exhaustive + self.adversarial.strings + len(self.asked.lengths) * self.asked.count
+
+    @property
+    def identity(self) -> str:
+        """What `verification_id` must be."""
+        facts = {
+            "model": _identity(self.model),
+            "task": _identity(self.task),
+            "asked": self.asked.model_dump(mode="json"),
+            "dtype": self.dtype,
+            "all": self.break_length is not None,
+        }
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def to_json(self) -> str:
+        """Return the record as it is stored: compact ASCII, one line."""
+        data = self.model_dump(mode="json")
+        return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
+
+
+def _identity(used: ModelUsed | TaskUsed) -> dict[str, object]:
+    facts = used.model_dump(include={"name", "version", "options"})
+    return {**facts, "source": used.source.sha256 or used.source.distribution}
+
+
+AnyRecord = Record | VerificationRecord
+
+
+def parse_any(text: str | bytes, name: str) -> AnyRecord:
+    """Read a record of any kind from untrusted JSON.
+
+    Args:
+        text: the file's contents.
+        name: what to call the file in an error.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
+    data = read_json(text, name)
+    if data.get("kind") == "verification":
+        return validated(VerificationRecord, data, name)
+    return validated(Record, data, name)

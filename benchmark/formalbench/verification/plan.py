@@ -1,0 +1,255 @@
+"""From a request to the strings to verify: which lengths, how many of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Literal
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.language import Symbols
+from formalbench.contracts.task import Task
+from formalbench.verification.adversarial import (
+    BLOCK_SYMBOLS,
+    Amount,
+    amounts,
+    make_adversarial,
+    suitable,
+)
+from formalbench.verification.exhaustive import ViableStrings, all_strings
+
+if TYPE_CHECKING:
+    from torch import nn
+
+DEFAULT_EXHAUSTIVE = 10
+DEFAULT_LENGTHS = (50, 100, 500, 1000)
+MAX_DEFAULT = 1 << 22
+"""Strings, at most, where nobody said how long the exhaustive ones should be."""
+
+MAX_ASKED = 1 << 40
+"""Exhaustive strings that somebody can ask for; more would never end."""
+
+MAX_VIABLE = 1 << 26
+"""The same where what is legal next is asked: those strings are held in memory."""
+
+Kind = Literal["exhaustive", "random", "adversarial"]
+Range = tuple[int, int | None]
+"""The least and the greatest length a network is made for; None for no bound."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a user asks for.
+
+    Attributes:
+        exhaustive: every string up to this length; 0 for none, None for the default.
+        lengths: of the long strings; None for the default.
+        count: random strings at each length.
+        seed: another one, other random strings.
+    """
+
+    exhaustive: int | None = None
+    lengths: tuple[int, ...] | None = None
+    count: int = 100
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Portion:
+    """Strings of one kind and one length, made when they are asked for.
+
+    Attributes:
+        kind: which part of the verification they belong to.
+        length: of each.
+        size: how many there are, at most.
+        strings: yields them in blocks (B, N).
+    """
+
+    kind: Kind
+    length: int
+    size: int
+    strings: Callable[[], Iterator[Symbols]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All strings of a verification.
+
+    Attributes:
+        exhaustive: the greatest length of the exhaustive strings; None if they are skipped.
+        lengths: of the long strings, shortest first.
+        count, seed: as asked for.
+        portions: exhaustive, then random, then adversarial ones, each shortest first.
+        notes: what was decided that the user did not ask for, one line each.
+    """
+
+    exhaustive: int | None
+    lengths: tuple[int, ...]
+    count: int
+    seed: int
+    portions: tuple[Portion, ...]
+    notes: tuple[str, ...]
+
+
+def range_of(network: nn.Module) -> Range:
+    """Return the lengths a network says it is made for."""
+    least, greatest = getattr(network, "lengths", (0, None))
+    return int(least), None if greatest is None else int(greatest)
+
+
+def make_plan(task: Task, request: Request, bounds: Range = (0, None)) -> Plan:
+    """Turn a request into strings.
+
+    Args:
+        task: what is asked.
+        request: what the user wants.
+        bounds: the lengths the network is made for.
+
+    Raises:
+        RequestError: for a length outside the bounds, or one without strings.
+    """
+    notes: list[str] = []
+    exhaustive = _exhaustive_portions(task, request.exhaustive, bounds, notes)
+    lengths = _lengths(task, request.lengths, bounds, notes)
+    amount = amounts(len(task.alphabet), lengths, request.count)
+    random = [_random(task, length, request) for length in lengths]
+    adversarial = [_adversarial(task, length, request, amount[length]) for length in lengths]
+    return Plan(
+        exhaustive=exhaustive[-1].length if exhaustive else None,
+        lengths=tuple(lengths),
+        count=request.count,
+        seed=request.seed,
+        portions=(*exhaustive, *random, *adversarial),
+        notes=tuple(notes),
+    )
+
+
+def _exhaustive_portions(
+    task: Task, asked: int | None, bounds: Range, notes: list[str]
+) -> list[Portion]:
+    if asked == 0:
+        return []
+    longest = _longest(asked, bounds, notes)
+    size, strings, most = _enumeration(task)
+    portions: list[Portion] = []
+    total = before = 0
+    for length in range(longest + 1):
+        if asked is not None and total + before > most:
+            raise RequestError(f"--exhaustive {asked}: that would be more than {most:,} strings")
+        here = before = size(length)
+        if length < bounds[0] or not _asks(task, length, here):
+            continue
+        if asked is None and total + here > MAX_DEFAULT:
+            notes.append(
+                f"exhaustive up to length {length - 1}, not {longest}: that would be more than "
+                f"{MAX_DEFAULT:,} strings (--exhaustive N takes any N)"
+            )
+            break
+        total += here
+        portions.append(Portion("exhaustive", length, here, partial(strings, length)))
+    return portions
+
+
+def _longest(asked: int | None, bounds: Range, notes: list[str]) -> int:
+    """Return the length up to which every string is to be tested."""
+    if asked is not None:
+        if not _within(asked, bounds):
+            raise RequestError(f"--exhaustive {asked}: the model {_made_for(bounds)}")
+        return asked
+    longest = _clipped(DEFAULT_EXHAUSTIVE, bounds)
+    if longest != DEFAULT_EXHAUSTIVE:
+        notes.append(f"exhaustive up to length {longest}: the model {_made_for(bounds)}")
+    return longest
+
+
+def _enumeration(
+    task: Task,
+) -> tuple[Callable[[int], int], Callable[[int], Iterator[Symbols]], int]:
+    """Return how many strings of a length there are, what yields them, and how many can be."""
+    if task.layout == "prefixes":
+        viable = ViableStrings(task.language)
+        return viable.count, viable.strings, MAX_VIABLE
+    num_symbols = len(task.alphabet)
+
+    def strings(length: int) -> Iterator[Symbols]:
+        for block_BN in all_strings(num_symbols, length):
+            yield suitable(task, block_BN)
+
+    return partial(pow, num_symbols), strings, MAX_ASKED
+
+
+def _asks(task: Task, length: int, size: int) -> bool:
+    """Say whether there is anything to ask about the strings of a length."""
+    if task.layout == "prefixes":
+        return size > 0
+    return task.objective.has_length(task.language, length)
+
+
+def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list[str]) -> list[int]:
+    """Return the lengths of the long strings, in order."""
+    outside = [n for n in asked or () if not _within(n, bounds)]
+    if outside:
+        raise RequestError(f"--lengths {outside[0]}: the model {_made_for(bounds)}")
+    wanted = DEFAULT_LENGTHS if asked is None else asked
+    clipped = sorted({_clipped(length, bounds) for length in wanted})
+    if clipped != sorted(set(wanted)):
+        notes.append(f"lengths {_listed(clipped)}: the model {_made_for(bounds)}")
+    rounded = sorted({task.language.round_length(length) for length in clipped})
+    kept = [
+        n for n in rounded if _within(n, bounds) and task.objective.has_length(task.language, n)
+    ]
+    if asked is not None and not kept:
+        raise RequestError(
+            f"--lengths {_listed(clipped)}: task {task.name} has no string of such a length"
+        )
+    if kept != clipped:
+        notes.append(f"lengths {_listed(kept)}: {task.name} has no strings of the others")
+    return kept
+
+
+def _random(task: Task, length: int, request: Request) -> Portion:
+    def strings() -> Iterator[Symbols]:
+        stream = task.stream("verify", "random", request.seed, length)
+        block = max(1, BLOCK_SYMBOLS // max(length, 1))
+        for start in range(0, request.count, block):
+            here = min(block, request.count - start)
+            strings_BN, _ = task.sample(stream.child(start), length, here)
+            yield strings_BN
+
+    return Portion("random", length, request.count, strings)
+
+
+def _adversarial(task: Task, length: int, request: Request, amount: Amount) -> Portion:
+    def strings() -> Iterator[Symbols]:
+        stream = task.stream("verify", "adversarial", request.seed, length)
+        for block_BN in make_adversarial(task, stream, length, amount).strings():
+            if block_BN.ndim != 2 or block_BN.shape[1] != length:
+                raise TypeError(f"near misses of shape {block_BN.shape}, not (…, {length})")
+            yield suitable(task, block_BN)
+
+    return Portion("adversarial", length, amount.total(len(task.alphabet), length), strings)
+
+
+def _clipped(length: int, bounds: Range) -> int:
+    least, greatest = bounds
+    return max(least, length if greatest is None else min(length, greatest))
+
+
+def _within(length: int, bounds: Range) -> bool:
+    return _clipped(length, bounds) == length
+
+
+def _made_for(bounds: Range) -> str:
+    least, greatest = bounds
+    if greatest is None:
+        return f"is made for strings of length {least} and more"
+    if least == greatest:
+        return f"is made for strings of length {least} only"
+    return f"is made for strings of length {least} to {greatest}"
+
+
+def _listed(lengths: Sequence[int]) -> str:
+    if len(lengths) > 6:
+        return f"{lengths[0]} … {lengths[-1]} ({len(lengths)} of them)"
+    return ", ".join(map(str, lengths)) or "none"

@@ -1,0 +1,175 @@
+"""Carrying a verification out: all strings in one dtype, then how far the others go."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import torch
+from torch import nn
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import ModelUsed, TaskUsed
+from formalbench.contracts.task import Task
+from formalbench.contracts.verification import Dtype
+from formalbench.verification.judge import DTYPES, ORACLE_TO, Judge, Tally
+from formalbench.verification.plan import Kind, Portion, Request, make_plan, range_of
+from formalbench.verification.result import Verification, unbroken
+
+Report = Callable[[str, int, int], None]
+"""Told what is being done, how many strings are done, and how many there are, at most."""
+
+Build = Callable[[], nn.Module]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is verified.
+
+    Attributes:
+        model: as a record names it.
+        build: makes its network.
+        used: the task, as a record names it.
+        task: the task itself.
+        asking: entered while the task's own code runs, so that its errors are its own.
+    """
+
+    model: ModelUsed
+    build: Build
+    used: TaskUsed
+    task: Task
+    asking: Callable[[], AbstractContextManager[None]] = nullcontext
+
+
+def prepare(subject: Subject, request: Request, dtype: Dtype | Literal["all"]) -> Verification:
+    """Build the network once and decide on the strings.
+
+    Raises:
+        RequestError: if the model refuses the task, or was not made for a length asked for.
+    """
+    network = subject.build()
+    size = sum(parameter.numel() for parameter in network.parameters())
+    with subject.asking():
+        plan = make_plan(subject.task, request, range_of(network))
+    return Verification(
+        model=subject.model.model_copy(update={"parameters": size}),
+        task=subject.used,
+        dtype="fp64" if dtype == "all" else dtype,
+        constants=_constants(network),
+        depth=_whole(network, "depth"),
+        width=_whole(network, "width"),
+        plan=plan,
+        break_length=dict.fromkeys(DTYPES) if dtype == "all" else None,
+    )
+
+
+def carry_out(subject: Subject, found: Verification, device: str, report: Report) -> None:
+    """Judge all strings, and put what comes of it into `found` as it comes.
+
+    An interruption leaves there what is known so far.
+    """
+    with _like_a_run(device):
+        judge = _judge(subject, found.dtype, device)
+        total = sum(portion.size for portion in found.plan.portions)
+        done = 0
+        for portion in found.plan.portions:
+            what = f"{portion.kind}, length {portion.length}"
+            tally = found.tallies.setdefault((portion.kind, portion.length), Tally())
+            for _ in _add(judge, portion, tally):
+                found.first_failure = judge.first_failure
+                report(what, done + tally.strings, total)
+            done += portion.size
+        if found.break_length is not None:
+            for dtype in DTYPES:
+                found.break_length[dtype] = (
+                    found.unbroken()
+                    if dtype == found.dtype
+                    else _break_length(subject, found, dtype, device, report)
+                )
+        found.complete = True
+
+
+def _break_length(
+    subject: Subject, found: Verification, dtype: Dtype, device: str, report: Report
+) -> int | None:
+    """Return how far a dtype goes; nothing is tested beyond the first length with an error."""
+    judge = _judge(subject, dtype, device)
+    tallies: dict[tuple[Kind, int], Tally] = {}
+    total = sum(portion.size for portion in found.plan.portions)
+    done = 0
+    for portion in sorted(found.plan.portions, key=lambda portion: portion.length):
+        tally = tallies.setdefault((portion.kind, portion.length), Tally())
+        try:
+            for _ in _add(judge, portion, tally):
+                report(f"{dtype}, length {portion.length}", done + tally.strings, total)
+                if tally.errors:
+                    return unbroken(tallies)
+        except RuntimeError as error:
+            if "not implemented for" not in str(error):
+                raise
+            found.remarks.append(f"{dtype}: this device cannot compute in it: {error}")
+            return None
+        done += portion.size
+    return unbroken(tallies)
+
+
+def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
+    """Judge a portion; yields after each block of strings."""
+    with_oracle = portion.kind == "exhaustive" and portion.length <= ORACLE_TO
+    blocks = portion.strings()
+    while True:
+        with judge.asking():
+            block_BN = next(blocks, None)
+        if block_BN is None:
+            return
+        try:
+            judge.add(block_BN, tally, with_oracle=with_oracle)
+        except (MemoryError, RuntimeError) as error:
+            if _is_out_of_memory(error):
+                raise RequestError(
+                    f"not enough memory for strings of length {portion.length}"
+                ) from None
+            raise
+        yield
+
+
+def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
+    # Built anew for each dtype: a network that has been through fp16 has lost its constants.
+    where = torch.device(device)
+    network = subject.build().to(device=where, dtype=DTYPES[dtype]).eval()
+    return Judge(network, subject.task, where, subject.asking)
+
+
+@contextmanager
+def _like_a_run(device: str) -> Iterator[None]:
+    """Compute as a run does: on one CPU thread, which rounds alike everywhere."""
+    threads = torch.get_num_threads()
+    if device == "cpu":
+        torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    known = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
+    return known or "can't allocate memory" in str(error)
+
+
+def _constants(network: nn.Module) -> dict[str, float]:
+    told: Mapping[str, Any] = getattr(network, "constants", {})
+    constants = {str(name): float(value) for name, value in told.items()}
+    for name, value in constants.items():
+        if not math.isfinite(value):
+            raise ValueError(f"the constant {name} is {value}")
+    return constants
+
+
+def _whole(network: nn.Module, name: str) -> int | None:
+    told: Mapping[str, Any] = getattr(network, "description", {})
+    value = told.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -1,0 +1,34 @@
+"""Reproductions: a paper's figure or table, measured anew, its claims checked one by one.
+
+A new reproduction is a file here and a line in the table below. Nothing heavy is imported
+until one is asked for.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+from formalbench.contracts.errors import unknown
+
+from formalbench_leaderboard.reproductions.framework import Reproduction
+
+_HERE = "formalbench_leaderboard.reproductions"
+
+REPRODUCTIONS = {
+    "chiang-cholak-fig2": f"{_HERE}.chiang_cholak_fig2:REPRODUCTION",
+    "chiang-cholak-fig3": f"{_HERE}.chiang_cholak_fig3:REPRODUCTION",
+    "steffen-layernorm": f"{_HERE}.steffen_layernorm:REPRODUCTION",
+}
+
+
+def get_reproduction(name: str) -> Reproduction:
+    """Return the reproduction called `name`.
+
+    Raises:
+        RequestError: if there is none.
+    """
+    if name not in REPRODUCTIONS:
+        raise unknown("reproduction", name, REPRODUCTIONS)
+    module, attribute = REPRODUCTIONS[name].split(":")
+    found: Reproduction = getattr(import_module(module), attribute)
+    return found

@@ -1,0 +1,155 @@
+"""The constructions of Chiang & Cholak for PARITY and FIRST.
+
+Source: "Overcoming a theoretical limitation of self-attention" (2022), §2.2, 2.3 and 4.2.
+n counts CLS, position 0; k is the number of 1s. Where the paper's queries hold c√d, to be divided
+by √d again, the ones here hold c: the constant as it acts on the logits.
+"""
+
+from __future__ import annotations
+
+from formalbench_models.constructions.codes import alternating, fraction, is_first_symbol
+from formalbench_models.constructions.vocabulary import (
+    Construction,
+    FeedForward,
+    Form,
+    Head,
+    Layer,
+    Position,
+    Unit,
+)
+
+_WORDS: dict[str, Form] = {"0": {"is 0": 1}, "1": {"is 1": 1}, "CLS": {"is CLS": 1}}
+
+
+def parity(c: float = 1.0) -> Construction:
+    """Return the transformer for PARITY (§2.2): two layers, two heads, width 9.
+
+    The first layer counts: k/n and 1/n. Its feed-forward network tests each position for i = k,
+    as I[i=k]/n. The second layer tests whether position k is odd: one head attends more to odd
+    positions, the other to even ones. For even n the logit is (-1)^{k+1} (2/n²) tanh c, so its
+    precision must tell numbers that are 1/n apart and hold 1/n². (The paper prints 2/n, losing
+    the 1/n that the eighth coordinate carries.)
+
+    Args:
+        c: c > 0, of the second layer's queries.
+    """
+    cls = ({"is CLS": c},)
+    return Construction(
+        coordinates=(
+            "is 0",
+            "is 1",
+            "is CLS",
+            "i/n",
+            "cos iπ",
+            "k/n",
+            "1/n",
+            "[i=k]/n",
+            "s",
+        ),
+        symbols=_WORDS,
+        positions=(Position(fraction, {"i/n": 1}), Position(alternating, {"cos iπ": 1})),
+        layers=(
+            Layer(
+                heads=(Head("count", {"k/n": {"is 1": 1}, "1/n": {"is CLS": 1}}),),
+                feed_forwards=(
+                    FeedForward(
+                        (
+                            Unit({"i/n": -1, "k/n": 1, "1/n": -1}, {"[i=k]/n": 1}),
+                            Unit({"i/n": -1, "k/n": 1}, {"[i=k]/n": -2}),
+                            Unit({"i/n": -1, "k/n": 1, "1/n": 1}, {"[i=k]/n": 1}),
+                        )
+                    ),
+                ),
+            ),
+            Layer(
+                heads=(
+                    Head("odd", {"s": {"[i=k]/n": 1}}, key=({"cos iπ": -1},), query=cls),
+                    Head("even", {"s": {"[i=k]/n": -1}}, key=({"cos iπ": 1},), query=cls),
+                )
+            ),
+        ),
+        logits=({}, {"s": 1}),
+        begin="CLS",
+        constants={"c": c},
+        precision="O(log n) bits: differences of 1/n, logits of 1/n²",
+    )
+
+
+def first(c: float = 1.0, *, log_length: bool = False) -> Construction:
+    """Return the transformer for FIRST (§2.3, 4.3): two layers, one head, width 6.
+
+    The feed-forward network marks the first position if it holds a 1. In the second layer CLS
+    attends to the first position, and all the others hold the value 0. The logit is
+    exp c / (exp c + n - 1) · (I[w_1 = 1] - 1/2), with log-length scaling n^c in the place of
+    exp c; for the empty string it is 0.
+
+    Args:
+        c: c > 0, of the second layer's query.
+        log_length: whether logits are multiplied by ln n.
+    """
+    return Construction(
+        coordinates=("is 0", "is 1", "is CLS", "[i=1]", "[w_1=1]", "s"),
+        symbols=_WORDS,
+        positions=(Position(is_first_symbol, {"[i=1]": 1}),),
+        layers=(
+            Layer(
+                feed_forwards=(
+                    FeedForward((Unit({"is 0": -1, "is CLS": -1, "[i=1]": 1}, {"[w_1=1]": 1}),)),
+                ),
+            ),
+            Layer(
+                heads=(
+                    Head(
+                        "first",
+                        values={"s": {"[i=1]": -0.5, "[w_1=1]": 1}},
+                        query=({"is CLS": c},),
+                        key=({"[i=1]": 1},),
+                        log_length=log_length,
+                    ),
+                )
+            ),
+        ),
+        logits=({}, {"s": 1}),
+        begin="CLS",
+        constants={"c": c},
+        precision=(
+            "O(1) bits: with log-length scaling |logit| > 1/4"
+            if log_length
+            else "O(log n) bits: logits of 1/n"
+        ),
+    )
+
+
+def flawed_first(c: float = 1.0, *, log_length: bool = False) -> Construction:
+    """Return the flawed transformer for FIRST (§4.2): one layer, one head, width 5.
+
+    The values of the other positions are not zero: without log-length scaling it fails on
+    ``1 0 0 … 0`` iff exp c ≤ n - 1, and on ``0 1 1 … 1`` iff exp c < n - 3 (|w| ≥ 2); with it,
+    never if c ≥ 1.
+
+    Args:
+        c: c > 0, of the query.
+        log_length: whether logits are multiplied by ln n.
+    """
+    return Construction(
+        coordinates=("is 0", "is 1", "is CLS", "[i=1]", "s"),
+        symbols=_WORDS,
+        positions=(Position(is_first_symbol, {"[i=1]": 1}),),
+        layers=(
+            Layer(
+                heads=(
+                    Head(
+                        "first",
+                        values={"s": {"is 0": -0.5, "is 1": 0.5, "is CLS": -0.5}},
+                        query=({"is CLS": c},),
+                        key=({"[i=1]": 1},),
+                        log_length=log_length,
+                    ),
+                )
+            ),
+        ),
+        logits=({}, {"s": 1}),
+        begin="CLS",
+        constants={"c": c},
+        precision="O(log n) bits: logits of 1/n",
+    )

@@ -1,0 +1,90 @@
+"""The models of Yao et al.: their constructions, built for a task.
+
+Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
+hierarchical languages" (2021). What each is, and what was corrected in the print, stands in
+`yao_hard`, `yao_hard_generate`, `yao_recognise` and `yao_soft`.
+"""
+
+from __future__ import annotations
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.task import Task
+
+from formalbench_models.constructions import yao_hard, yao_recognise, yao_soft
+from formalbench_models.constructions.factories import check_task
+from formalbench_models.constructions.network import HandWritten
+from formalbench_models.constructions.vocabulary import Construction
+from formalbench_models.constructions.yao_generator import EveryPrefix, Generator
+from formalbench_models.constructions.yao_hard_generate import generator
+
+
+def hard(task: Task, *, k: int, D: int, position_bits: int = 0) -> HandWritten:
+    """Build ``yao-hard-{k}-{D}``: the recogniser of Theorem 4.1."""
+    _check(f"yao-hard-{k}-{D}", task, k, D)
+    construction = yao_hard.recogniser(k, D, task.alphabet, position_bits=position_bits)
+    return HandWritten(construction, task.alphabet)
+
+
+def hard_as_soft(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
+    """Build ``yao-hard-as-soft-{k}-{D}``: the same with soft attention at a low temperature."""
+    _check(f"yao-hard-as-soft-{k}-{D}", task, k, D)
+    construction = yao_hard.recogniser(k, D, task.alphabet, sharpness=sharpness)
+    return HandWritten(construction, task.alphabet)
+
+
+def recognise(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
+    """Build ``yao-recognise-{k}-{D}``: the recogniser of Corollary B.2."""
+    _check(f"yao-recognise-{k}-{D}", task, k, D)
+    construction = yao_recognise.recogniser(k, D, task.alphabet, sharpness=sharpness)
+    return HandWritten(construction, task.alphabet)
+
+
+def hard_generate(task: Task, *, k: int, D: int, margin: float = 4.0) -> Generator:
+    """Build ``yao-hard-generate-{k}-{D}``: the generator of Corollary A.2."""
+    _check(f"yao-hard-generate-{k}-{D}", task, k, D)
+    network = EveryPrefix(HandWritten(generator(k, D, task.alphabet), task.alphabet))
+    return Generator(network, margin, threshold=_threshold(task), lengths=(0, None))
+
+
+def soft(
+    task: Task, *, k: int, D: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
+) -> Generator:
+    """Build ``yao-soft-{k}-{D}``: the generator of Theorem 4.2."""
+    _check(f"yao-soft-{k}-{D}", task, k, D)
+    construction = yao_soft.bounded(k, D, task.alphabet, n=n, sharpness=sharpness)
+    return _length_bounded(task, construction, n, margin)
+
+
+def soft_unbounded(
+    task: Task, *, k: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
+) -> Generator:
+    """Build ``yao-soft-{k}``: the generator of Theorem B.3."""
+    _check(f"yao-soft-{k}", task, k)
+    construction = yao_soft.unbounded(k, task.alphabet, n=n, sharpness=sharpness)
+    return _length_bounded(task, construction, n, margin)
+
+
+def _length_bounded(task: Task, construction: Construction, n: int, margin: float) -> Generator:
+    """Return a generator of strings of at most n brackets.
+
+    After a string of n - 1 or n symbols the language could go on and the generator cannot: it is
+    right about strings up to two brackets shorter than the longest.
+    """
+    network = HandWritten(construction, task.alphabet)
+    longest = n - n % 2 - 2
+    return Generator(network, margin, threshold=_threshold(task), lengths=(0, longest))
+
+
+def _threshold(task: Task) -> bool:
+    return task.objective.name != "generate"
+
+
+def _check(model: str, task: Task, k: int, D: int | None = None) -> None:
+    """Refuse a name without a language, and a task that the network was not made for.
+
+    Raises:
+        RequestError: naming the right one.
+    """
+    if k < 1 or D == 0:
+        raise RequestError(f"{model}: types and depth count from 1, as in yao-hard-1-1")
+    check_task(model, task, f"dyck-{k}" if D is None else f"dyck-{k}-{D}")

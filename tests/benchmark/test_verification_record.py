@@ -1,0 +1,159 @@
+"""The record of a verification: small, repeatable, and trusted in nothing when it is read."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import parse_record
+from formalbench.contracts.verification import VerificationRecord, parse_any
+from formalbench.store import Store
+from formalbench.verification.record import written_lengths
+
+EXACT_MODELS = Path(__file__).parent / "plugins" / "exact_models.py"
+
+
+@pytest.fixture
+def verify(cli, results):
+    """Verify a model with a record; return it."""
+
+    def run(*arguments):
+        before = {record.verification_id for record in Store(results).verifications()}
+        done = cli(
+            "verify", *arguments, "--plugin", EXACT_MODELS, "--device", "cpu", "--results", results
+        )
+        assert done.code in (0, 1), done.err
+        records = Store(results).verifications()
+        (new,) = [record for record in records if record.verification_id not in before]
+        return new
+
+    return run
+
+
+def test_a_record_says_what_was_verified_and_how_it_went(verify, results):
+    record = verify("counting", "--lengths", "10,2000", "--dtype", "all", "--set", "wrong_at=01")
+    assert (record.model.name, record.task.name) == ("counting", "parity:classify")
+    assert record.model.options == {"wrong_at": "01"}
+    assert record.model.parameters == 1
+    assert (record.depth, record.width) == (2, 3)
+    assert record.constants == {"c": 1.0}
+    assert record.asked.lengths == (10, 2000)
+    assert record.exhaustive is not None
+    assert (record.exhaustive.strings, record.exhaustive.errors) == (2047, 1)
+    assert record.by_length.errors == (0, 0)
+    assert record.by_length.max_bits == pytest.approx((0.451941, 0.451941))
+    assert record.first_failure is not None
+    assert record.first_failure.string == "01"
+    assert record.break_length == dict.fromkeys(("fp16", "bf16", "fp32", "fp64"), 1)
+    assert record.verification_id == record.identity
+    (file,) = results.rglob("*.json")
+    assert file == Store(results).path_of(record)
+    assert file.parent == results / "counting-wrong-at=01" / "parity--classify"
+
+
+def test_its_command_repeats_it(verify, cli, results):
+    record = verify("counting", "--lengths", "1:9:2", "--exhaustive", "0", "--dtype", "bf16")
+    words = shlex.split(record.command)
+    assert words[words.index("--lengths") + 1] == "1:9:2"
+    plugin = words.index("--plugin") + 1
+    assert words[plugin] == EXACT_MODELS.name
+    words[plugin] = str(EXACT_MODELS)
+    again = cli(*words[1:], "--results", results.with_name("again"), "--device", "cpu")
+    assert again.code == 0
+    (copy,) = Store(results.with_name("again")).verifications()
+    same = {"date": record.date, "environment": record.environment}
+    assert copy.model_copy(update=same) == record
+
+
+def test_another_seed_is_another_verification(verify):
+    first = verify("counting", "--lengths", "10")
+    assert verify("counting", "--lengths", "10", "--seed", "1").identity != first.identity
+
+
+def test_records_of_runs_stand_beside_it(verify, cli, results, tiny, odd_models):
+    verify("counting", "--lengths", "10")
+    words = ("run", "--model", "bag", "--task", "parity", "--protocol", "tiny", "--seeds", 1)
+    for _ in range(2):
+        done = cli(*words, "--plugin", tiny, "--plugin", odd_models, "--device", "cpu")
+        assert done.code == 0, done.err
+    store = Store(results)
+    assert [record.model.name for record in store.records()] == ["bag"]
+    assert [record.model.name for record in store.verifications()] == ["counting"]
+    assert len(store.all()) == 2
+
+
+def test_many_lengths_make_a_small_record(verify, results):
+    record = verify("counting", "--lengths", "1:300", "--exhaustive", "2", "--count", "4")
+    assert len(record.by_length.errors) == 300
+    assert len(record.by_length.max_bits) <= 64
+    (file,) = results.rglob("*.json")
+    assert file.stat().st_size < 8_000
+
+
+def test_a_long_failing_string_is_cut(verify):
+    record = verify("counting", "--lengths", "3000", "--exhaustive", "0", "--dtype", "bf16")
+    assert record.first_failure is not None
+    assert len(record.first_failure.string) == 201
+
+
+def bad(**changes):
+    """Return what changes a good record into a bad one."""
+
+    def change(data):
+        for path, value in changes.items():
+            *folders, name = path.split("__")
+            place = data
+            for folder in folders:
+                place = place[folder]
+            place[name] = value
+        return data
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (bad(extra=1), "extra"),
+        (bad(model__kind="learned"), "only an exact model is verified"),
+        (bad(exhaustive__errors=9999), "more errors than strings"),
+        (bad(by_length__errors=[1]), "first failure if and only if"),
+        (bad(by_length__errors=[200]), "more errors than strings"),
+        (bad(by_length__errors=[]), "do not fit"),
+        (bad(by_length__max_bits=[-1.0]), "greater than or equal to 0"),
+        (bad(exhaustive=None), "if and only if"),
+        (bad(asked__lengths=[10, 9]), "in order"),
+        (bad(dtype="fp8"), "dtype"),
+        (bad(break_length={"fp8": 3}), "break_length"),
+        (bad(verification_id="x"), "verification_id"),
+        (bad(date="yesterday"), "date"),
+        (bad(kind="run"), "not a valid record"),
+    ],
+)
+def test_a_spoiled_record_is_refused_in_one_line(verify, change, words):
+    data = json.loads(verify("counting", "--lengths", "10").to_json())
+    assert isinstance(parse_any(json.dumps(data), "good"), VerificationRecord)
+    with pytest.raises(RequestError) as error:
+        parse_any(json.dumps(change(data)), "spoiled")
+    assert str(error.value).startswith("spoiled: ")
+    assert words in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_it_is_not_taken_for_a_run(verify):
+    with pytest.raises(RequestError, match="not a valid record"):
+        parse_record(verify("counting", "--lengths", "10").to_json(), "it")
+
+
+@pytest.mark.parametrize(
+    ("lengths", "text"),
+    [((5,), "5"), ((1, 2), "1,2"), ((1, 2, 3, 4), "1:4"), ((1, 5, 9, 13), "1:13:4")],
+)
+def test_lengths_are_written_as_they_are_read(lengths, text):
+    from formalbench.cli.verify import parse_lengths
+
+    assert written_lengths(lengths) == text
+    assert parse_lengths(text) == lengths

@@ -1,0 +1,221 @@
+"""The wing of exact models: verifications become rows, and are published as runs are."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.verification import VerificationRecord, parse_any
+from formalbench.store import Store
+from formalbench_leaderboard.board import Page
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.constructions import exact_models
+from formalbench_leaderboard.counted import Current
+from formalbench_leaderboard.faces import FORMATS, face
+from formalbench_leaderboard.publish import RefusedError, is_current, publish
+from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
+
+ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
+
+
+def build_verification(
+    model="by-hand",
+    *,
+    exhaustive=10,
+    lengths=(10, 1000),
+    errors=0,
+    bits=0.25,
+    margin=0.5,
+    breaks=None,
+    version=1,
+    date="2026-11-20T12:00:00Z",
+    seed=0,
+    dtype="fp64",
+    command="formalbench verify by-hand",
+    strings_version=1,
+    options=None,
+    identity=None,
+) -> VerificationRecord:
+    """Make a record that can be published."""
+    source = {"distribution": "formalbench", "version": "0.1.0"}
+    data = {
+        "schema_version": 1,
+        "kind": "verification",
+        "verification_id": "0" * 16,
+        "model": {
+            "name": model,
+            "version": version,
+            "kind": "exact",
+            "options": options or {},
+            "parameters": 90,
+            "source": source,
+        },
+        "task": {"name": "parity:classify", "version": 1, "source": source},
+        "constants": {"c": 1.0},
+        "depth": 2,
+        "width": 9,
+        "asked": {
+            "version": strings_version,
+            "exhaustive": exhaustive,
+            "lengths": lengths,
+            "count": 100,
+            "seed": seed,
+        },
+        "dtype": dtype,
+        "exhaustive": None if exhaustive is None else {"strings": 2047, "errors": 0},
+        "adversarial": {"strings": 50, "errors": 0},
+        "by_length": {
+            "errors": [0] * (len(lengths) - 1) + [errors],
+            "min_margin": [margin] * len(lengths),
+            "mean_bits": [bits / 2] * len(lengths),
+            "max_bits": [bits] * len(lengths),
+        },
+        "first_failure": {"string": "01", "expected": 1, "logit": None} if errors else None,
+        "break_length": breaks,
+        "environment": {
+            "device": "cpu",
+            "hardware": "a machine",
+            "threads": 1,
+            "peak_memory_mib": 100,
+            "versions": {},
+        },
+        "command": command,
+        "date": date,
+    }
+    record = parse_any(json.dumps(data), "test")
+    assert isinstance(record, VerificationRecord)
+    return record.model_copy(update={"verification_id": identity or record.identity})
+
+
+def rows_of(*records):
+    return exact_models(records, Current()).rows
+
+
+def page_of(*records) -> Page:
+    return build_page([], View("a board", ("parity",)), records)
+
+
+def test_a_verification_is_a_row():
+    (row,) = rows_of(build_verification(breaks=ALL))
+    assert (row.model, row.task) == ("by-hand", "parity")
+    assert (row.exhaustive, row.tested_to) == (10, 1000)
+    assert (row.strings, row.errors) == (2047 + 50 + 200, 0)
+    assert row.margin == 0.5
+    assert row.bits == (0.25, None, 0.25, None)
+    assert row.break_length == ALL
+    assert (row.depth, row.width, row.parameters) == (2, 9, 90)
+
+
+def test_several_verifications_make_one_row_in_any_order():
+    short = build_verification(exhaustive=16, lengths=(10,), margin=0.1, breaks=ALL)
+    long = build_verification(exhaustive=None, lengths=(1000, 10_000), seed=1, bits=0.5)
+    for records in ((short, long), (long, short)):
+        (row,) = rows_of(*records)
+        assert (row.exhaustive, row.tested_to, row.margin) == (16, 10_000, 0.1)
+        assert row.bits == (0.25, None, 0.5, 0.5)
+        assert row.break_length == ALL
+
+
+def test_an_error_is_not_hidden_by_a_verification_that_found_none():
+    (row,) = rows_of(build_verification(errors=3), build_verification(seed=1, lengths=(10,)))
+    assert row.errors == 3
+    assert row.tested_to == 10
+
+
+def test_other_precisions_make_no_row():
+    assert rows_of(build_verification(dtype="fp32")) == ()
+
+
+def test_an_older_version_does_not_count_and_that_is_said():
+    found = exact_models([build_verification(), build_verification(version=2, seed=1)], Current())
+    assert len(found.rows) == 1
+    assert found.notes == (
+        "1 verification not counted: made with another version of the model, the task or the "
+        "strings.",
+    )
+    assert rows_of(build_verification(strings_version=0)) == ()
+
+
+def test_options_make_rows_of_their_own():
+    rows = rows_of(build_verification(), build_verification(options={"c": 2.0}))
+    assert [row.model for row in rows] == ["by-hand", "by-hand[c=2.0]"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_face_shows_exact_models(name):
+    text = face(name)(page_of(build_verification(breaks=ALL, bits=0.1234)))
+    assert "by-hand" in text
+    assert "0.123" in text
+
+
+def test_a_page_without_any_says_nothing_of_them():
+    assert "xact models" not in face("markdown")(page_of())
+
+
+def test_the_data_faces_hold_every_figure():
+    record = build_verification(breaks=ALL, margin=1e-10)
+    data = json.loads(face("json")(page_of(record)))
+    (row,) = data["exact"]["rows"]
+    assert row["margin"] == 1e-10
+    assert row["bits"] == {"10": 0.25, "100": None, "1000": 0.25, "10000": None}
+    lines = list(csv.DictReader(io.StringIO(face("csv")(page_of(record)))))
+    assert lines[0]["origin"] == "verified"
+    assert lines[0]["margin"] == "1e-10"
+    assert (lines[0]["break_fp16"], lines[0]["break_bf16"]) == ("10", "")
+
+
+def test_a_hostile_name_does_no_harm():
+    record = build_verification(options={"c": "=1|<b>\x1b[31m"}, command="formalbench|x`<i>")
+    for name in FORMATS:
+        text = face(name)(page_of(record))
+        assert "<b>" not in text or name in ("table", "latex", "csv")
+        assert "\x1b" not in text
+    assert "|<b>" not in face("markdown")(page_of(record))
+
+
+@pytest.fixture
+def repository(tmp_path) -> Path:
+    folder = tmp_path / "repository"
+    (folder / PUBLISHED_RESULTS).mkdir(parents=True)
+    return folder
+
+
+def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make_runs):
+    mine = Store(tmp_path / "mine")
+    for record in [*make_runs(), build_verification()]:
+        mine.write(record)
+    done = publish(mine.path, repository, host)
+    assert done.added["by-hand", "parity"] == 1
+    store = Store(repository / PUBLISHED_RESULTS)
+    assert len(store.verifications()) == 1
+    assert len(store.records()) == 6
+    assert "| by-hand | parity |" in " ".join((repository / PAGE).read_text().split())
+    assert is_current(repository, host)
+    again = publish(mine.path, repository, host)
+    assert again.added == {}
+    assert again.already == 7
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        (build_verification(version=2), "model by-hand is at version 1"),
+        (build_verification("regulargpt"), "regulargpt is learned, not exact"),
+        (build_verification("by-foot"), "by-foot is not known here"),
+        (build_verification(options={"c": 2.0}), "no option c"),
+        (build_verification(strings_version=0), "another version of `formalbench verify`"),
+        (build_verification(identity="1" * 16), "verification_id is not the hash"),
+    ],
+)
+def test_what_the_plugins_at_hand_would_not_make_is_refused(
+    repository, tmp_path, host, record, words
+):
+    mine = Store(tmp_path / "mine")
+    mine.write(record)
+    with pytest.raises(RefusedError) as error:
+        publish(mine.path, repository, host)
+    assert words in error.value.lines[0]
+    assert not list((repository / PUBLISHED_RESULTS).rglob("*.json"))

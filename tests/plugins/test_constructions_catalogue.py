@@ -1,0 +1,77 @@
+"""What the announced exact models say of themselves, and what they refuse."""
+
+from __future__ import annotations
+
+import pytest
+from exact_helpers import get_host, make
+from formalbench.checks.plugins import check_spec
+from formalbench.cli.show import model_facts
+from formalbench.contracts.errors import RequestError
+from formalbench_models.constructions.catalogue import CONSTRUCTIONS
+
+every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
+
+every_for_one_language = pytest.mark.parametrize(
+    "spec",
+    # The other is a RegularGPT, for any automaton.
+    [spec for spec in CONSTRUCTIONS if spec.name != "exact-regulargpt"],
+    ids=lambda spec: spec.name,
+)
+
+
+def example(spec):
+    """Return a name that fits a spec, and its task's."""
+    return (text.format(k=2, D=3) for text in (spec.name, spec.task))
+
+
+@every_for_one_language
+def test_each_says_what_it_is(spec):
+    network, _ = make(*example(spec))
+    assert spec.kind == "exact"
+    assert spec.reference
+    assert all(option.help for option in spec.options.values())
+    assert network.lengths[0] >= 0
+    assert all(isinstance(value, float) for value in network.constants.values())
+    assert set(network.description) == {"width", "depth", "heads", "hidden", "precision"}
+    assert network.description["precision"]
+
+
+@every_spec
+def test_each_keeps_what_every_model_promises(spec):
+    name, _ = example(spec)
+    checks = check_spec(get_host(), name)
+    assert len(checks) >= 9
+    assert [check for check in checks if check.problem] == []
+
+
+@every_spec
+def test_showing_one_counts_its_parameters_on_its_own_task(spec, tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path))
+    name, task = example(spec)
+    parameters = model_facts(get_host(), name)["parameters"]
+    assert parameters["task"] == f"{task.partition(':')[0]}:{spec.objectives[0]}"
+    assert parameters["count"] > 0
+
+
+@every_for_one_language
+def test_a_wrong_task_is_one_line(spec):
+    name, task = example(spec)
+    with pytest.raises(RequestError) as error:
+        make(name, f"tomita-3:{spec.objectives[0]}")
+    assert str(error.value) == f"{name} is made for {task.partition(':')[0]}, not for tomita-3"
+
+
+@pytest.mark.parametrize(
+    ("model", "language", "options", "message"),
+    [
+        ("exact-parity", "parity", {"eta": 0.1}, "needs layer norm: add --set eps=0"),
+        ("exact-first", "first", {"eta": 0.1}, "needs layer norm"),
+        ("exact-first", "first", {"eta": 0.1, "log_length": True, "c": 0.5}, "c of 1 or more"),
+        ("exact-parity", "parity", {"eta": 0.7, "eps": 0.0}, "below ln 2"),
+        ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
+        ("exact-dyck-1-2", "dyck-1-3", {}, "made for dyck-1-2, not for dyck-1-3"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_line(model, language, options, message):
+    with pytest.raises(RequestError, match=message):
+        make(model, language, options)

@@ -1,0 +1,120 @@
+"""Every gate on every input, and several in one layer."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from formalbench_models.constructions import gates
+from formalbench_models.constructions.network import FeedForwardLayer
+from formalbench_models.constructions.vocabulary import ONE, FeedForward, Unit, add, times
+
+BITS = (0.0, 1.0)
+
+
+def run(network, values, coordinates):
+    """Return what a feed-forward network makes of a stream, as coordinate -> value."""
+    place = {name: index for index, name in enumerate(coordinates)}
+    x_D = torch.tensor([values.get(name, 0.0) for name in coordinates], dtype=torch.float64)
+    with torch.no_grad():
+        after_D = FeedForwardLayer(network, place)(x_D[None, None])[0, 0]
+    return dict(zip(coordinates, after_D.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("m", [1, 2, 3, 5])
+def test_logic_gates_on_every_input(m):
+    inputs = [f"x{i}" for i in range(m)]
+    layer = (
+        gates.and_gate(inputs, "and")
+        + gates.or_gate(inputs, "or")
+        + gates.not_gate("x0", "not")
+        + gates.and_gate([gates.negation(x) for x in inputs], "nor")
+    )
+    for bits in itertools.product(BITS, repeat=m):
+        values = dict(zip(inputs, bits, strict=True))
+        got = run(layer, values, (*inputs, "and", "or", "not", "nor"))
+        assert got == {
+            **values,
+            "and": float(all(bits)),
+            "or": float(any(bits)),
+            "not": 1.0 - bits[0],
+            "nor": float(not any(bits)),
+        }
+
+
+@pytest.mark.parametrize("m", [0, 1, 2, 3, 4])
+def test_same_on_every_pair_of_vectors(m):
+    xs, ys = [f"x{i}" for i in range(m)], [f"y{i}" for i in range(m)]
+    layer = gates.same_gate(xs, ys, "same")
+    for bits in itertools.product(BITS, repeat=2 * m):
+        got = run(layer, dict(zip(xs + ys, bits, strict=True)), (*xs, *ys, "same"))
+        assert got["same"] == float(bits[:m] == bits[m:])
+
+
+def test_same_as_printed_is_not_equality():
+    # ∨ between the bits: one equal bit is enough.
+    xs, ys = (1.0, 0.0), (1.0, 1.0)
+    printed = any((x or not y) and (not x or y) for x, y in zip(xs, ys, strict=True))
+    values = dict(zip(("x0", "x1", "y0", "y1"), xs + ys, strict=True))
+    got = run(gates.same_gate(("x0", "x1"), ("y0", "y1"), "same"), values, (*values, "same"))
+    assert printed
+    assert got["same"] == 0.0
+
+
+@pytest.mark.parametrize("gap", [1.0, 0.125])
+def test_comparisons_on_a_grid(gap):
+    layer = gates.greater_than_gate("x", "y", "more", gap)
+    layer += gates.equal_gate("x", "y", "equal", gap)
+    layer += gates.equal_gate("x", "y", "nearly", gap, slack=gap / 4)
+    for i, j in itertools.product(range(-12, 13), repeat=2):
+        x, y = i * gap / 4, j * gap / 4
+        got = run(layer, {"x": x, "y": y}, ("x", "y", "more", "equal", "nearly"))
+        if x >= y + gap:
+            assert got["more"] == 1.0
+        elif x <= y:
+            assert got["more"] == 0.0
+        else:
+            assert 0.0 < got["more"] < 1.0
+        assert (got["equal"] == 1.0) == (i == j)
+        if abs(x - y) >= gap:
+            assert got["equal"] == pytest.approx(0.0, abs=1e-12)
+            assert got["nearly"] == pytest.approx(0.0, abs=1e-12)
+        if abs(i - j) <= 1:
+            assert got["nearly"] == pytest.approx(1.0, abs=1e-12)
+
+
+def test_gates_compare_forms_too():
+    third = {ONE: 3.0}
+    layer = gates.equal_gate(add("x", times(2.0, "y")), third, "to")
+    for x, y in itertools.product(range(4), repeat=2):
+        got = run(layer, {"x": float(x), "y": float(y)}, ("x", "y", "to"))
+        assert got["to"] == float(x + 2 * y == 3)
+
+
+def test_copying_clearing_and_replacing():
+    values = {"a": 0.3, "b": -0.7}
+    for network in (
+        gates.copy_gate("a", "c", 2.0) + gates.clear_gate("a", "b"),
+        gates.copy_gate("a", "c", 2.0)
+        + FeedForward(replaces=("a",))
+        + FeedForward(replaces=("b",)),
+    ):
+        assert run(network, values, ("a", "b", "c")) == {"a": 0.0, "b": 0.0, "c": 0.6}
+
+
+def test_layer_norm_over_the_hidden_units():
+    # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, whatever its length.
+    network = FeedForward(
+        tuple(
+            Unit(times(sign, name), {f"{name}'": sign * 0.5**0.5})
+            for name in ("d", "e")
+            for sign in (1.0, -1.0)
+        ),
+        norm=0.0,
+    )
+    got = run(network, {"d": 3e-6, "e": 4e-6}, ("d", "e", "d'", "e'"))
+    assert got["d'"] == pytest.approx(0.6, rel=1e-12)
+    assert got["e'"] == pytest.approx(0.8, rel=1e-12)
+    with pytest.raises(ValueError, match="sees them all"):
+        network + FeedForward()

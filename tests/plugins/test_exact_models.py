@@ -1,0 +1,244 @@
+"""The exact models of Chiang & Cholak and of the Dyck slides, on their tasks."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+
+import pytest
+import torch
+from exact_helpers import NORMS, every_string, hard_strings, judge, make
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.stream import Stream
+
+BITS_PER_NAT = 1 / math.log(2)
+
+PARITY = (*NORMS, {"c": 0.01}, {"c": 10.0})
+FIRST = (
+    *PARITY,
+    *({"log_length": True, **norm} for norm in NORMS),
+    {"log_length": True, "eta": 0.001},
+)
+DYCKS = ("dyck-1", "dyck-1-1", "dyck-1-2", "dyck-1-3", "dyck-1-5")
+CASES = [
+    *(("exact-parity", "parity", options) for options in PARITY),
+    *(("exact-first", "first", options) for options in FIRST),
+    *((f"exact-{dyck}", dyck, options) for dyck in DYCKS for options in NORMS),
+]
+IDS = [" ".join([model, *(f"{k}={v}" for k, v in options.items())]) for model, _, options in CASES]
+every_case = pytest.mark.parametrize(("model", "language", "options"), CASES, ids=IDS)
+every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
+
+
+@every_case
+def test_every_short_string_is_right(model, language, options):
+    network, task = make(model, language, options)
+    assert next(network.parameters()).dtype == torch.float64
+    for length in range(9):
+        errors, _, _ = judge(network, task, every_string(length))
+        assert errors == 0, length
+
+
+@every_case
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_long_strings_are_right(model, language, options, dtype):
+    network, task = make(model, language, options)
+    network.to(dtype)
+    for length in (31, 100, 1000):
+        if task.language.has_length(length):
+            assert judge(network, task, hard_strings(task, length))[0] == 0, length
+
+
+@pytest.mark.parametrize(
+    ("language", "length"),
+    [("parity", 20_000), ("first", 20_000), ("dyck-1", 3_000), ("dyck-1-3", 3_000)],
+)
+def test_very_long_strings_are_right(language, length):
+    network, task = make(f"exact-{language}", language)
+    assert judge(network, task, hard_strings(task, length, count=2))[0] == 0
+
+
+@pytest.mark.parametrize("c", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("network", "symbols"),
+    [
+        *product(("hand-written", "transformer"), (1, 9, 99)),
+        *(("hand-written", symbols) for symbols in (577, 999, 20_001)),
+    ],
+)
+def test_the_logit_of_parity_is_its_closed_form(c, symbols, network):
+    exact, task = make("exact-parity", "parity", {"c": c, "network": network})
+    n = symbols + 1
+    counts = torch.tensor(sorted({0, 1, symbols // 3, symbols // 2, symbols - 1, symbols}))
+    strings = (torch.arange(symbols) < counts[:, None]).long()
+    strings = strings[:, torch.randperm(symbols)]
+    _, _, logit = judge(exact, task, strings)
+    want = -((-1.0) ** counts.double()) * 2 / n**2 * math.tanh(c)
+    assert ((logit - want) / want).abs().max() < (1e-12 if n <= 1000 else 1e-9)
+
+
+@pytest.mark.parametrize("log_length", [False, True])
+@pytest.mark.parametrize("c", [0.1, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("network", "symbols"),
+    [
+        *product(("hand-written", "transformer"), (1, 2, 10)),
+        *(("hand-written", symbols) for symbols in (999, 20_001)),
+    ],
+)
+def test_the_logit_of_first_is_its_closed_form(c, log_length, symbols, network):
+    options = {"c": c, "log_length": log_length, "network": network}
+    exact, task = make("exact-first", "first", options)
+    strings = hard_strings(task, symbols, count=3)
+    _, _, logit = judge(exact, task, strings)
+    n = symbols + 1
+    weight = math.log(n) * c if log_length else c
+    want = math.exp(weight) / (math.exp(weight) + n - 1) * (strings[:, 0].double() - 0.5)
+    assert ((logit - want) / want).abs().max() < (1e-12 if n <= 1000 else 1e-9)
+
+
+@pytest.mark.parametrize("most", ["", "-3"])
+@pytest.mark.parametrize("pairs", [1, 2, 50, 500])
+def test_the_logit_of_a_dyck_member_is_its_closed_form(most, pairs):
+    network, task = make(f"exact-dyck-1{most}", f"dyck-1{most}")
+    members = torch.from_numpy(task.language.sample_members(Stream(pairs), 2 * pairs, 20))
+    _, _, logit = judge(network, task, members)
+    want = 0.5 / (2 * pairs + 1) ** 2
+    assert ((logit - want) / want).abs().max() < 1e-12
+    # Others are at least as far on the other side.
+    near = torch.from_numpy(task.language.near_misses(Stream(pairs), 2 * pairs, 20))
+    assert judge(network, task, near)[2].max() < -want * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("model", ["exact-parity", "exact-first"])
+@pytest.mark.parametrize(
+    ("network", "options"),
+    [
+        *(("hand-written", norm) for norm in NORMS),
+        # With ε > 0 it has the library's layer norm, which makes a rounding error of that 0.
+        *(("transformer", norm) for norm in NORMS if norm.get("eps") == 0 or not norm),
+    ],
+)
+def test_the_empty_string_is_rejected_at_one_bit(model, options, network):
+    exact, task = make(model, model.removeprefix("exact-"), {**options, "network": network})
+    errors, bits, logit = judge(exact, task, every_string(0))
+    assert (errors, bits.item(), logit.item()) == (0, 1.0, 0.0)
+
+
+@pytest.mark.parametrize("language", ["parity", "first", "dyck-1", "dyck-1-2"])
+@pytest.mark.parametrize("eta", [0.001, 0.5])
+def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(language, eta):
+    network, task = make(f"exact-{language}", language, {"eps": 0.0, "eta": eta})
+    for length in (1, 2, 3, 10, 99, 1000):
+        bits = judge(network, task, hard_strings(task, length, count=4))[1]
+        assert bits.max() <= eta * BITS_PER_NAT * (1 + 1e-9), length
+        assert bits.min() >= eta * BITS_PER_NAT * (1 - 1e-9), length
+    assert network.constants["eta"] == eta
+
+
+@pytest.mark.parametrize("language", ["parity", "first"])
+def test_the_three_curves_of_figure_2(language):
+    curves = {}
+    for name, options in {
+        "none": {},
+        "1e-5": {"norm": True, "eta": 0.001},
+        "0": {"eps": 0.0, "eta": 0.001},
+    }.items():
+        network, task = make(f"exact-{language}", language, options)
+        worst = [
+            judge(network, task, hard_strings(task, n, count=4))[1].max().item()
+            for n in (10, 100, 1000, 5000)
+        ]
+        curves[name] = worst
+    assert all(a < b for a, b in zip(curves["none"], curves["none"][1:], strict=False))
+    assert 0.999 < curves["none"][-1] < 1
+    assert all(a < b for a, b in zip(curves["1e-5"], curves["1e-5"][1:], strict=False))
+    assert curves["1e-5"][-1] > 1.05 * curves["0"][-1]
+    assert max(curves["0"]) == pytest.approx(min(curves["0"]), rel=1e-9)
+
+
+@pytest.mark.parametrize("eps", [None, 0.0, 1e-5, 0.1])
+@pytest.mark.parametrize("eta", [0.001, 0.3])
+def test_proposition_3_bounds_the_cross_entropy_of_first(eps, eta):
+    options = {"log_length": True, "eta": eta}
+    options |= {} if eps is None else {"eps": eps, "norm": True}
+    network, task = make("exact-first", "first", options)
+    for length in (1, 2, 3, 10, 100, 1000, 10_000):
+        bits = judge(network, task, hard_strings(task, length, count=4))[1]
+        assert bits.max() <= eta * BITS_PER_NAT * (1 + 1e-9), length
+
+
+@pytest.mark.parametrize("c", [0.5, 1.0, 2.0, 4.0, 5.5])
+@every_network
+def test_the_flawed_transformer_fails_exactly_where_it_must(c, network):
+    flawed, task = make("flawed-first", "first", {"c": c, "network": network})
+    for length in range(2, 400, 7):
+        n = length + 1
+        one = torch.zeros(1, length, dtype=torch.int64)
+        one[0, 0] = 1
+        assert judge(flawed, task, one)[0] == (math.exp(c) <= n - 1), length
+        assert judge(flawed, task, 1 - one)[0] == (math.exp(c) < n - 3), length
+
+
+@pytest.mark.parametrize("c", [1.0, 2.0])
+def test_log_length_scaling_mends_the_flawed_transformer(c):
+    mended, task = make("flawed-first", "first", {"c": c, "log_length": True})
+    for length in (*range(10), 100, 1000, 10_000):
+        strings = every_string(length) if length < 10 else hard_strings(task, length)
+        assert judge(mended, task, strings)[0] == 0, length
+    # With c < 1 it fails on long strings all the same.
+    weak, task = make("flawed-first", "first", {"c": 0.9, "log_length": True})
+    one_hot = torch.zeros(1, 10_000, dtype=torch.int64)
+    one_hot[0, 0] = 1
+    assert judge(weak, task, one_hot)[0] == 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 10])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
+def test_rumelharts_network_is_right_at_its_length_and_refuses_others(n, dtype):
+    network, task = make("ffnn-parity", "parity", {"n": n})
+    network.to(dtype)
+    assert network.lengths == (n, n)
+    errors, _, logit = judge(network, task, every_string(n))
+    assert errors == 0
+    assert (logit.abs() == 0.5).all()
+    for length in (0, n + 1):
+        with pytest.raises(RequestError, match=f"ffnn-parity has {n} inputs.* length {length}"):
+            network(Batch(every_string(length)))
+
+
+def test_the_steps_of_the_parity_network_are_those_of_the_paper():
+    network, _ = make("exact-parity", "parity")
+    string = torch.tensor([[1, 0, 1, 1, 0]])
+    trace = {name: tensor[0].tolist() for name, tensor in network.trace(Batch(string)).items()}
+    sixth = 1 / 6
+    assert trace["input[is 1]"] == [0, 1, 0, 1, 1, 0]
+    assert trace["input[i/n]"] == [i / 6 for i in range(6)]
+    assert trace["layer.1.attention[k/n]"] == [0.5] * 6
+    assert trace["layer.1.attention[1/n]"] == [sixth] * 6
+    hat = trace["layer.1.feed_forward.1[[i=k]/n]"]
+    assert hat == pytest.approx([0, 0, 0, sixth, 0, 0], abs=1e-15)
+    odd = trace["layer.2.head.odd.attention"][0]
+    assert odd[1] / odd[0] == pytest.approx(math.exp(2), rel=1e-12)
+    assert sum(odd) == pytest.approx(1, rel=1e-12)
+
+
+def test_one_entry_decides_parity():
+    # Figure 3: a little off, and long strings are lost.
+    right, task = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001})
+    wrong, _ = make("exact-parity", "parity", {"eps": 0.0, "eta": 0.001, "value_6_2": 1.1})
+    strings = hard_strings(task, 100, count=50)
+    assert judge(right, task, strings)[0] == 0
+    assert judge(wrong, task, strings)[0] > 10
+
+
+@pytest.mark.parametrize("model", ["exact-parity", "exact-first", "exact-dyck-1"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision_is_answered_in_half_precision(model, dtype):
+    network, task = make(model, model.removeprefix("exact-"), {"eps": 0.0})
+    network.to(dtype)
+    for length in range(7):
+        strings = every_string(length)
+        assert network(Batch(strings)).dtype == dtype
+        assert judge(network, task, strings)[0] == 0

@@ -1,0 +1,387 @@
+from __future__ import annotations
+
+import itertools
+import math
+from functools import cache
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.language import Language
+from formalbench.contracts.stream import Stream
+from formalbench.contracts.task import Task
+from formalbench.host import LocalPlugin, PluginHost
+from formalbench.host.local import content_hash
+from formalbench.objectives import get_objective
+from formalbench_models import regulargpt
+from formalbench_models.constructions import exact_regulargpt
+from formalbench_models.constructions.exact_regulargpt import build
+from formalbench_models.regulargpt_reference import reference
+from model_helpers import padded
+
+LANGUAGES = (
+    *("parity", "first", "even-pairs", "cycle-navigation"),
+    *(f"tomita-{number}" for number in range(1, 8)),
+    *("d1", "d2", "d3", "d4", "d12"),
+)
+SMALL = ("parity", "tomita-3", "tomita-6", "d2")
+FORMS = ("classify", "tag", "next-symbols")
+DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
+dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
+HOST = PluginHost.load()
+
+
+class Walk(Language):
+    """The language of any automaton, minimal or not, walked state by state."""
+
+    def __init__(self, table, classes, start, num_classes=2):
+        self.alphabet = tuple("abcdefgh"[: len(table[0])])
+        self.num_classes = num_classes
+        self.automaton = SimpleNamespace(
+            transitions=np.array(table), classes=np.array(classes), start=start
+        )
+
+    def walk(self, string):
+        states = [self.automaton.start]
+        for symbol in string:
+            states.append(int(self.automaton.transitions[states[-1], symbol]))
+        return states
+
+    def oracle(self, string):
+        return int(self.automaton.classes[self.walk(string)[-1]])
+
+    def classify(self, strings_BN):
+        states_B = np.full(len(strings_BN), self.automaton.start)
+        for symbols_B in strings_BN.T:
+            states_B = self.automaton.transitions[states_B, symbols_B]
+        return self.automaton.classes[states_B]
+
+    def classify_prefixes(self, strings_BN):
+        return np.array([self.automaton.classes[self.walk(s)[1:]] for s in strings_BN.tolist()])
+
+    def sample(self, stream, length, count):
+        return stream.integers(len(self.alphabet), (count, length))
+
+    def may_end(self, state, steps):
+        """Say whether some string of at most so many symbols leads from here to class 1."""
+        if self.automaton.classes[state] == 1:
+            return True
+        after = set(self.automaton.transitions[state].tolist())
+        return steps > 0 and any(self.may_end(one, steps - 1) for one in after)
+
+
+def random_language(seed):
+    stream = Stream("random automaton", seed)
+    states, symbols = 2 + int(stream.integers(11, 1)[0]), 1 + int(stream.integers(4, 1)[0])
+    kinds = 2 + int(stream.integers(3, 1)[0])
+    table = stream.integers(states, (states, symbols)).tolist()
+    classes = stream.integers(kinds, states).tolist()
+    return Walk(table, classes, int(stream.integers(states, 1)[0]), kinds)
+
+
+def task_of(language, form="classify"):
+    return Task("walk", 1, language, get_objective(form))
+
+
+@cache
+def every_string(symbols, length):
+    rows = list(itertools.product(range(symbols), repeat=length))
+    return torch.tensor(rows, dtype=torch.int64).reshape(len(rows), length)
+
+
+def margin(network, task, symbols):
+    """Check the answers to these strings, and return the smallest margin."""
+    with torch.no_grad():
+        logits = network(Batch(symbols))
+    targets = torch.from_numpy(task.objective.targets(task.language, symbols.numpy()))
+    right, _ = task.objective.score(logits, targets)
+    assert right.all(), f"wrong on {symbols[~right][0].tolist()}"
+    return task.objective.margin(logits.double()).min().item()
+
+
+def forms_of(name):
+    return HOST.task_entry(name)[0].spec.objectives
+
+
+@dtypes
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_every_short_string_of_the_languages(name, dtype):
+    for form in forms_of(name):
+        task = HOST.task(f"{name}:{form}")
+        network = build(task).to(dtype)
+        longest = 10 if len(task.alphabet) == 2 else 6
+        if form != "classify" or (name == "d12" and dtype is torch.float64):
+            longest = 7
+        if dtype.itemsize == 2:
+            longest = 4  # slow on a processor
+        # Answers to the prefixes of all strings of one length are those of the shorter ones.
+        for length in range(longest + 1) if form == "classify" else (1, longest):
+            smallest = margin(network, task, every_string(len(task.alphabet), length))
+            assert smallest > 15.9
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_random_automata(seed):
+    task = task_of(random_language(seed))
+    network = build(task)
+    symbols = len(task.alphabet)
+    longest = {1: 12, 2: 9, 3: 6, 4: 5}[symbols]
+    for dtype, shortening in ((torch.float64, 3), (torch.float32, 0)):  # fp64 takes longer
+        network.to(dtype)
+        for length in range(longest + 1 - shortening):
+            assert margin(network, task, every_string(symbols, length)) > 15.99
+        long = torch.from_numpy(task.sample(Stream("long", seed), 10 + seed, 2)[0])
+        assert margin(network, task, long) > 15.99
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_automata_tag_every_prefix(seed):
+    task = task_of(random_language(seed), "tag")
+    network = build(task)
+    for length in (1, 2, 3, 9, 70):
+        symbols = torch.from_numpy(task.sample(Stream("tag", seed), length, 6)[0])
+        assert margin(network, task, symbols) > 15.99
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_random_automata_know_what_may_follow(seed):
+    language = random_language(seed)
+    task = task_of(language, "next-symbols")
+    network = build(task)
+    symbols = torch.from_numpy(language.sample(Stream("next", seed), 9, 5))
+    logits_BNK = network(Batch(symbols))
+    states = len(language.automaton.classes)
+    for string, logits_NK in zip(symbols.tolist(), logits_BNK, strict=True):
+        for state, logits_K in zip(language.walk(string), logits_NK, strict=True):
+            targets = language.automaton.transitions[state]
+            legal = [language.may_end(target, min(states, 6)) for target in targets]
+            want = [*legal, bool(language.automaton.classes[state] == 1)]
+            assert (logits_K > 0).tolist() == want
+            assert logits_K.abs().min() > 15.99
+
+
+@pytest.mark.parametrize("clamp", [True, False])
+@pytest.mark.parametrize("chunk", [3, 4])
+@pytest.mark.parametrize("name", SMALL)
+def test_larger_chunks(name, chunk, clamp):
+    for form in forms_of(name):
+        task = HOST.task(f"{name}:{form}")
+        network = build(task, chunk=chunk, clamp=clamp)
+        for dtype in (torch.float64, torch.float32):
+            network.to(dtype)
+            for length in range(9) if form == "classify" else (1, 8):
+                assert margin(network, task, every_string(2, length)) > 15.99
+
+
+@dtypes
+@pytest.mark.parametrize("chunk", [2, 3, 4])
+@pytest.mark.parametrize("form", FORMS)
+def test_long_strings(form, chunk, dtype):
+    task = HOST.task(f"tomita-6:{form}")
+    network = build(task, chunk=chunk).to(dtype)
+    for length in (501, 729, 732, 999) if form == "classify" else (600,):
+        symbols = torch.from_numpy(task.sample(Stream("long"), length, 2)[0])
+        assert margin(network, task, symbols) > 15.9
+
+
+@pytest.mark.parametrize("name", LANGUAGES)
+def test_long_strings_of_the_languages(name):
+    task = HOST.task(name)
+    network = build(task)
+    for length in (500, 1000):
+        symbols = torch.from_numpy(task.sample(Stream("long"), length, 8)[0])
+        assert margin(network, task, symbols) > 15.99
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_rounding_errors_add_up_with_one_unit_per_path_and_not_with_two(dtype):
+    task = HOST.task("d4")
+    strings = [
+        torch.from_numpy(task.sample(Stream("far"), length, 2)[0]) for length in (16, 1 << 12)
+    ]
+    errors = {}
+    for clamp in (True, False):
+        network = build(task, clamp=clamp).to(dtype)
+        reads = [network.trace(Batch(symbols))["read"].double() for symbols in strings]
+        errors[clamp] = [(read - read.round()).abs().max().item() for read in reads]
+    assert max(errors[True]) <= torch.finfo(dtype).eps
+    assert errors[False][1] > 30 * errors[False][0]
+
+
+@pytest.mark.parametrize("chunk", [2, 3])
+@pytest.mark.parametrize("name", ["parity", "tomita-5", "even-pairs"])
+def test_the_dense_reference_gives_the_same_answers(name, chunk):
+    networks = {
+        task.layout: build(task, chunk=chunk)
+        for task in (HOST.task(f"{name}:{form}") for form in ("classify", "tag"))
+    }
+    for length in (0, 1, chunk, 11):
+        symbols = torch.from_numpy(Stream("dense").integers(2, (4, length)))
+        want = reference(networks["last"], symbols)
+        torch.testing.assert_close(networks["last"](Batch(symbols)), want[:, -1])
+        if length:
+            torch.testing.assert_close(networks["each"](Batch(symbols)), want[:, 1:])
+
+
+@pytest.mark.parametrize("clamp", [True, False])
+@pytest.mark.parametrize("chunk", [2, 3])
+@pytest.mark.parametrize("form", FORMS)
+def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
+    task = HOST.task(f"tomita-5:{form}")
+    exact = build(task, chunk=chunk, clamp=clamp)
+    states = task.language.automaton.num_states
+    options = {
+        "chunk": chunk,
+        "heads": chunk,
+        "width": chunk * states**2,
+        "hidden": 2 * chunk * states**2 + (1 + clamp) * states ** (chunk + 1),
+        "activation": "relu",
+        "bias": False,
+    }
+    learned = HOST.network("regulargpt", task, options)
+    assert type(learned) is regulargpt.RegularGPT
+    learned.load_state_dict(exact.state_dict())
+    batch = Batch(torch.from_numpy(task.sample(Stream("load"), 40, 8)[0]))
+    assert learned(batch).dtype is torch.float32
+    assert torch.equal(learned(batch), exact.float()(batch))
+
+
+@pytest.mark.parametrize("eps", [0.0, 1e-5, 1.0])
+def test_layer_norm_is_undone_for_any_eps(eps):
+    task = HOST.task("tomita-7")
+    network = build(task)
+    for norm in (network.blocks[0].norm_attention, network.blocks[0].norm_feed_forward):
+        norm.eps = eps
+    machine = exact_regulargpt.machine_of(task)
+    sizes = exact_regulargpt.Sizes(machine.states, 2, clamp=True)
+    answers = exact_regulargpt.answers(task, machine, 16.0)
+    exact_regulargpt.write(network, machine, sizes, answers)
+    for length in range(10):
+        assert margin(network, task, every_string(2, length)) == pytest.approx(16, abs=1e-12)
+
+
+@dtypes
+@pytest.mark.parametrize("chunk", [2, 3, 5])
+def test_each_head_sees_one_distance_and_states_are_matrices(chunk, dtype):
+    task = HOST.task("tomita-4")
+    network = build(task, chunk=chunk).to(dtype)
+    symbols = torch.from_numpy(task.sample(Stream("look"), 40, 3)[0])
+    trace = network.trace(Batch(symbols))
+    for name, tensor in trace.items():
+        if name.endswith("attention"):
+            want = torch.eye(chunk, dtype=dtype).flip(0).expand(tensor.shape)
+            assert torch.equal(tensor, want)
+        if name.endswith("state"):
+            assert (tensor - tensor.round()).abs().max() < 0.02
+            matrices = tensor.double().round().unflatten(-1, (chunk, 4, 4))
+            assert (matrices.sum(-1) == 1).all(), "every state leads to one state"
+            assert (matrices == matrices[..., :1, :, :]).all(), "every slot has the same"
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+@pytest.mark.parametrize("chunk", [2, 3, 4])
+@pytest.mark.parametrize("clamp", [True, False])
+def test_the_feed_forward_network_multiplies_any_functions(n, chunk, clamp):
+    # Lemma 1, on all C-tuples of functions of n states, with noise if it is clamped.
+    language = Walk([[(q + 1) % n] for q in range(n)], [0] * n, 0)
+    network = build(task_of(language), chunk=chunk, clamp=clamp)
+    functions = list(itertools.product(range(n), repeat=n))
+    every = list(itertools.product(functions, repeat=chunk))
+    slots_BCQ = torch.tensor(every[:: 1 + len(every) // 1000])
+    one_BCQQ = torch.nn.functional.one_hot(slots_BCQ, n).double()
+    want_BQQ = one_BCQQ[:, -1]  # the oldest is in the last slot
+    for slot in reversed(range(chunk - 1)):
+        want_BQQ = want_BQQ @ one_BCQQ[:, slot]
+    old_BD = one_BCQQ.flatten(1)
+    if clamp:
+        old_BD = old_BD + (torch.rand_like(old_BD) - 0.5) * (2 * 0.25 / chunk)
+    new_BD = old_BD + network.blocks[0].feed_forward(old_BD)
+    torch.testing.assert_close(new_BD, want_BQQ.flatten(1).repeat(1, chunk), rtol=0, atol=1e-12)
+
+
+def test_one_state():
+    language = Walk([[0, 0]], [1], 0)
+    for dtype in DTYPES:
+        for form in ("classify", "tag"):
+            task = task_of(language, form)
+            network = build(task).to(dtype)
+            symbols = every_string(2, 5)
+            assert margin(network, task, symbols) > 15.9
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_padded_batches_and_batches_in_parts(form, monkeypatch):
+    task = HOST.task(f"tomita-3:{form}")
+    network = build(task)
+    together, alone = padded([9, 1, 0, 4, 8, 3], symbols=2)
+    want = network(together)
+    monkeypatch.setattr(exact_regulargpt, "MAX_ACTIVATIONS", 2000)
+    got = network(together)
+    torch.testing.assert_close(got, want)
+    for row, single in enumerate(alone):
+        answer = network(single)[0]
+        mine = got[row] if form == "classify" else got[row, : len(answer)]
+        torch.testing.assert_close(mine, answer)
+
+
+def test_the_scale_is_the_size_of_the_logits():
+    task = HOST.task("parity")
+    network = build(task, scale=3.0)
+    assert network.constants == {"scale": 3.0}
+    assert margin(network, task, every_string(2, 4)) == pytest.approx(3.0)
+    nats = math.log1p(math.exp(-16.0))
+    symbols = every_string(2, 4)
+    targets = torch.from_numpy(task.language.classify(symbols.numpy()))
+    _, bits = task.objective.score(build(task)(Batch(symbols)).double(), targets)
+    assert bits.max().item() == pytest.approx(nats / math.log(2), rel=1e-4)
+
+
+def test_a_language_from_a_yaml_file(tmp_path):
+    path = tmp_path / "sparse.yaml"
+    path.write_text(
+        "name: thirds\nalphabet: [a, b]\nstates: [zero, one, two, gone]\nstart: one\n"
+        "accept: [two]\ntransitions:\n"
+        "  zero: {a: one, b: zero}\n  one: {a: two, b: gone}\n"
+        "  two: {a: zero, b: two}\n  gone: {a: gone, b: gone}\n"
+    )
+    host = PluginHost.load()
+    host.load_local(LocalPlugin(path, content_hash(path)))
+    for form in FORMS:
+        task = host.task(f"thirds:{form}")
+        network = host.network("exact-regulargpt", task)
+        for length in range(form == "tag", 10):
+            assert margin(network, task, every_string(2, length)) > 15.99
+
+
+def test_languages_without_an_automaton_are_refused():
+    with pytest.raises(
+        RequestError, match=r"modular-arithmetic is not given by an automaton: take"
+    ):
+        HOST.network("exact-regulargpt", HOST.task("modular-arithmetic"))
+
+
+@pytest.mark.parametrize(("states", "chunk"), [(28, 2), (14, 4), (3, 11)])
+def test_what_is_too_large_is_refused_before_anything_is_made(states, chunk):
+    cycle = Walk([[(q + 1) % states] for q in range(states)], [0, *[1] * (states - 1)], 0)
+    with pytest.raises(RequestError) as caught:
+        build(task_of(cycle), chunk=chunk)
+    message = str(caught.value)
+    assert f"chunk={chunk} and the {states} states of walk take" in message
+    largest = message.partition("try chunk=")[2]
+    if not largest:
+        assert not exact_regulargpt.Sizes(states, 2, clamp=True).fits
+        return
+    assert exact_regulargpt.Sizes(states, int(largest), clamp=True).fits
+    assert not exact_regulargpt.Sizes(states, int(largest) + 1, clamp=True).fits
+
+
+def test_the_sizes_that_are_told_are_those_of_the_network():
+    for states, chunk, clamp in itertools.product((1, 2, 5), (2, 3), (True, False)):
+        sizes = exact_regulargpt.Sizes(states, chunk, clamp)
+        cycle = Walk([[(q + 1) % states] for q in range(states)], [0] * states, 0)
+        network = build(task_of(cycle), chunk=chunk, clamp=clamp)
+        up = network.blocks[0].feed_forward.up
+        assert (up.in_features, up.out_features) == (sizes.width, sizes.hidden)
