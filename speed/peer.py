@@ -1,7 +1,7 @@
 """Against DeepMind's `neural_networks_chomsky_hierarchy`, from a checkout.
 
-The peer has all cores, as it is shipped. Ours trains on one, as the engine trains a run, and
-tests on all; what one core does against one is in the table, too, where it takes no minutes.
+Both have the same cores: one, and all. Ours trains on one by default, on all with
+`formalbench run --threads`; it tests on all. The peer, as it is shipped, has all.
 """
 
 from __future__ import annotations
@@ -127,13 +127,13 @@ def _test(program: Contender, strings: int, **network: Any) -> Test:
 def at_forty(pair: Pair, peer: Checkout, cores: int) -> Comparison:
     """Compare training steps at length 40, compiled before."""
     with (
-        Contender("our_steps.py", cores=1) as ours,
+        Contender("our_steps.py", cores=cores) as ours,
         theirs_compiled(pair, peer, 40, 40, cores) as theirs,
     ):
         pair.train(ours, 40, 40, pair.window)
         return alternate(
-            ("ours, 1 core", lambda: pair.train(ours, 40, 40, pair.window)),
-            (f"peer, {cores} core{'s' * (cores > 1)}", theirs),
+            (f"ours, {of(cores)}", lambda: pair.train(ours, 40, 40, pair.window)),
+            (f"peer, {of(cores)}", theirs),
             f"{pair.name}, a step at T = 40, batch 128",
             REPEATS,
             units=(pair.window, pair.window),
@@ -153,20 +153,26 @@ def theirs_compiled(
         yield lambda: program.seconds()
 
 
+def of(cores: int) -> str:
+    """Return a number of cores in words."""
+    return "1 core" if cores == 1 else f"{cores} cores"
+
+
 def first_steps(pair: Pair, peer: Checkout) -> Comparison:
     """Compare the first steps on lengths 1–40, compilation included, in fresh processes."""
+    cores = usable_cores()
 
     def ours() -> float:
-        with Contender("our_steps.py", cores=1) as program:
+        with Contender("our_steps.py", cores=cores) as program:
             return pair.train(program, 1, 40, FIRST_STEPS)
 
     def theirs() -> float:
-        with peer.start() as program:
+        with peer.start(cores) as program:
             return program.seconds(do="first", steps=FIRST_STEPS, **pair.theirs)
 
     return alternate(
-        ("ours, 1 core", ours),
-        (f"peer, {usable_cores()} cores", theirs),
+        (f"ours, {of(cores)}", ours),
+        (f"peer, {of(cores)}", theirs),
         f"{pair.name}, the first {FIRST_STEPS} steps, T uniform in 1–40",
         1,
     )
