@@ -54,6 +54,12 @@ def test_a_record_says_what_was_verified_and_how_it_went(verify, results):
     assert file.parent == results / "counting-wrong-at=01" / "parity--classify"
 
 
+def test_a_depth_that_grows_is_that_of_the_longest_string(verify):
+    record = verify("legal", "--exhaustive", "5", "--lengths", "4,12")
+    assert (record.depth, record.width) == (6, None)
+    assert verify("legal", "--exhaustive", "16", "--lengths", "4").depth == 8
+
+
 def test_its_command_repeats_it(verify, cli, results):
     record = verify("counting", "--lengths", "1:9:2", "--exhaustive", "0", "--dtype", "bf16")
     words = shlex.split(record.command)

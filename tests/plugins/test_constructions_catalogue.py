@@ -24,7 +24,7 @@ def example(spec):
     return (text.format(k=2, D=3) for text in (spec.name, spec.task))
 
 
-@every_for_one_language
+@every_spec
 def test_each_says_what_it_is(spec):
     network, _ = make(*example(spec))
     assert spec.kind == "exact"

@@ -62,7 +62,6 @@ def test_near_the_bound_on_the_length(k, D, n):
     want = bounded_sets(reachable, k, D, n)
     assert torch.equal(legal_sets(network, reachable), want)
     assert not torch.equal(want, true_sets(reachable, k, D))
-    assert network.lengths == (0, longest - 2)
     with pytest.raises(RequestError, match=f"0 to {n}, not {n + 1}"):
         network(batch([[0] * (n + 1)]))
 
@@ -72,8 +71,22 @@ def test_up_to_the_stated_length_the_bound_is_not_felt(k):
     for name, D in (("soft", 2), ("soft_unbounded", None)):
         network = generator(name, k, D, n=12)
         deepest = D or 5
-        strings = [walk(k, deepest, network.lengths[1], seed) for seed in range(40)]
+        strings = [walk(k, deepest, 10, seed) for seed in range(40)]
         assert torch.equal(legal_sets(network, strings), true_sets(strings, k, D))
+
+
+@pytest.mark.parametrize(("k", "D", "n"), [(1, 1, 8), (2, 2, 8), (1, 3, 9), (2, None, 10)])
+def test_the_stated_length_is_that_of_the_beginnings_it_is_right_about(k, D, n):
+    network = generator("soft" if D else "soft_unbounded", k, D, n=n)
+    least, greatest = network.lengths
+    assert (least, greatest) == (0, n // 2 * 2 - D - 1 if D else n // 2 - 1)
+
+    def right(length):
+        strings = beginnings(k, D, length)
+        return torch.equal(legal_sets(network, strings), true_sets(strings, k, D))
+
+    assert right(greatest)
+    assert not right(greatest + 2)
 
 
 @pytest.mark.parametrize("name", ["soft", "hard_generate", "soft_unbounded"])

@@ -33,8 +33,9 @@ class Network(Protocol):
       (``c``, ``eta``, …) as they act on the logits.
     * `lengths`: the least and the greatest string length it is made for, both included
       (None for no bound); all lengths if it has no such attribute.
-    * `description`: a mapping that says how large it is: ``depth`` (layers), ``width``
-      (numbers per position) and what else there is to say.
+    * `description`: a mapping that says how large it is: ``depth`` (layers; if they
+      grow with the string, a function of its length), ``width`` (numbers per position) and
+      what else there is to say.
     """
 
     def forward(self, batch: Batch) -> Tensor:

@@ -118,7 +118,7 @@ class VerificationRecord(Part):
         verification_id: hash of everything that decides its numbers.
         model, task: what was verified on what.
         constants: of the paper's formulas.
-        depth, width: of the network, as far as it says.
+        depth, width: of the network, as far as it says; the depth that the longest string took.
         asked: which strings.
         dtype: in which they were judged.
         exhaustive, adversarial: strings and errors of these; None if there were none.

@@ -91,6 +91,11 @@ class Plan:
     portions: tuple[Portion, ...]
     notes: tuple[str, ...]
 
+    @property
+    def longest(self) -> int:
+        """The greatest length of any string."""
+        return max((portion.length for portion in self.portions), default=0)
+
 
 def range_of(network: nn.Module) -> Range:
     """Return the lengths a network says it is made for."""

@@ -59,7 +59,7 @@ def prepare(subject: Subject, request: Request, dtype: Dtype | Literal["all"]) -
         task=subject.used,
         dtype="fp64" if dtype == "all" else dtype,
         constants=_constants(network),
-        depth=_whole(network, "depth"),
+        depth=_whole(network, "depth", plan.longest),
         width=_whole(network, "width"),
         plan=plan,
         break_length=dict.fromkeys(DTYPES) if dtype == "all" else None,
@@ -169,7 +169,10 @@ def _constants(network: nn.Module) -> dict[str, float]:
     return constants
 
 
-def _whole(network: nn.Module, name: str) -> int | None:
+def _whole(network: nn.Module, name: str, length: int = 0) -> int | None:
+    """Return a size that a network tells of, at a string length if it depends on that."""
     told: Mapping[str, Any] = getattr(network, "description", {})
     value = told.get(name)
+    if callable(value):
+        value = value(length)
     return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -10,8 +10,8 @@ LEGEND = (
     "length, of those the model is made for, was right. Drawn to: random and adversarial strings "
     "were right at every tested length up to this one. Margin: the least |logit| of the random "
     "strings. Bits at n: the worst cross-entropy at string length n. Breaks: the largest tested "
-    "length up to which nothing was wrong, by precision. Depth in layers, width in numbers per "
-    "position."
+    "length up to which nothing was wrong, by precision. Depth in layers (for the longest string, "
+    "if it grows), width in numbers per position."
 )
 
 BITS = tuple(f"bits at {length:,}" for length in SHOWN_LENGTHS)

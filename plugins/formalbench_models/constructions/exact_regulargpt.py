@@ -48,6 +48,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -56,7 +57,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.task import Task
 from torch import Tensor, nn
 
-from formalbench_models.regulargpt import RegularGPT
+from formalbench_models.regulargpt import RegularGPT, levels
 from formalbench_models.regulargpt_block import Block, Shape
 
 MAX_HIDDEN = 1 << 16
@@ -185,6 +186,10 @@ class ExactRegularGPT(RegularGPT):
 
     Attributes:
         constants: the scale.
+        lengths: all of them, if a path has two units; else errors grow, and none is promised
+            beyond what a precision allows.
+        description: width, heads, hidden units, precision; the depth is a function of the
+            string length, the levels of the one block.
     """
 
     def __init__(self, task: Task, machine: Machine, sizes: Sizes, scale: float) -> None:
@@ -201,6 +206,8 @@ class ExactRegularGPT(RegularGPT):
         super().__init__(len(task.alphabet), task.outputs, task.layout, shape)
         self.double()  # so that another dtype rounds once
         self.constants: Mapping[str, float] = {"scale": scale}
+        self.lengths: tuple[int, int | None] = (0, None)
+        self.description = describe(sizes)
         write(self, machine, sizes, answers(task, machine, scale))
 
     def forward(self, batch: Batch) -> Tensor:
@@ -223,6 +230,19 @@ class ExactRegularGPT(RegularGPT):
             for row in range(0, count, rows)
         ]
         return torch.cat(parts)
+
+
+def describe(sizes: Sizes) -> dict[str, object]:
+    """Return width, depth, heads, hidden units, precision."""
+    return {
+        "width": sizes.width,
+        "depth": partial(levels, chunk=sizes.chunk),
+        "heads": sizes.chunk,
+        "hidden": sizes.hidden,
+        "precision": (
+            "O(1) bits: bf16 at any length" if sizes.clamp else "O(log n) bits: errors add up to n"
+        ),
+    }
 
 
 def answers(task: Task, machine: Machine, scale: float) -> Tensor:

@@ -52,7 +52,7 @@ def soft(
     """Build ``yao-soft-{k}-{D}``: the generator of Theorem 4.2."""
     _check(f"yao-soft-{k}-{D}", task, k, D)
     construction = yao_soft.bounded(k, D, task.alphabet, n=n, sharpness=sharpness)
-    return _length_bounded(task, construction, n, margin)
+    return _length_bounded(task, construction, n, margin, D)
 
 
 def soft_unbounded(
@@ -64,14 +64,19 @@ def soft_unbounded(
     return _length_bounded(task, construction, n, margin)
 
 
-def _length_bounded(task: Task, construction: Construction, n: int, margin: float) -> Generator:
+def _length_bounded(
+    task: Task, construction: Construction, n: int, margin: float, D: int | None = None
+) -> Generator:
     """Return a generator of strings of at most n brackets.
 
-    After a string of n - 1 or n symbols the language could go on and the generator cannot: it is
-    right about strings up to two brackets shorter than the longest.
+    Where fewer than d + 2 symbols are left at depth d, the language could open another bracket
+    and the generator cannot. So it is right about all members up to two brackets shorter than
+    the longest, and about every beginning of a member, closed or not, up to the length that it
+    states: there d is at most the length, and at most D - 1.
     """
     network = HandWritten(construction, task.alphabet)
-    longest = n - n % 2 - 2
+    most = n - n % 2
+    longest = max(most // 2 - 1, 0 if D is None else most - D - 1)
     return Generator(network, margin, threshold=_threshold(task), lengths=(0, longest))
 
 

@@ -22,8 +22,9 @@ _MARGIN = Option(
 )
 _LONGEST = Option(
     1002,
-    "the most brackets a string may have; it bounds what may open near the end, so that the "
-    "language itself is generated at lengths up to n - 2",
+    "the most brackets a string may have; it bounds what may open near the end, so that members "
+    "of the language itself are generated at lengths up to n - 2, and beginnings of members that "
+    "are not closed up to n - D - 1, or n/2 - 1",
     minimum=2,
     maximum=1_000_000,
 )

@@ -57,6 +57,9 @@ def _is(symbols_BN: Tensor, string: str) -> Tensor:
 class Legal(nn.Module):
     """What may follow each prefix in (10)*: a 1 or the end, then a 0, and so on."""
 
+    # As of a network that has half as many layers as the string has symbols.
+    description: Mapping[str, object] = {"depth": lambda length: length // 2}
+
     def __init__(self, may_end: bool = True) -> None:
         super().__init__()
         end = 3.0 if may_end else -3.0
