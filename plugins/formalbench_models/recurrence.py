@@ -29,63 +29,74 @@ _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 
 
 class Recurrence(torch.autograd.Function):
-    """What the kinds share; `apply(x_NBG, every, weight_GW, …)` with N at least 1.
+    """What the kinds share; `apply(table, symbols_NB, every, weight_GW, …)`, N at least 1.
 
-    Returns the state after every position (N, B, W), or after the last one alone (1, B, W);
-    then what the backward pass needs.
+    The table (S, G) holds what the gates get from each symbol; without symbols (None) it is
+    what they get at each position, x (N, B, G). Returns the state after every position
+    (N, B, W), or after the last one alone (1, B, W); then what the backward pass needs.
 
     Attributes:
         keeps: what a step writes, the state first, each in multiples of W.
+        gates: which of it holds x when the step begins.
     """
 
     keeps: ClassVar[tuple[int, ...]]
+    gates: ClassVar[int]
 
     @staticmethod
-    def step(
-        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
-    ) -> None:
+    def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Go on by one position.
 
         Args:
-            x_BG: of this position; may be one of the tensors written.
             before: what the previous step wrote; None at the first.
-            now: what to write.
+            now: what to write; the gates hold x.
             *weights: the recurrence's.
         """
         raise NotImplementedError
 
     @classmethod
-    def forward(cls, x_NBG: Tensor, every: bool, *weights: Tensor) -> tuple[Tensor, ...]:
+    def forward(
+        cls, table: Tensor, symbols_NB: Tensor | None, every: bool, *weights: Tensor
+    ) -> tuple[Tensor, ...]:
         """Compute the states."""
-        kept = cls.room(x_NBG, weights[0].shape[-1])
+        shape = table.shape[:-1] if symbols_NB is None else symbols_NB.shape
+        kept = cls.room(table, shape, weights[0].shape[-1])
         before = None
-        for x_BG, *now in zip(x_NBG, *kept, strict=True):
-            cls.step(x_BG, before, now, *weights)
+        for t, now in enumerate(zip(*kept, strict=True)):
+            if symbols_NB is None:
+                now[cls.gates].copy_(table[t])
+            else:
+                _look_up(table, symbols_NB[t], now[cls.gates])
+            cls.step(before, now, *weights)
             before = now
         # The answer is a tensor of its own: what is kept has no gradient.
         return (kept[0] if every else kept[0][-1:]).clone(), *kept
 
     @classmethod
-    def room(cls, x: Tensor, width: int) -> list[Tensor]:
-        """Return empty tensors for what a step writes, for (…, G) inputs."""
-        return [x.new_empty(*x.shape[:-1], multiple * width) for multiple in cls.keeps]
+    def room(cls, like: Tensor, shape: Sequence[int], width: int) -> list[Tensor]:
+        """Return empty tensors (*shape, …) for what a step writes."""
+        return [like.new_empty(*shape, multiple * width) for multiple in cls.keeps]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep what the backward pass needs."""
-        _, ctx.every, *weights = inputs
-        ctx.save_for_backward(*weights, *output[1:])
+        table, symbols_NB, ctx.every, *weights = inputs
+        ctx.symbols = 0 if symbols_NB is None else table.shape[-2]
+        ctx.save_for_backward(symbols_NB, *weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
 
     @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         """Compute the states of R networks."""
-        x, every, *weights = inputs
-        dims, runs = in_dims[2:], info.batch_size
-        x_NRBG = _with_runs(x, in_dims[0], 1, runs)
-        stacked = [_with_runs(w, dim, 0, runs) for w, dim in zip(weights, dims, strict=True)]
-        answer = cls.apply(x_NRBG, every, *stacked)  # type: ignore[no-untyped-call]
+        table, symbols_NB, every, *weights = inputs
+        runs = info.batch_size
+        if symbols_NB is not None:
+            symbols_NB = _with_runs(symbols_NB, in_dims[1], 1, runs)
+        table = _with_runs(table, in_dims[0], 1 if symbols_NB is None else 0, runs)
+        pairs = zip(weights, in_dims[3:], strict=True)
+        stacked = [_with_runs(weight, dim, 0, runs) for weight, dim in pairs]
+        answer = cls.apply(table, symbols_NB, every, *stacked)  # type: ignore[no-untyped-call]
         return answer, (1,) * len(answer)
 
 
@@ -97,17 +108,27 @@ def _with_runs(tensor: Tensor, dim: int | None, place: int, runs: int) -> Tensor
     return tensor.unsqueeze(place).expand(*shape[:place], runs, *shape[place:])
 
 
-def states(kind: type[Recurrence], x_NBG: Tensor, every: bool, *weights: Tensor) -> Tensor:
+def states(
+    kind: type[Recurrence],
+    table: Tensor,
+    symbols_NB: Tensor | None,
+    every: bool,
+    *weights: Tensor,
+) -> Tensor:
     """Return the state after every position, (N, B, W), or after the last alone, (1, B, W).
 
     Args:
         kind: of recurrence.
-        x_NBG: what the gates get from each position's input; N at least 1.
+        table: what the gates get from each symbol, (S, G).
+        symbols_NB: the strings, N at least 1; None if the table is what the gates get at
+            each position, (N, B, G).
         every: whether all states are wanted.
         *weights: the recurrence's, as its class says.
     """
-    cast = [weight.to(x_NBG.dtype) for weight in weights]  # which autocast may have chosen
-    answer: Tensor = kind.apply(x_NBG, every, *cast)[0]  # type: ignore[no-untyped-call]
+    cast = [weight.to(table.dtype) for weight in weights]  # which autocast may have chosen
+    answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
+        table, symbols_NB, every, *cast
+    )[0]
     return answer
 
 
@@ -126,48 +147,47 @@ def last_state(
 
 
 class Elman(Recurrence):
-    """h = tanh(x + U h_before); `apply(x_NBW, every, U_WW)`."""
+    """h = tanh(x + U h_before); weights U_WW."""
 
     keeps = (1,)
+    gates = 0
 
     @staticmethod
-    def step(
-        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
-    ) -> None:
+    def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state."""
-        _add_product(x_BG, before, weights[0], now[0])
+        _add_product(now[0], before, weights[0])
         now[0].tanh_()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        """Return the gradients of x and the weight."""
-        weight_WW, states_NBW = ctx.saved_tensors
+        """Return the gradients of the table and the weight."""
+        symbols_NB, weight_WW, states_NBW = ctx.saved_tensors
         dx_NBW = torch.empty_like(states_NBW)
         dx, after = dx_NBW.unbind(), None
         for t, state_BW in reversed(list(enumerate(states_NBW))):
             _state_gradient(_at(grad_MBW, t, len(dx), ctx.every), after, weight_WW, dx[t])
             after = _tanh_backward(dx[t], state_BW, grad_input=dx[t])
-        return dx_NBW, None, _outer(dx_NBW[1:], states_NBW[:-1])
+        weight_gradient = _outer(dx_NBW[1:], states_NBW[:-1])
+        return _table_gradient(dx_NBW, symbols_NB, ctx.symbols), None, None, weight_gradient
 
 
 class Lstm(Recurrence):
-    """Long short-term memory; `apply(x_NBG, every, U_GW)`, gates i, f, o, g in this order.
+    """Long short-term memory; weights U_GW, gates i, f, o, g in this order.
 
     c = σ(i) tanh(g) + σ(f) c_before and h = σ(o) tanh(c), each gate a part of x + U h_before.
     The three that are squashed alike stand together, unlike the library's.
     """
 
     keeps = (1, 4, 1, 1)  # the state, the gates, c, tanh c
+    gates = 1
 
     @staticmethod
-    def step(
-        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
-    ) -> None:
+    def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state, the gates, c and tanh c."""
         state_BW, gates_BG, cell_BW, squashed_BW = now
         width = state_BW.shape[-1]
-        _add_product(x_BG, before, weights[0], gates_BG)
+        _add_product(gates_BG, before, weights[0])
         gates_BG[..., : 3 * width].sigmoid_()
         gates_BG[..., 3 * width :].tanh_()
         i, f, o, g = torch.split(gates_BG, width, dim=-1)
@@ -179,8 +199,9 @@ class Lstm(Recurrence):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        """Return the gradients of x and the weight."""
-        weight_GW, states_NBW, gates_NBG, cells_NBW, squashed_NBW = ctx.saved_tensors
+        """Return the gradients of the table and the weight."""
+        symbols_NB, weight_GW, *kept = ctx.saved_tensors
+        states_NBW, gates_NBG, cells_NBW, squashed_NBW = kept
         width, length = states_NBW.shape[-1], len(states_NBW)
         dx_NBG, after = torch.empty_like(gates_NBG), None
         dh, part = torch.empty_like(states_NBW[0]), torch.empty_like(states_NBW[0])
@@ -199,43 +220,42 @@ class Lstm(Recurrence):
             squashed, outer = gates_NBG[t][..., : 3 * width], dx_BG[..., : 3 * width]
             _sigmoid_backward(outer, squashed, grad_input=outer)
             after = dx_BG
-        return dx_NBG, None, _outer(dx_NBG[1:], states_NBW[:-1])
+        weight_gradient = _outer(dx_NBG[1:], states_NBW[:-1])
+        return _table_gradient(dx_NBG, symbols_NB, ctx.symbols), None, None, weight_gradient
 
 
 class Gru(Recurrence):
-    """Gated recurrent unit; `apply(x_NBG, every, U_GW, b_W)`, gates r, z, n.
+    """Gated recurrent unit; weights U_GW and b_W, gates r, z, n.
 
     h = (1 - z) n + z h_before with n = tanh(x + r (U h_before + b)), and r and z the logistic
     function of x + U h_before.
     """
 
     keeps = (1, 3, 1)  # the state, the gates, U h_before + b of the gate n
+    gates = 1
 
     @staticmethod
-    def step(
-        x_BG: Tensor, before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor
-    ) -> None:
+    def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state, the gates and the inside of n."""
         state_BW, gates_BG, inner_BW = now
         weight_GW, bias_W = weights
         width = state_BW.shape[-1]
-        rz, n = x_BG[..., : 2 * width], x_BG[..., 2 * width :]
-        out_rz, out_n = gates_BG[..., : 2 * width], gates_BG[..., 2 * width :]
-        bias_BW = bias_W.unsqueeze(-2).expand_as(state_BW)
-        _add_product(rz, before, weight_GW[..., : 2 * width, :], out_rz)
-        _add_product(bias_BW, before, weight_GW[..., 2 * width :, :], inner_BW)
-        out_rz.sigmoid_()
-        r, z = torch.split(out_rz, width, dim=-1)
-        torch.addcmul(n, r, inner_BW, out=out_n).tanh_()
-        torch.sub(out_n, torch.mul(z, out_n, out=state_BW), out=state_BW)
+        rz, n = gates_BG[..., : 2 * width], gates_BG[..., 2 * width :]
+        _add_product(rz, before, weight_GW[..., : 2 * width, :])
+        inner_BW.copy_(bias_W.unsqueeze(-2).expand_as(inner_BW))
+        _add_product(inner_BW, before, weight_GW[..., 2 * width :, :])
+        r, z = torch.split(rz.sigmoid_(), width, dim=-1)
+        n.addcmul_(r, inner_BW).tanh_()
+        torch.sub(n, torch.mul(z, n, out=state_BW), out=state_BW)
         if before is not None:
             state_BW.addcmul_(z, before[0])
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        """Return the gradients of x, the weight and the bias."""
-        weight_GW, _bias, states_NBW, gates_NBG, inner_NBW = ctx.saved_tensors
+        """Return the gradients of the table, the weight and the bias."""
+        symbols_NB, weight_GW, _bias, *kept_NB = ctx.saved_tensors
+        states_NBW, gates_NBG, inner_NBW = kept_NB
         width, length = states_NBW.shape[-1], len(states_NBW)
         # Of the gates, and of U h_before + b: they differ in n.
         dx_NBG, du_NBG, after = torch.empty_like(gates_NBG), torch.empty_like(gates_NBG), None
@@ -256,7 +276,8 @@ class Gru(Recurrence):
             torch.mul(dn, r, out=du_BG[..., 2 * width :])
             after = du_BG
         bias_gradient = du_NBG[..., 2 * width :].sum((0, -2))
-        return dx_NBG, None, _outer(du_NBG[1:], states_NBW[:-1]), bias_gradient
+        table_gradient = _table_gradient(dx_NBG, symbols_NB, ctx.symbols)
+        return table_gradient, None, None, _outer(du_NBG[1:], states_NBW[:-1]), bias_gradient
 
 
 class _LastState(torch.autograd.Function):
@@ -267,12 +288,12 @@ class _LastState(torch.autograd.Function):
         kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
     ) -> Tensor:
         """Compute the state; in a cohort table and symbols have an R in front."""
-        x_BG = table_SG.new_empty(*symbols_BN.shape[:-1], table_SG.shape[-1])
-        width = weights[0].shape[-1]
-        before, now, spare = None, kind.room(x_BG, width), kind.room(x_BG, width)
+        shape, width = symbols_BN.shape[:-1], weights[0].shape[-1]
+        before = None
+        now, spare = kind.room(table_SG, shape, width), kind.room(table_SG, shape, width)
         for symbols_B in symbols_BN.movedim(-1, 0).contiguous():
-            _look_up(table_SG, symbols_B, x_BG)
-            kind.step(x_BG, before, now, *weights)
+            _look_up(table_SG, symbols_B, now[kind.gates])
+            kind.step(before, now, *weights)
             before, now, spare = now, spare, now
         return now[0] if before is None else before[0]
 
@@ -299,15 +320,27 @@ def _look_up(table_SG: Tensor, symbols_B: Tensor, out_BG: Tensor) -> None:
         torch.gather(table_SG, 1, rows_RBG, out=out_BG)
 
 
-def _add_product(
-    x_BG: Tensor, before: Sequence[Tensor] | None, weight_GW: Tensor, out_BG: Tensor
-) -> None:
-    """Write x + U h_before."""
-    if before is None:
-        out_BG.copy_(x_BG)
-    else:
-        add = torch.addmm if x_BG.dim() == 2 else torch.baddbmm
-        add(x_BG, before[0], weight_GW.mT, out=out_BG)
+def _add_product(x_BG: Tensor, before: Sequence[Tensor] | None, weight_GW: Tensor) -> None:
+    """Add U h_before to x."""
+    if before is not None:
+        (x_BG.addmm_ if x_BG.dim() == 2 else x_BG.baddbmm_)(before[0], weight_GW.mT)
+
+
+def _table_gradient(dx_NBG: Tensor, symbols_NB: Tensor | None, symbols: int) -> Tensor:
+    """Return the gradient of a table of so many symbols from those of its rows' uses."""
+    if symbols_NB is None:
+        return dx_NBG
+    if dx_NBG.dim() == 3 and dx_NBG.device.type == "cpu":
+        table_SG = dx_NBG.new_zeros(symbols, dx_NBG.shape[-1])
+        return table_SG.index_add_(0, symbols_NB.flatten(), dx_NBG.flatten(0, 1))
+    # A product with the strings, one-hot: on a GPU it repeats exactly, other than index_add.
+    all_S1 = torch.arange(symbols, device=dx_NBG.device).unsqueeze(-1)
+    if dx_NBG.dim() == 3:
+        one_hot_SX = (symbols_NB.flatten() == all_S1).to(dx_NBG.dtype)
+        return one_hot_SX @ dx_NBG.flatten(0, 1)
+    symbols_R1X = symbols_NB.transpose(0, 1).flatten(1).unsqueeze(1)
+    one_hot_RSX = (symbols_R1X == all_S1).to(dx_NBG.dtype)
+    return one_hot_RSX @ dx_NBG.transpose(0, 1).flatten(1, 2)
 
 
 def _at(grad_MBW: Tensor, t: int, length: int, every: bool) -> Tensor | None:

@@ -123,12 +123,13 @@ class Recurrent(nn.Module):
             return states_BNW.transpose(0, 1)
         # With few symbols, what the gates get from each is computed once.
         layer = self._layer(0)
-        x_NBG = functional.embedding(symbols_BN.t(), self._table(layer))
+        table = self._table(layer)
+        symbols_NB: Tensor | None = symbols_BN.t().contiguous()
         for index in range(1, self.recurrence.num_layers):
-            states_NBW = states(self.kind, x_NBG, True, *layer.recurrence)
+            states_NBW = states(self.kind, table, symbols_NB, True, *layer.recurrence)
             layer = self._layer(index)
-            x_NBG = functional.linear(states_NBW, layer.inputs, layer.bias)
-        return states(self.kind, x_NBG, every, *layer.recurrence)
+            table, symbols_NB = functional.linear(states_NBW, layer.inputs, layer.bias), None
+        return states(self.kind, table, symbols_NB, every, *layer.recurrence)
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         return self._library_on_cpu and symbols_BN.device.type == "cpu" and not self.under_vmap

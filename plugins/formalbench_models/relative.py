@@ -46,22 +46,25 @@ class RelativeAttention(Attention):
         return Terms(about_content_BHQE, key_BHNE, bias_BHQN)
 
     def _distances(self, span: Span, keys: int, like: Tensor) -> Tensor:
-        """Return W_R R for every distance from a query of `span` to a key, falling, (H, E, P)."""
+        """Return W_R R for every distance from a query to a key, falling, then zero, (H, E, P+1).
+
+        The zero is the room that `shift` needs.
+        """
         greatest, least = span.stop - 1, span.first - keys + 1
         distance_P = torch.arange(greatest, least - 1, -1, device=like.device)
         code_PD = sinusoids(distance_P, self.distance.in_features, like.dtype)
-        projected_PD: Tensor = self.distance(code_PD)
-        return projected_PD.reshape(len(distance_P), self.heads, -1).permute(1, 2, 0)
+        projected_PD = functional.pad(self.distance(code_PD), (0, 0, 0, 1))
+        return projected_PD.reshape(len(projected_PD), self.heads, -1).permute(1, 2, 0)
 
 
 def shift(scores_BHQP: Tensor, keys: int) -> Tensor:
-    """Move every query's row to its own distances: (B, H, Q, P) to (B, H, Q, N).
+    """Move every query's row to its own distances: (B, H, Q, P+1) to (B, H, Q, N).
 
-    Column c stands for the distance of the last query to key 0, less c. Query q (of Q)
-    and key j need column Q-1-q+j: in memory, with rows one wider, those entries begin
-    at Q-1 and lie P apart from row to row.
+    Column c stands for the distance of the last query to key 0, less c; the last column is
+    not read. Query q (of Q) and key j need column Q-1-q+j: in memory those entries begin at
+    Q-1 and lie P apart from row to row, one less than the rows are wide.
     """
-    queries, distances = scores_BHQP.shape[-2:]
-    flat = functional.pad(scores_BHQP, (0, 1)).flatten(-2)
-    rows = flat[..., queries - 1 : queries - 1 + queries * distances]
-    return rows.reshape(*rows.shape[:-1], queries, distances)[..., :keys]
+    queries, wide = scores_BHQP.shape[-2:]
+    flat = scores_BHQP.flatten(-2)
+    rows = flat[..., queries - 1 : queries - 1 + queries * (wide - 1)]
+    return rows.reshape(*rows.shape[:-1], queries, wide - 1)[..., :keys]

@@ -82,8 +82,10 @@ def test_the_last_state_is_the_last_of_all(kernel):
     weights += [torch.randn(5, dtype=torch.float64)] if kernel is Gru else []
     for length in (1, 2, 7):
         symbols = strings(4, length)
-        every = states(kernel, table[symbols.t()], True, *weights)
-        last = states(kernel, table[symbols.t()], False, *weights)
+        every = states(kernel, table, symbols.t(), True, *weights)
+        by_position = states(kernel, table[symbols.t()], None, True, *weights)
+        torch.testing.assert_close(by_position, every, rtol=0, atol=1e-13)
+        last = states(kernel, table, symbols.t(), False, *weights)
         assert torch.equal(last[0], every[-1])
         alone = last_state(kernel, table, symbols, *weights)
         torch.testing.assert_close(alone, every[-1], rtol=0, atol=1e-13)
