@@ -95,11 +95,15 @@ class Store:
 
     def all(self) -> list[AnyRecord]:
         """Read the records of every kind, likewise."""
+        return list(self.files().values())
+
+    def files(self) -> dict[Path, AnyRecord]:
+        """Read the records of every kind, likewise, by their files."""
         if not self.path.exists():
-            return []
+            return {}
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
-        return [read_record(file) for file in sorted(self.path.rglob("*.json"))]
+        return {file: read_record(file) for file in sorted(self.path.rglob("*.json"))}
 
     def path_of(self, record: AnyRecord) -> Path:
         """Return where a record belongs: model, task, then what was done and its identity."""

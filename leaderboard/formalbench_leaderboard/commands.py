@@ -126,7 +126,6 @@ def publish(
     from formalbench.store import default_results
 
     from formalbench_leaderboard import publish as publishing
-    from formalbench_leaderboard.sources import PAGE
     from formalbench_leaderboard.text import harmless, plural
 
     repository = publishing.find_repository()
@@ -140,14 +139,14 @@ def publish(
         typer.echo(f"added {harmless(model)} on {harmless(task)}: {plural(times, 'record')}")
     if done.already:
         typer.echo(f"{plural(done.already, 'record')} published already")
-    typer.echo(f"{PAGE.as_posix()} is up to date")
+    typer.echo("every face is up to date")
 
 
 @leaderboard.command()
 def check(ctx: typer.Context) -> None:
-    """Check that the page is what the records give.
+    """Check that every face is what the records give.
 
-    Writes nothing. Exit code 1 if leaderboard/README.md differs by a byte from what
+    Writes nothing. Exit code 1 if a rendered file differs by a byte from what
     leaderboard/results gives.
 
     \b
@@ -155,18 +154,17 @@ def check(ctx: typer.Context) -> None:
     """
     from formalbench.cli.state import host_of
 
-    from formalbench_leaderboard import publish as publishing
-    from formalbench_leaderboard.sources import PAGE
+    from formalbench_leaderboard.publish import find_repository
+    from formalbench_leaderboard.rendered import stale_faces
 
-    if publishing.is_current(publishing.find_repository(), host_of(ctx)):
-        typer.echo(f"{PAGE.as_posix()} is up to date")
-        return
-    typer.echo(
-        f"{PAGE.as_posix()} is not what leaderboard/results gives: "
-        "`formalbench leaderboard publish --results leaderboard/results` renders it",
-        err=True,
-    )
-    raise typer.Exit(1)
+    stale = stale_faces(find_repository(), host_of(ctx))
+    for path in stale:
+        typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
+    if stale:
+        again = "`formalbench leaderboard publish --results leaderboard/results` renders it"
+        typer.echo(again, err=True)
+        raise typer.Exit(1)
+    typer.echo("every face is up to date")
 
 
 def _refuse_lost_options(ctx: typer.Context) -> None:

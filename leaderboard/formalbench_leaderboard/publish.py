@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,23 +14,15 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, read_record, write_atomically
 
 from formalbench_leaderboard.admission import Admission
-from formalbench_leaderboard.build import build_page
 from formalbench_leaderboard.counted import distinct
-from formalbench_leaderboard.faces import markdown
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
-from formalbench_leaderboard.sources import (
-    PAGE,
-    PUBLISHED_RESULTS,
-    parted,
-    repository_above,
-    suite_view,
-)
+from formalbench_leaderboard.places import published_path
+from formalbench_leaderboard.rendered import render_faces
+from formalbench_leaderboard.sources import PUBLISHED_RESULTS, parted, repository_above
 from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
-
-SUITE = "default"
 
 
 class RefusedError(FormalbenchError):
@@ -64,12 +56,6 @@ def find_repository() -> Path:
     return found
 
 
-def render_page(records: Iterable[AnyRecord], host: PluginHost) -> str:
-    """Return the page of a repository whose published records these are."""
-    runs, verifications = parted(records)
-    return markdown.render(build_page(runs, suite_view(host, SUITE), verifications))
-
-
 def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     """Copy the records of a folder into a repository and render its page.
 
@@ -82,7 +68,8 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
         RequestError: if there is no record, or a file cannot be written.
     """
     store = Store(repository / PUBLISHED_RESULTS)
-    held, held_verifications = _by_identity(store.all())
+    files = store.files()
+    held, held_verifications = _by_identity(files.values())
     admission = Admission(host)
     own = results.resolve() == store.path.resolve()
     candidates, verified = _by_identity([] if own else _checked(results, admission))
@@ -96,22 +83,23 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     new_verifications = {
         name: record for name, record in verified.items() if name not in held_verifications
     }
-    every: list[AnyRecord] = [
-        *(held | new).values(),
-        *(held_verifications | new_verifications).values(),
-    ]
     fresh: list[AnyRecord] = [*new.values(), *new_verifications.values()]
-    _write(store, fresh, repository / PAGE, render_page(every, host))
+    kept = {
+        file.relative_to(repository): record
+        for file, record in files.items()
+        if not (isinstance(record, Record) and identity(record) in new)
+    }
+    written = {published_path(record, host): record for record in fresh}
+    contents: dict[Path, bytes | None] = {
+        file.relative_to(repository): None
+        for file in files
+        if file.relative_to(repository) not in kept
+    }
+    contents |= {path: record.to_json().encode() for path, record in written.items()}
+    _write(repository, contents | render_faces(kept | written, host))
     added = Counter((model_key(record)[0], title_of(record)) for record in fresh)
     already = len(candidates) + len(verified) - len(fresh)
     return Published(dict(sorted(added.items())), already)
-
-
-def is_current(repository: Path, host: PluginHost) -> bool:
-    """Say whether the page is what the published records give, byte for byte."""
-    expected = render_page(Store(repository / PUBLISHED_RESULTS).all(), host)
-    path = repository / PAGE
-    return path.is_file() and path.read_bytes() == expected.encode()
 
 
 def _by_identity(
@@ -149,20 +137,31 @@ def _checked(results: Path, admission: Admission) -> list[AnyRecord]:
     return records
 
 
-def _write(store: Store, records: Sequence[AnyRecord], path: Path, page: str) -> None:
-    """Write records and page; if one cannot be written, take the others back."""
-    before = {
-        file: file.read_text(encoding="utf-8") if file.exists() else None
-        for file in map(store.path_of, records)
-    }
+def _write(repository: Path, contents: Mapping[Path, bytes | None]) -> None:
+    """Write files below a repository; if one cannot be written, take the others back.
+
+    Args:
+        repository: its root.
+        contents: of each file; None for one that goes.
+    """
+    before: dict[Path, bytes | None] = {}
     try:
-        for record in records:
-            store.write(record)
-        write_atomically(path, page)
-    except RequestError:
-        for file, text in before.items():
-            if text is None:
-                file.unlink(missing_ok=True)
-            else:
-                write_atomically(file, text)
-        raise
+        for path, new in contents.items():
+            file = repository / path
+            old = file.read_bytes() if file.is_file() else None
+            if old != new:
+                before[file] = old
+                _put(file, new)
+    except (OSError, RequestError) as error:
+        for file, old in before.items():
+            _put(file, old)
+        if isinstance(error, RequestError):
+            raise
+        raise RequestError(f"{error.filename}: {error.strerror}") from None
+
+
+def _put(file: Path, contents: bytes | None) -> None:
+    if contents is None:
+        file.unlink(missing_ok=True)
+    else:
+        write_atomically(file, contents)

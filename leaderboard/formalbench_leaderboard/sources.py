@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PUBLISHED_RESULTS = Path("leaderboard", "results")
 PAGE = Path("leaderboard", "README.md")
+DEFAULT_SUITE = "default"
 
 
 def repository_above(start: Path) -> Path | None:
@@ -85,7 +86,7 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
     Raises:
         RequestError: for an unknown suite.
     """
-    names = [_full_name(host, name) for name in host.suite(suite).tasks]
+    names = [full_name(host, name) for name in host.suite(suite).tasks]
     known = (
         table.limited_to(lambda task: current_task(host, task) is not None)
         for table in published_tables()
@@ -102,7 +103,8 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
     )
 
 
-def _full_name(host: PluginHost, name: str) -> str:
+def full_name(host: PluginHost, name: str) -> str:
+    """Return a task's name with its objective."""
     _, objective, _ = host.task_entry(name)
     return f"{name.partition(':')[0]}:{objective}"
 

@@ -60,7 +60,7 @@ def test_publish_then_check(invoke, repository, results, many_records):
     assert "added rnn on parity: 6 records" in done.output
     published = repository / "leaderboard" / "results"
     assert len(Store(published).records()) == len(many_records)
-    assert contents(published) == contents(results)
+    assert contents(published / "default") == contents(results)
     page = repository / "leaderboard" / "README.md"
     assert "| regulargpt" in page.read_text(encoding="utf-8")
     assert invoke("check").exit_code == 0

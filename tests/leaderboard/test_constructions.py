@@ -15,7 +15,8 @@ from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces import FORMATS, face
-from formalbench_leaderboard.publish import RefusedError, is_current, publish
+from formalbench_leaderboard.publish import RefusedError, publish
+from formalbench_leaderboard.rendered import stale_faces
 from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
@@ -193,7 +194,7 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
     assert len(store.verifications()) == 1
     assert len(store.records()) == 6
     assert "| by-hand | parity |" in " ".join((repository / PAGE).read_text().split())
-    assert is_current(repository, host)
+    assert not stale_faces(repository, host)
     again = publish(mine.path, repository, host)
     assert again.added == {}
     assert again.already == 7

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.publish import is_current
+from formalbench_leaderboard.places import published_path
+from formalbench_leaderboard.rendered import stale_faces
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
@@ -17,13 +18,12 @@ def host() -> PluginHost:
 
 
 def test_the_page_is_what_the_records_give(host):
-    assert is_current(REPOSITORY, host), "run: formalbench leaderboard publish --results DIR"
+    assert not stale_faces(REPOSITORY, host), "run: formalbench leaderboard publish --results DIR"
 
 
-def test_every_record_lies_where_the_store_puts_it():
-    store = Store(RESULTS)
-    files = sorted(RESULTS.rglob("*.json"))
-    assert sorted(store.path_of(record) for record in store.all()) == files
+def test_every_record_lies_where_it_is_published(host):
+    for file, record in Store(RESULTS).files().items():
+        assert file == REPOSITORY / published_path(record, host)
 
 
 def test_every_record_is_of_a_known_task_model_and_protocol(host):

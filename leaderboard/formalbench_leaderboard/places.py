@@ -1,0 +1,34 @@
+"""Where a published record lies: ``leaderboard/results/<suite>/<model>/<task>/<run>.json``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.store import Store
+
+from formalbench_leaderboard.sources import DEFAULT_SUITE, PUBLISHED_RESULTS, full_name
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+VERIFIED, REST = "exact", "other"
+"""The folders of verifications, which are of no suite, and of tasks that are in none."""
+
+
+def published_path(record: AnyRecord, host: PluginHost) -> Path:
+    """Return the path, below the repository's root, that a record is published at.
+
+    A task can be in several suites. Its records lie in the default suite if that has it, else
+    in the smallest that has it.
+    """
+    folder = VERIFIED if isinstance(record, VerificationRecord) else _suite(record.task.name, host)
+    return Store(PUBLISHED_RESULTS / folder).path_of(record)
+
+
+def _suite(task: str, host: PluginHost) -> str:
+    suites = [entry.spec for entry in host.suites.all()]
+    suites.sort(key=lambda suite: (suite.name != DEFAULT_SUITE, len(suite.tasks), suite.name))
+    having = (suite.name for suite in suites if task in (full_name(host, t) for t in suite.tasks))
+    return next(having, REST)
