@@ -9,8 +9,15 @@ from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench.training.control import Member, RunControl
 from formalbench_leaderboard.reproductions import chiang_cholak_fig4 as fig4
+from formalbench_leaderboard.reproductions import chiang_cholak_fig4_curves
 from formalbench_leaderboard.reproductions.accuracies import Score
-from formalbench_leaderboard.reproductions.chiang_cholak_fig4 import LENGTHS, SCALED, STANDARD, Mean
+from formalbench_leaderboard.reproductions.chiang_cholak_fig4_claims import claims
+from formalbench_leaderboard.reproductions.chiang_cholak_fig4_curves import (
+    LENGTHS,
+    SCALED,
+    STANDARD,
+    Mean,
+)
 from formalbench_leaderboard.reproductions.framework import Bench
 
 SEEDS = {"quick": 5, "paper": 20}
@@ -70,7 +77,7 @@ def evidence():
 
 
 def verdicts(*arguments):
-    return [claim.holds for claim in fig4.claims(*arguments)]
+    return [claim.holds for claim in claims(*arguments)]
 
 
 def test_what_the_paper_found_holds():
@@ -152,7 +159,7 @@ watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
 def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(fig4, "PROTOCOLS", {"quick": "tiny-{}"})
-    monkeypatch.setattr(fig4, "EPOCH", 1)
+    monkeypatch.setattr(chiang_cholak_fig4_curves, "EPOCH", 1)
     for length in LENGTHS:
         (tmp_path / f"tiny-{length}.yaml").write_text(TINY.format(length))
     host = PluginHost.load(sorted(tmp_path.glob("*.yaml")))

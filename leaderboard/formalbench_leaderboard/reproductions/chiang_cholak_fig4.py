@@ -2,45 +2,42 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.record import Curve
 from formalbench.contracts.specs import Value
 
 from formalbench_leaderboard.reproductions.accuracies import Score
+from formalbench_leaderboard.reproductions.chiang_cholak_fig4_claims import claims
+from formalbench_leaderboard.reproductions.chiang_cholak_fig4_curves import (
+    EPOCH,
+    FIRST,
+    LENGTHS,
+    PARITY,
+    SCALED,
+    STANDARD,
+    TEST,
+    Key,
+    Mean,
+    mean_of,
+)
 from formalbench_leaderboard.reproductions.framework import (
     Bench,
-    Claim,
     Findings,
     Reproduction,
     Row,
 )
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
 from formalbench_leaderboard.reproductions.style import BLUES, GREY
-from formalbench_leaderboard.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LENGTHS = (10, 30, 100, 300)
-"""Of the strings trained on; `TEST` of those tested."""
-
-TEST = 1000
-
 PROTOCOLS = {"quick": "chiang-cholak-fig4-{}-quick", "paper": "chiang-cholak-fig4-{}"}
 """By training length."""
 
-EPOCH = 100
-"""Updates."""
-
 PARITY_QUICK = (10, 100)
-
-STANDARD, SCALED = "standard", "scaled by log n"
 
 MODELS = {STANDARD: "transformer", SCALED: "transformer-logn"}
 
@@ -53,54 +50,11 @@ _SIZES: dict[str, Value] = {
     "init": "library",
 }
 
-FIRST, PARITY = "first", "parity"
-
 OPTIONS: dict[str, dict[str, Value]] = {
     FIRST: {**_SIZES, "heads": 1, "positions": "first"},
     PARITY: {**_SIZES, "heads": 2, "positions": "parity"},
 }
 """Layers and heads are those of the exact solution of each, its position code too."""
-
-PROBE = "attention-on-first."
-
-GUESSING, PERFECT = 0.6, 0.99
-"""Up to the first, an accuracy is hardly better than guessing; from the second on it is perfect."""
-
-HALF_WAY = 0.75
-"""Less is not learned, even if it is better than guessing."""
-
-Key = tuple[str, str, int]
-"""A task, an attention, a training length."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """The mean over the runs of one panel's curve, one entry per epoch that was looked at.
-
-    Attributes:
-        epoch: which.
-        runs: how many there are.
-        bits: cross-entropy.
-        accuracy: a share of one.
-        attention: on position 1, of each layer, summed over its heads.
-        lowest, highest: accuracy of the worst and the best run.
-    """
-
-    epoch: tuple[int, ...]
-    runs: int
-    bits: tuple[float, ...]
-    accuracy: tuple[float, ...]
-    attention: tuple[tuple[float, ...], ...]
-    lowest: tuple[float, ...]
-    highest: tuple[float, ...]
-
-    @property
-    def total(self) -> tuple[float, ...]:
-        """Attention on position 1 of all layers."""
-        return tuple(map(sum, zip(*self.attention, strict=True)))
-
-
-Means = dict[Key, Mean]
 
 
 def carry_out(bench: Bench) -> Findings:
@@ -135,41 +89,6 @@ def findings(got: Mapping[Key, Got]) -> Findings:
     )
 
 
-def mean_of(got: Got) -> Mean | None:
-    """Return the mean of the runs that finished; None if there is none."""
-    histories = [
-        run.training.history
-        for run in got.chosen
-        if run.status == "finished" and run.training and run.training.history
-    ]
-    if not histories:
-        return None
-    curves = [history.curves[0] for history in histories]
-    accuracies = [[correct / curve.strings for correct in curve.correct] for curve in curves]
-    return Mean(
-        epoch=tuple(step // EPOCH for step in histories[0].steps),
-        runs=len(curves),
-        bits=_mean([[bits / 1000 for bits in curve.millibits] for curve in curves]),
-        accuracy=_mean(accuracies),
-        attention=tuple(map(_mean, zip(*map(_by_layer, curves), strict=True))),
-        lowest=tuple(map(min, zip(*accuracies, strict=True))),
-        highest=tuple(map(max, zip(*accuracies, strict=True))),
-    )
-
-
-def _mean(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
-    return tuple(math.fsum(values) / len(values) for values in zip(*runs, strict=True))
-
-
-def _by_layer(curve: Curve) -> list[list[float]]:
-    """Return the attention on position 1 by layer and time, summed over heads."""
-    layers: dict[str, list[Sequence[float]]] = {}
-    for name, values in curve.probes.items():
-        if name.startswith(PROBE):
-            layers.setdefault(name.removeprefix(PROBE).partition(".head.")[0], []).append(values)
-    return [[sum(values) for values in zip(*heads, strict=True)] for heads in layers.values()]
-
-
 def _rows(key: Key, mean: Mean) -> list[Row]:
     task, kind, length = key
     return [
@@ -190,142 +109,6 @@ def _rows(key: Key, mean: Mean) -> list[Row]:
         }
         for i, epoch in enumerate(mean.epoch)
     ]
-
-
-Scores = Mapping[Key, Score]
-
-
-def claims(means: Mapping[Key, Mean], tests: Scores, trained: Scores) -> list[Claim]:
-    """Hold what was found against what the paper says about its figure.
-
-    Args:
-        means: the curves.
-        tests: the last weights, on strings of length 1000.
-        trained: the last weights, on strings of the training length.
-    """
-    standard = {n: tests[FIRST, STANDARD, n].mean or 0.0 for n in LENGTHS}
-    scaled = {n: tests[FIRST, SCALED, n].mean or 0.0 for n in LENGTHS}
-    curves = {key: mean for key, mean in means.items() if key[0] == FIRST}
-    return [
-        Claim(
-            f"Standard attention, trained at length 10, fails at {TEST}: at most "
-            f"{percent(GUESSING, 0)} %",
-            "“hardly better than random guessing” (§4.1)",
-            _told(tests[FIRST, STANDARD, 10]),
-            standard[10] <= GUESSING,
-        ),
-        Claim(
-            f"Standard attention is not perfect at {TEST} from any of the training lengths",
-            "“the accuracy is not perfect” (§4.1; Figure 4, left)",
-            _each(standard),
-            max(standard.values()) < PERFECT,
-        ),
-        Claim(
-            f"With standard attention, the longer the strings trained on, the better at {TEST}",
-            "Figure 4, left",
-            _each(standard),
-            all(a < b for a, b in pairwise(standard.values())),
-        ),
-        Claim(
-            f"Attention scaled by log n reaches {percent(PERFECT, 0)} % at {TEST} on average from "
-            "every training length",
-            "“perfect test cross-entropy and accuracy” (§4.4; Figure 4, right)",
-            "; ".join(f"{n}: {_told(tests[FIRST, SCALED, n])}" for n in LENGTHS),
-            min(scaled.values()) >= PERFECT,
-        ),
-        _less_bits(curves),
-        _attention_grows(curves),
-        _attention_by_length(curves),
-        *_parity(tests, trained),
-    ]
-
-
-def _told(score: Score) -> str:
-    return f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}; {score.outcome})"
-
-
-def _each(values: Mapping[int, float]) -> str:
-    return "; ".join(f"{length}: {percent(value)} %" for length, value in values.items())
-
-
-def _less_bits(curves: Mapping[Key, Mean]) -> Claim:
-    last = {kind: _last(curves, kind, "bits") for kind in MODELS}
-    told = "; ".join(
-        f"{n}: {last[SCALED].get(n, math.nan):.3f}, standard {last[STANDARD].get(n, math.nan):.3f}"
-        for n in LENGTHS
-    )
-    complete = len(last[SCALED]) == len(last[STANDARD]) == len(LENGTHS)
-    return Claim(
-        "Attention scaled by log n has the lower cross-entropy (bits) from every training length",
-        "Figure 4, top",
-        told,
-        complete and all(last[SCALED][n] < last[STANDARD][n] for n in LENGTHS),
-    )
-
-
-def _attention_grows(curves: Mapping[Key, Mean]) -> Claim:
-    ends = {key: (mean.total[0], mean.total[-1]) for key, mean in curves.items()}
-    told = "; ".join(
-        f"{kind}, {n}: {first:.3f} → {last:.3f}" for (_, kind, n), (first, last) in ends.items()
-    )
-    return Claim(
-        f"The attention on position 1, of both layers together, grows in training (at {TEST})",
-        "“attention weight increases on position 1” (§4.2; Figure 4, bottom)",
-        told,
-        len(ends) == 2 * len(LENGTHS) and all(last > first for first, last in ends.values()),
-    )
-
-
-def _attention_by_length(curves: Mapping[Key, Mean]) -> Claim:
-    last = _last(curves, STANDARD, "total")
-    return Claim(
-        "With standard attention, the shorter the strings trained on, the less attention there is "
-        "on position 1 in the end",
-        "“the lower the training length n is, the earlier and lower the attention weight "
-        "plateaus” (§4.2; Figure 4, bottom left)",
-        "; ".join(f"{n}: {value:.3f}" for n, value in last.items()),
-        len(last) == len(LENGTHS) and all(a < b for a, b in pairwise(last.values())),
-    )
-
-
-def _last(curves: Mapping[Key, Mean], kind: str, what: str) -> dict[int, float]:
-    found = {n: curves.get((FIRST, kind, n)) for n in LENGTHS}
-    return {n: getattr(mean, what)[-1] for n, mean in found.items() if mean is not None}
-
-
-def _parity(tests: Scores, trained: Scores) -> list[Claim]:
-    paper = "“unable to get a transformer to learn to recognize PARITY” (§4.1)"
-    same = (
-        "The same transformer, with the heads and position code of PARITY's exact solution, does "
-        "not learn PARITY"
-    )
-    further, near = (
-        {
-            (kind, n): score.mean or 0.0
-            for (task, kind, n), score in scores.items()
-            if task == PARITY
-        }
-        for scores in (tests, trained)
-    )
-    return [
-        Claim(
-            f"{same}: at most {percent(GUESSING, 0)} % at {TEST}",
-            paper,
-            _by_kind(further),
-            max(further.values()) <= GUESSING if further else None,
-        ),
-        Claim(
-            f"{same}, at the training length: less than {percent(HALF_WAY, 0)} %, halfway between "
-            "guessing and knowing (of length 10 there are 1,024 strings: some can be memorised)",
-            paper,
-            _by_kind(near),
-            max(near.values()) < HALF_WAY if near else None,
-        ),
-    ]
-
-
-def _by_kind(values: Mapping[tuple[str, int], float]) -> str:
-    return "; ".join(f"{kind}, {n}: {percent(value)} %" for (kind, n), value in values.items())
 
 
 _REMARKS = (
