@@ -107,7 +107,6 @@ def _board(board: Board) -> Html:
     others = [element("li", link("task", title)) for title in board.other_tasks]
     return element(
         "section",
-        element("h3", f"Protocol {board.name}"),
         element("div", board_table(board), class_="scroll", tabindex="0", role="region",
                 aria_label=f"The board of protocol {board.name}"),
         element("p", "Measured, too, but not in the score:", class_="quiet") if others else None,

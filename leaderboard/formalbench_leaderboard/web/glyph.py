@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from formalbench_leaderboard.web.html import Html, element
 
-WIDTH, HEIGHT, MARGIN = 96, 14, 5
+WIDTH, HEIGHT, MARGIN = 112, 14, 5
 
 
 def interval_glyph(value: float, low: float, high: float) -> Html:
@@ -16,7 +16,7 @@ def interval_glyph(value: float, low: float, high: float) -> Html:
         _line("scale", _place(0.0), _place(1.0), middle, middle),
         *(_line("tick", _place(at), _place(at), "4", str(HEIGHT - 4)) for at in (0.0, 0.5, 1.0)),
         _line("bar", left, right, middle, middle),
-        element("circle", cx=_place(value), cy=middle, r="2.75"),
+        element("circle", cx=_place(value), cy=middle, r="2.5"),
         class_="interval",
         viewBox=f"0 0 {WIDTH} {HEIGHT}",
         width=str(WIDTH),

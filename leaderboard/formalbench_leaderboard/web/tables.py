@@ -5,6 +5,7 @@ A column's cells carry what they are sorted by (``data-sort``); an empty one com
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
@@ -19,26 +20,30 @@ from formalbench_leaderboard.web.html import Html, element, joined
 
 def link(kind: str, name: str) -> Html:
     """Return a link to the view of a model or a task."""
-    address = f"#{kind}={quote(harmless(name), safe='')}"
-    return element("a", _breakable(name), href=address)
+    return element("a", _breakable(name), href=_address(kind, name))
+
+
+def _address(kind: str, name: str) -> str:
+    return f"#{kind}={quote(harmless(name), safe='')}"
 
 
 def board_table(board: Board) -> Html:
     """Return the ranking: a row per model, a column per task of the suite."""
     heads = [
         _head("rank", ascending=True),
-        _head("model", ascending=True, left=True),
+        _head("within", ascending=True, left=True, class_="left within"),
+        _head("model", ascending=True, left=True, class_="left name"),
         _head("kind", ascending=True, left=True) if _kinds(board) else None,
-        _head("parameters", ascending=True),
+        _head("parameters, at most", ascending=True),
         _head("score"),
-        _head("95 % interval", at=4 + _kinds(board), left=True),
+        _head("95 % interval", at=5 + _kinds(board), left=True),
         _head("IQM"),
-        *(_head(title, data_task=harmless(title)) for title in board.tasks),
+        *map(_head, board.tasks),
     ]
     body = element("tbody", *(_board_row(row, board) for row in board.rows))
     return element(
         "table",
-        element("caption", f"Protocol {board.name}: models by score"),
+        element("caption", f"Protocol {board.name}, in percent"),
         element("thead", element("tr", *heads)),
         body,
         _board_foot(board),
@@ -52,7 +57,12 @@ def _kinds(board: Board) -> bool:
 
 
 def _head(
-    name: str, *, ascending: bool = False, left: bool = False, at: int | None = None, **more: str
+    name: str,
+    *,
+    ascending: bool = False,
+    left: bool = False,
+    at: int | None = None,
+    class_: str | None = None,
 ) -> Html:
     """Return the head of a column, with a button that sorts by it.
 
@@ -61,29 +71,28 @@ def _head(
         ascending: whether the first click puts the least first.
         left: whether the column is aligned to the left.
         at: the column that is sorted by, if it is another one.
-        more: attributes.
+        class_: if it is another one than alignment asks for.
     """
     return element(
         "th",
         element("button", _breakable(name), type="button"),
         scope="col",
-        class_="left" if left else None,
+        class_=class_ or ("left" if left else None),
         data_first="ascending" if ascending else None,
         data_sort_col=None if at is None else str(at),
-        **more,
     )
 
 
 def _board_row(row: Row, board: Board) -> Html:
     known = row.score is not None and row.low is not None and row.high is not None
     glyph = interval_glyph(row.score or 0.0, row.low or 0.0, row.high or 0.0) if known else None
-    within = element("small", f" {ranks(row.rank_low, row.rank_high)}") if row.rank_low else None
     return element(
         "tr",
-        _number(str(row.rank or MISSING), row.rank, within),
+        _number(str(row.rank or MISSING), row.rank),
+        _number(ranks(row.rank_low, row.rank_high), row.rank_low, class_="left within"),
         element("th", link("model", row.model), scope="row"),
         element("td", row.kind, class_="left") if _kinds(board) else None,
-        _number(count(*row.parameters), row.parameters[1]),
+        _number(count(row.parameters[1], row.parameters[1]), row.parameters[1]),
         _number(percent(row.score), row.score, class_="score"),
         element("td", glyph, element("small", interval(row.low, row.high)), class_="left glyph"),
         _number(percent(row.iqm), row.iqm),
@@ -93,11 +102,8 @@ def _board_row(row: Row, board: Board) -> Html:
     )
 
 
-def _number(
-    text: str, value: float | None, *more: Html | None, class_: str | None = None
-) -> Html:
-    order = "" if value is None else f"{value:.6g}"
-    return element("td", text, *more, data_sort=order, class_=class_)
+def _number(text: str, value: float | None, class_: str | None = None) -> Html:
+    return element("td", text, data_sort="" if value is None else f"{value:.9g}", class_=class_)
 
 
 def _cell(result: Result | None) -> Html:
@@ -120,22 +126,22 @@ def _board_foot(board: Board) -> Html:
     facts = [board.facts_of(title) for title in board.tasks]
     chance = [percent(known.chance_length if known else None) for known in facts]
     empty = [element("td")] * (4 + _kinds(board))
-    about = [
-        element("a", "about", href=f"#task={quote(harmless(title), safe='')}", aria_label=f"about {title}")
-        for title in board.tasks
-    ]
+    lines = {
+        "chance": [element("td", text) for text in chance],
+        "task": [element("td", _about(title)) for title in board.tasks],
+    }
+    before = [element("td"), element("td")]
     return element(
         "tfoot",
-        element(
-            *("tr", element("td"), element("th", "chance", scope="row"), *empty),
-            *(element("td", text) for text in chance),
-            class_="chance",
-        ),
-        element(
-            *("tr", element("td"), element("th", "task", scope="row"), *empty),
-            *(element("td", part) for part in about),
+        *(
+            element("tr", *before, element("th", name, scope="row"), *empty, *parts)
+            for name, parts in lines.items()
         ),
     )
+
+
+def _about(title: str) -> Html:
+    return element("a", "about", href=_address("task", title), aria_label=f"about {title}")
 
 
 def exact_table(rows: Sequence[Construction]) -> Html:
@@ -188,7 +194,7 @@ def published_table(table: PublishedTable) -> Html:
     ]
     return element(
         "table",
-        element("caption", f"Published, not measured here: {table.source} (maximum / mean, %)"),
+        element("caption", "Published: maximum / mean, in percent"),
         element("thead", element("tr", *heads)),
         element("tbody", *rows),
         class_="sortable n-last",
@@ -212,6 +218,6 @@ def commands(rows: Iterable[Construction]) -> Html:
 
 
 def _breakable(name: str) -> Html:
-    """Return a name that may break into lines before its options."""
-    model, bracket, options = harmless(name).partition("[")
-    return joined(model, Html("<wbr>") if model and bracket else None, bracket + options)
+    """Return a name that may break into lines between and within its options."""
+    first, *others = re.split(r"(?<=.)(?=\[|(?<=,) |(?<==))", harmless(name))
+    return joined(first, *(part for other in others for part in (Html("<wbr>"), other)))

@@ -9,7 +9,7 @@ function drawAutomaton(machine, alphabet, classes, title) {
   const parts = [
     draw("title", {}, title),
     draw("defs", {}, arrowHead()),
-    startArrow(places[machine.start]),
+    startArrow(places[machine.start], edges.some((edge) => edge.from === machine.start && edge.to === machine.start)),
     ...edges.map((edge) => drawEdge(edge, places, edges)),
     ...places.map((place, state) => drawState(place, machine, state, classes)),
   ];
@@ -90,8 +90,11 @@ const arrowHead = () =>
     draw("path", { d: "M0,1 L10,5 L0,9 z", class: "head" }),
   );
 
-function startArrow({ x, y }) {
-  return draw("path", { class: "edge", d: `M${x - RADIUS - 30},${y} L${x - RADIUS - 2},${y}`, "marker-end": "url(#arrow)" });
+/** The start is at the left: its arrow comes from there, from above if a loop needs the room. */
+function startArrow(place, loop) {
+  const angle = Math.PI + (loop ? 0.55 : 0);
+  const d = `M${at(polar(place, angle, RADIUS + 32))} L${at(polar(place, angle, RADIUS + 3))}`;
+  return draw("path", { class: "edge", d, "marker-end": "url(#arrow)" });
 }
 
 function drawState({ x, y }, machine, state, classes) {
@@ -117,7 +120,8 @@ function drawEdge(edge, places, edges) {
   const middle = { x: (from.x + to.x) / 2 + uy * bend * 2, y: (from.y + to.y) / 2 - ux * bend * 2 };
   const begin = toward(from, middle, RADIUS + 1);
   const end = toward(to, middle, RADIUS + 3);
-  const label = { x: (from.x + to.x) / 2 + uy * (bend + 11), y: (from.y + to.y) / 2 - ux * (bend + 11) };
+  const halfway = { x: (begin.x + 2 * middle.x + end.x) / 4, y: (begin.y + 2 * middle.y + end.y) / 4 };
+  const label = { x: halfway.x + uy * 13, y: halfway.y - ux * 13 };
   return draw(
     "g",
     {},
@@ -128,12 +132,12 @@ function drawEdge(edge, places, edges) {
 
 /** A loop points away from the middle of the circle; at the start it makes way for the arrow. */
 function drawLoop(edge, place) {
-  const out = Math.abs(Math.cos(place.angle) + 1) < 1e-9 ? -Math.PI / 2 : place.angle;
-  const point = (angle, far) => ({ x: place.x + far * Math.cos(angle), y: place.y + far * Math.sin(angle) });
+  const out = Math.abs(Math.cos(place.angle) + 1) < 1e-9 ? Math.PI - 0.6 : place.angle;
+  const point = (angle, far) => polar(place, angle, far);
   const begin = point(out - 0.45, RADIUS + 1);
   const end = point(out + 0.45, RADIUS + 3);
   const d = `M${at(begin)} C${at(point(out - 0.55, RADIUS + 34))} ${at(point(out + 0.55, RADIUS + 34))} ${at(end)}`;
-  const label = point(out, RADIUS + 36);
+  const label = point(out, RADIUS + 34);
   return draw(
     "g",
     {},
@@ -141,6 +145,8 @@ function drawLoop(edge, place) {
     draw("text", { class: "symbol", x: label.x.toFixed(1), y: label.y.toFixed(1), dy: "0.35em" }, edge.text),
   );
 }
+
+const polar = ({ x, y }, angle, far) => ({ x: x + far * Math.cos(angle), y: y + far * Math.sin(angle) });
 
 const at = ({ x, y }) => `${x.toFixed(1)},${y.toFixed(1)}`;
 

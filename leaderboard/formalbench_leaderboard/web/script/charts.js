@@ -102,7 +102,7 @@ function drawCurves() {
 function boardChanged() {
   const board = shownBoard();
   if (!board) return;
-  chooseBest(board);
+  chooseFirst(board);
   byId("chooser").replaceChildren(chooser(board, drawCurves));
   drawCurves();
   startCost();

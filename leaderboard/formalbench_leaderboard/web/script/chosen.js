@@ -13,10 +13,11 @@ function choose(model, wanted) {
   }
 }
 
-/** Begin with the best of the board. */
-function chooseBest(board) {
+/** Begin with the first model of each rank: they differ most. */
+function chooseFirst(board) {
   chosen.clear();
-  for (const row of board.rows.slice(0, 5)) choose(row.model, true);
+  const firsts = board.rows.filter((row, index) => index === 0 || row.rank !== board.rows[index - 1].rank);
+  for (const row of firsts.slice(0, 6)) choose(row.model, true);
 }
 
 /** Return check boxes for the models of a board; `changed` is called after each choice. */

@@ -66,7 +66,7 @@ function taskOn(board, title) {
   const rows = found.map(({ row, result }) => [{ text: link("model", row.model), sort: row.model, left: true }, ...resultCells(result)]);
   const chart = make("div", { class: "charts single" });
   const drawn = () => chart.replaceChildren(figure(board, title, chosenLines(board, title), { width: 660, height: 300, untitled: true }));
-  if (shownBoard() !== board) chooseBest(board);
+  if (shownBoard() !== board) chooseFirst(board);
   drawn();
   return make(
     "section",
