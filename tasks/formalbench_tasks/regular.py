@@ -24,8 +24,6 @@ class AutomatonFunction(Language):
         automaton: the minimal automaton.
     """
 
-    automaton: Automaton
-
     def __init__(self, alphabet: Sequence[str], automaton: Automaton, num_classes: int) -> None:
         if len(alphabet) != automaton.num_symbols:
             raise ValueError(f"{len(alphabet)} symbols, but {automaton.num_symbols} transitions")

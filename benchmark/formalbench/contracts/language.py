@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -32,27 +32,6 @@ class Corpus(NamedTuple):
     lengths: Labels
 
 
-class Machine(Protocol):
-    """A complete deterministic automaton with a class at every state.
-
-    Legend: Q states, S symbols.
-
-    Attributes:
-        transitions: (Q, S), the state reached from each state by each symbol.
-        classes: (Q,), the class of the strings that end in each state.
-        start: the state of the empty string.
-    """
-
-    @property
-    def transitions(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
-
-    @property
-    def classes(self) -> npt.NDArray[np.int64]: ...  # noqa: D102
-
-    @property
-    def start(self) -> int: ...  # noqa: D102
-
-
 class Language(ABC):
     """Strings over an alphabet, each with a class.
 
@@ -66,14 +45,11 @@ class Language(ABC):
         alphabet: the symbols, as shown to people; a symbol's id is its index.
         num_classes: how many classes there are.
         closes: for `generate`, the ids of the closing brackets.
-        automaton: the minimal one that gives the classes, for people to look at; None where
-            there is none.
     """
 
     alphabet: tuple[str, ...]
     num_classes: int = 2
     closes: range = range(0)
-    automaton: Machine | None = None
 
     @abstractmethod
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:

@@ -107,8 +107,14 @@ def _board(board: Board) -> Html:
     others = [element("li", link("task", title)) for title in board.other_tasks]
     return element(
         "section",
-        element("div", board_table(board), class_="scroll", tabindex="0", role="region",
-                aria_label=f"The board of protocol {board.name}"),
+        element(
+            "div",
+            board_table(board),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label=f"The board of protocol {board.name}",
+        ),
         element("p", "Measured, too, but not in the score:", class_="quiet") if others else None,
         element("ul", *others, class_="inline") if others else None,
         bullets(board.notes),
@@ -138,8 +144,14 @@ def _exact(page: Page) -> Html:
         "section",
         element("h2", "Exact models"),
         element("p", marked(LEGEND), class_="prose"),
-        element("div", exact_table(page.exact.rows), class_="scroll", tabindex="0", role="region",
-                aria_label="Exact models"),
+        element(
+            "div",
+            exact_table(page.exact.rows),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label="Exact models",
+        ),
         bullets(page.exact.notes),
         element("details", element("summary", "Verify them again"), commands(page.exact.rows)),
         id="exact",
@@ -163,9 +175,19 @@ def _paper(table: PublishedTable) -> Html:
     return element(
         "section",
         element("h3", table.source),
-        element("p", f"{table.citation}. ", element("a", f"arXiv:{table.arxiv}", href=address,
-                                                    rel="noreferrer"), class_="quiet"),
-        element("div", published_table(table), class_="scroll", tabindex="0", role="region",
-                aria_label=table.source),
+        element(
+            "p",
+            f"{table.citation}. ",
+            element("a", f"arXiv:{table.arxiv}", href=address, rel="noreferrer"),
+            class_="quiet",
+        ),
+        element(
+            "div",
+            published_table(table),
+            class_="scroll",
+            tabindex="0",
+            role="region",
+            aria_label=table.source,
+        ),
         bullets(table.notes),
     )

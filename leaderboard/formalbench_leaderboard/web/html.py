@@ -33,8 +33,7 @@ def element(name: str, /, *contents: Content, **attributes: str | bool | None) -
         '<td class="number">a&lt;b</td>'
     """
     written = "".join(
-        f" {key.rstrip('_').replace('_', '-')}"
-        + ("" if value is True else f'="{_text(value)}"')
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{_text(value)}"')
         for key, value in attributes.items()
         if value is not None and value is not False
     )

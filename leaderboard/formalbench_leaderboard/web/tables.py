@@ -30,7 +30,7 @@ def _address(kind: str, name: str) -> str:
 def board_table(board: Board) -> Html:
     """Return the ranking: a row per model, a column per task of the suite."""
     heads = [
-        _head("rank", ascending=True),
+        _head("rank", ascending=True, sorted_=True),
         _head("within", ascending=True, left=True, class_="left within"),
         _head("model", ascending=True, left=True, class_="left name"),
         _head("kind", ascending=True, left=True) if _kinds(board) else None,
@@ -63,6 +63,7 @@ def _head(
     left: bool = False,
     at: int | None = None,
     class_: str | None = None,
+    sorted_: bool = False,
 ) -> Html:
     """Return the head of a column, with a button that sorts by it.
 
@@ -72,12 +73,14 @@ def _head(
         left: whether the column is aligned to the left.
         at: the column that is sorted by, if it is another one.
         class_: if it is another one than alignment asks for.
+        sorted_: whether the rows are in its order already.
     """
     return element(
         "th",
         element("button", _breakable(name), type="button"),
         scope="col",
         class_=class_ or ("left" if left else None),
+        aria_sort="ascending" if sorted_ else None,
         data_first="ascending" if ascending else None,
         data_sort_col=None if at is None else str(at),
     )
@@ -211,13 +214,15 @@ def _published_cell(result: PublishedResult | None) -> Html:
 
 def commands(rows: Iterable[Construction]) -> Html:
     """Return the commands that verify exact models again."""
-    items = [
-        element("li", element("code", command)) for row in rows for command in row.commands
-    ]
+    items = [element("li", element("code", command)) for row in rows for command in row.commands]
     return element("ul", *items, class_="commands")
 
 
 def _breakable(name: str) -> Html:
-    """Return a name that may break into lines between and within its options."""
-    first, *others = re.split(r"(?<=.)(?=\[|(?<=,) |(?<==))", harmless(name))
-    return joined(first, *(part for other in others for part in (Html("<wbr>"), other)))
+    """Return a name that may break into lines before its options, and on a phone within them."""
+    model, bracket, options = harmless(name).partition("[")
+    if not (model and bracket):
+        return joined(name)
+    parts = re.split(r"(?<==)|(?<=,) ", bracket + options)
+    inside = [part for text in parts for part in (Html("<wbr>"), text)]
+    return joined(model, Html("<wbr>"), element("span", *inside[1:], class_="options"))
