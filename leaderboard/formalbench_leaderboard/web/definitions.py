@@ -154,7 +154,9 @@ def _answer(target: Any) -> str:
 def _automaton(task: Task) -> Automaton | None:
     """Return the automaton of a language that has one as an attribute: no part of the contract."""
     machine: Any = getattr(task.language, "automaton", None)
-    if machine is None or len(machine.classes) > MOST_STATES or len(task.alphabet) > MOST_SYMBOLS:
+    if not all(hasattr(machine, part) for part in ("transitions", "classes", "start")):
         return None
-    transitions = tuple(tuple(row) for row in machine.transitions.tolist())
-    return Automaton(transitions, tuple(machine.classes.tolist()), machine.start)
+    if len(machine.classes) > MOST_STATES or len(task.alphabet) > MOST_SYMBOLS:
+        return None
+    transitions = tuple(tuple(map(int, row)) for row in machine.transitions)
+    return Automaton(transitions, tuple(map(int, machine.classes)), int(machine.start))

@@ -40,7 +40,9 @@ def board_table(board: Board) -> Html:
         _head("IQM"),
         *map(_head, board.tasks),
     ]
-    body = element("tbody", *(_board_row(row, board) for row in board.rows))
+    body = element(
+        "tbody", *(_board_row(row, board, place) for place, row in enumerate(board.rows))
+    )
     return element(
         "table",
         element("caption", f"Protocol {board.name}, in percent"),
@@ -86,7 +88,7 @@ def _head(
     )
 
 
-def _board_row(row: Row, board: Board) -> Html:
+def _board_row(row: Row, board: Board, place: int) -> Html:
     known = row.score is not None and row.low is not None and row.high is not None
     glyph = interval_glyph(row.score or 0.0, row.low or 0.0, row.high or 0.0) if known else None
     return element(
@@ -100,6 +102,7 @@ def _board_row(row: Row, board: Board) -> Html:
         element("td", glyph, element("small", interval(row.low, row.high)), class_="left glyph"),
         _number(percent(row.iqm), row.iqm),
         *(_cell(row.on(title)) for title in board.tasks),
+        data_row=str(place),
         data_model=harmless(row.model),
         data_kind=row.kind,
     )

@@ -18,10 +18,6 @@ function startSorting() {
     },
     true,
   );
-  document.addEventListener("sort-end", (event) => {
-    const sorted = event.target.querySelector("th[aria-sort]");
-    if (sorted) byId("found").dataset.sorted = sorted.textContent;
-  });
 }
 
 function startControls() {
@@ -70,15 +66,16 @@ function showMeasure() {
   const measure = MEASURES[byId("measure").value];
   document.querySelectorAll(".measured").forEach((section, index) => {
     const board = DATA.boards[index];
-    const rows = Map.groupBy(board.rows, (row) => row.model);
     for (const line of section.querySelectorAll(".board tbody tr")) {
-      const found = rows.get(line.dataset.model);
       board.tasks.forEach((task, column) => {
-        const result = found.length === 1 ? own(found[0].results, task) : undefined;
+        const result = own(board.rows[line.dataset.row].results, task);
         const cell = line.cells[line.cells.length - board.tasks.length + column];
         if (result) setCell(cell, measure.value(result), measure.show);
       });
     }
+    // The rows are no longer in the order of these columns.
+    const heads = [...section.querySelectorAll(".board thead th")].slice(-board.tasks.length);
+    for (const head of heads) head.removeAttribute("aria-sort");
   });
 }
 
