@@ -68,6 +68,21 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(results, tmp_path_factory.mktemp("hostile"))
 
 
+@pytest.fixture(scope="session")
+def two_boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of some records, and of some of them under another protocol."""
+    results = tmp_path_factory.mktemp("records")
+    for model in ("rnn", "gru"):
+        for file in sorted(RESULTS.glob(f"default/{model}/*/*.json")):
+            data = json.loads(file.read_text())
+            (results / f"{model}-{file.name}").write_text(json.dumps(data))
+            if model == "gru":
+                data["protocol"]["name"] = "slow"
+                data["run_id"] = f"ff{data['run_id'][2:]}"
+                (results / f"slow-{file.name}").write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("two"))
+
+
 @pytest.fixture
 def hostile_names() -> list[str]:
     return HOSTILE

@@ -173,6 +173,22 @@ def test_nothing_is_wider_than_a_phone(opened, published, place):
         assert name.bounding_box()["x"] >= 0  # it stays while the numbers scroll
 
 
+def test_boards_are_shown_one_at_a_time(opened, two_boards):
+    page = opened(two_boards)
+    assert set(models(page)) == {"gru", "rnn"}
+    page.locator("#protocol").select_option(label="slow (version 1)")
+    assert models(page) == ["gru"]
+    assert page.locator("#chooser input").count() == 1
+    expect(page.locator("#found")).to_have_text("1 model")
+    page.locator(f"{BOARD} tbody th a").click()
+    assert page.locator("#view h2").all_inner_texts() == [
+        "Protocol quick (version 1)",
+        "Protocol slow (version 1)",
+    ]
+    page.go_back()
+    assert models(page) == ["gru"]
+
+
 def test_it_reads_without_a_script(opened, published):
     page = opened(published, java_script_enabled=False)
     assert len(models(page)) >= 10

@@ -49,10 +49,12 @@ function curveChart({ task, facts, lines, seeds = false, width = 340, height = 2
       Plot.line(single, { x: "length", y: "mean", z: "line", stroke: "var(--quiet)", strokeWidth: 0.8, strokeOpacity: 0.8 }),
       Plot.line(points, { x: "length", y: "mean", stroke: "model", strokeWidth: 1.75 }),
       points.length > 1500 ? null : Plot.dot(points, { x: "length", y: "mean", fill: "model", r: 1.9 }),
-      Plot.tip(points, Plot.pointer({ x: "length", y: "mean", title: told, fill: "var(--raised)", stroke: "var(--rule)" })),
+      Plot.tip(points, Plot.pointer({ x: "length", y: "mean", title: told, ...TIP })),
     ],
   });
 }
+
+const TIP = { fill: "var(--raised)", stroke: "var(--rule-strong)", lineHeight: 1.4, fontSize: 12 };
 
 const told = (p) => `${p.model}\nlength ${p.length}: ${p.mean.toFixed(1)} %\n${p.low.toFixed(1)} … ${p.high.toFixed(1)}`;
 

@@ -50,7 +50,7 @@ function costChart(points, cost) {
       ...labels.map((label) =>
         Plot.text([label], { x: "x", y: "y", text: "model", textAnchor: label.left ? "end" : "start", dx: label.left ? -9 : 9, dy: label.move, fill: "currentColor" }),
       ),
-      Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: costTold(cost), fill: "var(--raised)", stroke: "var(--rule)" })),
+      Plot.tip(points, Plot.pointer({ x: "x", y: "y", title: costTold(cost), ...TIP })),
     ],
   });
 }

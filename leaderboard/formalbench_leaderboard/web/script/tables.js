@@ -59,7 +59,8 @@ function filterRows() {
     row.hidden = !(words.every((word) => name.includes(word)) && (!kind || row.dataset.kind === kind));
   }
   const seen = rows.filter((row) => !row.hidden).length;
-  byId("found").textContent = seen === rows.length ? `${seen} models` : `${seen} of ${rows.length} models`;
+  const models = rows.length === 1 ? "model" : "models";
+  byId("found").textContent = seen === rows.length ? `${seen} ${models}` : `${seen} of ${rows.length} ${models}`;
 }
 
 function showMeasure() {
