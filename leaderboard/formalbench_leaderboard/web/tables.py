@@ -225,7 +225,12 @@ def _breakable(name: str) -> Html:
     """Return a name that may break into lines before its options, and on a phone within them."""
     model, bracket, options = harmless(name).partition("[")
     if not (model and bracket):
-        return joined(name)
-    parts = re.split(r"(?<==)|(?<=,) ", bracket + options)
-    inside = [part for text in parts for part in (Html("<wbr>"), text)]
+        # A hyphen before a number is no place to break: tomita-3.
+        parts = re.split(r"(-\d+)", name)
+        kept = [
+            element("span", part, class_="keep") if n % 2 else part for n, part in enumerate(parts)
+        ]
+        return joined(*kept)
+    texts = re.split(r"(?<==)|(?<=,) ", bracket + options)
+    inside = [part for text in texts for part in (Html("<wbr>"), text)]
     return joined(model, Html("<wbr>"), element("span", *inside[1:], class_="options"))

@@ -54,7 +54,16 @@ function duration(seconds) {
 
 const address = (kind, name) => `#${kind}=${encodeURIComponent(name)}`;
 
-const link = (kind, name) => make("a", { href: address(kind, name) }, name);
+const link = (kind, name) => make("a", { href: address(kind, name) }, ...breakable(name));
+
+/** Return the parts of a name, so that it breaks into lines before its options or within them. */
+function breakable(name) {
+  const bracket = name.indexOf("[");
+  if (bracket < 1) return [name];
+  const options = name.slice(bracket).split(/(?<==)|(?<=, )/);
+  const inside = options.flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
+  return [name.slice(0, bracket), make("wbr"), make("span", { class: "options" }, ...inside)];
+}
 
 /** Return all tasks of a board, the ranked ones first. */
 const tasksOf = (board) => [...board.tasks, ...board.other_tasks];

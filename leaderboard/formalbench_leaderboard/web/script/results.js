@@ -29,7 +29,7 @@ function table(caption, heads, rows) {
   );
   const made = make(
     "table",
-    { class: "sortable n-last" },
+    { class: "sortable n-last results" },
     make("caption", {}, caption),
     make("thead", {}, make("tr", {}, ...head)),
     make("tbody", {}, ...body),

@@ -65,7 +65,7 @@ function taskOn(board, title) {
   const solved = found.filter(({ result }) => last != null && result.longest_99 === last);
   const rows = found.map(({ row, result }) => [{ text: link("model", row.model), sort: row.model, left: true }, ...resultCells(result)]);
   const chart = make("div", { class: "charts single" });
-  const drawn = () => chart.replaceChildren(figure(board, title, chosenLines(board, title), { width: 660, height: 300, untitled: true }));
+  const drawn = () => chart.replaceChildren(figure(board, title, chosenLines(board, title), { width: Math.min(660, byId("main").clientWidth - 32), height: 300, untitled: true }));
   if (shownBoard() !== board) chooseFirst(board);
   drawn();
   return make(
@@ -105,6 +105,7 @@ function publishedOn(title) {
     "section",
     {},
     make("h2", {}, "Published, not measured here"),
-    table(`${title}: numbers from papers, in percent, under other protocols`, heads, rows),
+    make("p", { class: "quiet" }, "Numbers from papers, under other protocols."),
+    table(`${title}: published, in percent`, heads, rows),
   );
 }
