@@ -6,7 +6,7 @@ BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 SOURCES = benchmark tasks plugins leaderboard examples speed tests
 
-.PHONY: demo test lint format speed clean
+.PHONY: demo test test-page lint format speed clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -16,6 +16,13 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
+
+# The web page in a browser, offline; it installs its own extra, and the browser where it may.
+test-page: $(VENV)/.installed-page
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		{ test "$$(id -u)" = 0 && apt-get update && apt-get install --yes chromium; } || \
+		{ echo "make test-page needs Chromium: apt-get install chromium" >&2; exit 1; }
+	$(BIN)/python -m pytest tests/page
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
@@ -41,6 +48,10 @@ $(VENV)/.installed: pyproject.toml constraints.txt | $(VENV)/bin/python
 
 $(VENV)/.installed-test: $(VENV)/.installed
 	$(PIP) install --constraint constraints.txt --editable '.[test]'
+	touch $@
+
+$(VENV)/.installed-page: $(VENV)/.installed
+	$(PIP) install --constraint constraints.txt --editable '.[page]'
 	touch $@
 
 $(VENV)/.installed-speed: $(VENV)/.installed

@@ -35,12 +35,14 @@ class SeedResult:
         status: how it ended.
         accuracy: its mean over the cells; None if it did not finish.
         cells: None if it did not finish.
+        seconds: wall time of its training; None if it had none.
     """
 
     seed: int
     status: str
     accuracy: float | None
     cells: CellResults | None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-Format = Literal["table", "markdown", "latex", "csv", "json"]
+if TYPE_CHECKING:
+    from formalbench.contracts.verification import AnyRecord
+    from formalbench.host import PluginHost
+
+    from formalbench_leaderboard.board import Page
+
+Format = Literal["table", "markdown", "latex", "csv", "json", "html"]
 
 leaderboard = typer.Typer(
     invoke_without_command=True,
@@ -43,12 +50,16 @@ def show(
         Format,
         typer.Option(
             help="table: for the terminal. markdown: the full page, with every task. latex: to "
-            "paste into a paper. csv, json: for programs, shares as fractions of one."
+            "paste into a paper. csv, json: for programs, shares as fractions of one. html: a "
+            "folder with a page to open from disk."
         ),
     ] = "table",
     output: Annotated[
         Path | None,
-        typer.Option(metavar="PATH", help="Write to this file instead of standard output."),
+        typer.Option(
+            metavar="PATH",
+            help="Write to this file (of html: folder) instead of standard output.",
+        ),
     ] = None,
 ) -> None:
     """Rank models by what their records say.
@@ -67,6 +78,7 @@ def show(
         _refuse_lost_options(ctx)
         return
     from formalbench.cli.state import host_of
+    from formalbench.contracts.errors import RequestError
 
     from formalbench_leaderboard.build import build_page
     from formalbench_leaderboard.faces import face
@@ -78,13 +90,18 @@ def show(
     )
 
     check_folders(results or ())
+    if format == "html" and output is None:
+        raise RequestError("--format html needs --output DIR, the folder to write the page to")
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
     records, verifications = read_all(results or default_folders())
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.name for record in records})
         verifications = []  # they are made under no protocol
     page = build_page(records, view, verifications)
-    if output is not None:
+    if format == "html":
+        assert output is not None
+        _write_web_page(page, [*records, *verifications], host_of(ctx), output)
+    elif output is not None:
         from formalbench.store import write_atomically
 
         write_atomically(output, face(format)(page))
@@ -165,6 +182,20 @@ def check(ctx: typer.Context) -> None:
         typer.echo(again, err=True)
         raise typer.Exit(1)
     typer.echo("every face is up to date")
+
+
+def _write_web_page(
+    page: Page, records: Sequence[AnyRecord], host: PluginHost, folder: Path
+) -> None:
+    """Write the page file by file, and say where to open it."""
+    from formalbench.store import write_atomically
+
+    from formalbench_leaderboard.web.assemble import render
+    from formalbench_leaderboard.web.definitions import definitions
+
+    for name, text in render(page, definitions(host, records)).items():
+        write_atomically(folder / name, text)
+    typer.echo(f"open {folder / 'index.html'}")
 
 
 def _refuse_lost_options(ctx: typer.Context) -> None:

@@ -23,7 +23,7 @@ from formalbench_leaderboard.text import (
     rate,
 )
 
-_HOW_TO_READ = f"""\
+HOW_TO_READ = f"""\
 ## How to read it
 
 - **Accuracy** is the share of test strings that are right by the task's metric, averaged over
@@ -56,7 +56,7 @@ _HOW_TO_READ = f"""\
 
 def render(page: Page) -> str:
     """Return the whole page."""
-    parts = [f"# {markdown(page.title)}", _HOW_TO_READ.rstrip()]
+    parts = [f"# {markdown(page.title)}", HOW_TO_READ.rstrip()]
     if not page.boards:
         parts.append("No measured rows yet.")
     for board in page.boards:

@@ -1,0 +1,1 @@
+"""The board as a web page: one folder that opens from disk, without a network."""

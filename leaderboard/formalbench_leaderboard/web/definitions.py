@@ -1,0 +1,162 @@
+"""What a page tells of tasks and models: from the plugins at hand, by the names in the records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord
+
+from formalbench_leaderboard.keys import title_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+    from formalbench.host.host import PluginHost
+
+EXAMPLES = 8
+EXAMPLE_LENGTH = 8
+MOST_STATES = 12
+"""A larger automaton is not drawn: nobody reads it."""
+
+MOST_SYMBOLS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Automaton:
+    """A small automaton, to draw.
+
+    Attributes:
+        transitions: for each state, the state reached by each symbol.
+        classes: of each state.
+        start: the first state.
+    """
+
+    transitions: tuple[tuple[int, ...], ...]
+    classes: tuple[int, ...]
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefinition:
+    """What a task is.
+
+    Attributes:
+        summary, reference: one line each; may be empty.
+        name: the full form, as in ``parity:classify``.
+        objective: what is asked.
+        classes: how many there are.
+        alphabet: the symbols.
+        train: the shortest and the longest string of training.
+        examples: strings and their right answers, as text.
+        automaton: None where there is none, or none that is small.
+    """
+
+    name: str
+    summary: str
+    reference: str
+    objective: str
+    classes: int
+    alphabet: tuple[str, ...]
+    train: tuple[int, int]
+    examples: tuple[tuple[str, str], ...]
+    automaton: Automaton | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDefinition:
+    """What a model is: one line, and the paper it is from; both may be empty."""
+
+    summary: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """Of the tasks by title, and of the models by the name that a row has."""
+
+    tasks: dict[str, TaskDefinition]
+    models: dict[str, ModelDefinition]
+
+
+def definitions(host: PluginHost, records: Iterable[AnyRecord]) -> Definitions:
+    """Look up what the records are of; what no plugin provides is left out."""
+    tasks: dict[str, TaskDefinition] = {}
+    models: dict[str, ModelDefinition] = {}
+    known: dict[str, bool] = {}
+    for record in records:
+        title, model = title_of(record), display(record.model.name, record.model.options)
+        if title not in known:
+            known[title] = True
+            task = _task(host, record.task.name, record.task.options)
+            if task is not None:
+                tasks[title] = task
+        if model not in models:
+            found = _model(host, record.model.name)
+            if found is not None:
+                models[model] = found
+    return Definitions(dict(sorted(tasks.items())), dict(sorted(models.items())))
+
+
+def _model(host: PluginHost, name: str) -> ModelDefinition | None:
+    try:
+        spec = host.models.get(name)[0].spec
+    except RequestError:
+        return None
+    return ModelDefinition(spec.summary, spec.reference)
+
+
+def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
+    from formalbench.cli.output import plugins_print_to_stderr
+
+    try:
+        entry, objective, _ = host.task_entry(name)
+        task = host.task(name, options)
+        with host.blaming(entry.plugin), plugins_print_to_stderr():
+            return TaskDefinition(
+                name=task.name,
+                summary=entry.spec.summary,
+                reference=entry.spec.reference,
+                objective=objective,
+                classes=task.language.num_classes,
+                alphabet=tuple(task.alphabet),
+                train=task.splits.train,
+                examples=_examples(task),
+                automaton=_automaton(task),
+            )
+    except FormalbenchError:  # unknown or broken here: its numbers are shown without it
+        return None
+
+
+def _examples(task: Task) -> tuple[tuple[str, str], ...]:
+    from formalbench.cli.data import draw
+
+    lengths = task.lengths(*task.splits.train)
+    if not lengths:
+        return ()
+    length = min(lengths, key=lambda length: abs(length - EXAMPLE_LENGTH))
+    rows = draw(task, length, EXAMPLES, 0)
+    gap = "" if all(len(symbol) == 1 for symbol in task.alphabet) else " "
+    return tuple((gap.join(row["string"]), _answer(row["target"])) for row in rows)
+
+
+def _answer(target: Any) -> str:
+    """Return a target as ``formalbench label`` prints it."""
+    if not isinstance(target, list):
+        return str(target)
+    return " ".join(
+        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in target
+    )
+
+
+def _automaton(task: Task) -> Automaton | None:
+    """Return the automaton of a language that has one as an attribute: no part of the contract."""
+    machine: Any = getattr(task.language, "automaton", None)
+    if not all(hasattr(machine, part) for part in ("transitions", "classes", "start")):
+        return None
+    if len(machine.classes) > MOST_STATES or len(task.alphabet) > MOST_SYMBOLS:
+        return None
+    transitions = tuple(tuple(map(int, row)) for row in machine.transitions)
+    return Automaton(transitions, tuple(map(int, machine.classes)), int(machine.start))

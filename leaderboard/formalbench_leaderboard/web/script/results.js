@@ -1,0 +1,77 @@
+// Tables that the views of a model and of a task share.
+
+/** Return a table that can be sorted: heads [{ text, left, ascending }], rows of { text, sort }. */
+function table(caption, heads, rows) {
+  const head = heads.map(({ text, left, ascending }) =>
+    make(
+      "th",
+      { scope: "col", class: left ? "left" : null, "data-first": ascending ? "ascending" : null },
+      make("button", { type: "button" }, text),
+    ),
+  );
+  const body = rows.map((row) =>
+    make(
+      "tr",
+      {},
+      ...row.map(({ text, sort, left, shade }, index) =>
+        make(
+          index ? "td" : "th",
+          {
+            scope: index ? null : "row",
+            class: [left ? "left" : "", shade == null ? "" : "cell"].join(" ").trim() || null,
+            "data-sort": sort === undefined ? null : (sort ?? ""),
+            style: shade == null ? null : `--share:${Math.max(0, shade).toFixed(3)}`,
+          },
+          text,
+        ),
+      ),
+    ),
+  );
+  const made = make(
+    "table",
+    { class: "sortable n-last results" },
+    make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...head)),
+    make("tbody", {}, ...body),
+  );
+  return make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": caption }, made);
+}
+
+const RESULT_HEADS = [
+  { text: "mean" },
+  { text: "95 % interval", left: true },
+  { text: "scaled" },
+  { text: "best" },
+  { text: "median" },
+  { text: "≥ 99 % to" },
+  { text: "≥ 90 % to" },
+  { text: "each seed", left: true },
+  { text: "rate" },
+  { text: "time a seed" },
+];
+
+function resultCells(result) {
+  const seconds = result.runs.map((run) => run.seconds).filter((value) => value != null);
+  const time = seconds.length ? seconds.reduce((a, b) => a + b, 0) / seconds.length : null;
+  const share = (value) => ({ text: percent(value), sort: value });
+  return [
+    { ...share(result.mean), shade: result.scaled ?? 0 },
+    { text: interval(result.low, result.high), sort: result.low, left: true },
+    share(result.scaled),
+    share(result.max),
+    share(result.median),
+    { text: `${result.longest_99 ?? MISSING}`, sort: result.longest_99 },
+    { text: `${result.longest_90 ?? MISSING}`, sort: result.longest_90 },
+    { text: result.runs.map(seedText).join(" · "), sort: Math.min(...result.runs.map((run) => run.accuracy ?? -1)), left: true },
+    { text: result.learning_rate == null ? MISSING : `${result.learning_rate}`, sort: result.learning_rate },
+    { text: duration(time), sort: time },
+  ];
+}
+
+const seedText = (run) => (run.accuracy == null ? run.status : percent(run.accuracy));
+
+/** Return terms and what they mean, without those that nothing is known of. */
+function termList(pairs) {
+  const known = pairs.filter(([, value]) => value != null && value !== "");
+  return make("dl", { class: "facts" }, ...known.map(([term, value]) => make("div", {}, make("dt", {}, term), make("dd", {}, value))));
+}

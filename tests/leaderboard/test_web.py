@@ -1,0 +1,293 @@
+"""The web page without a browser: what is in it, that it is safe, that it is always the same."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+import typer
+from formalbench.store import Store
+from formalbench_leaderboard import plugin
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.sources import suite_view
+from formalbench_leaderboard.text import harmless
+from formalbench_leaderboard.web import assemble, curves
+from formalbench_leaderboard.web.contents import contents
+from formalbench_leaderboard.web.definitions import Definitions, definitions
+from formalbench_leaderboard.web.html import Html, element, joined
+from formalbench_leaderboard.web.prose import marked
+from typer.testing import CliRunner
+
+NOTHING = Definitions({}, {})
+HOSTILE = {
+    "script": "<script>alert(1)</script>",
+    "end": "</script><script>alert(1)</script>",
+    "comment": "<!--<script>",
+    "image": "<img src=x onerror=alert(1)>",
+    "attribute": '" onmouseover="alert(1)',
+    "quote": "' onfocus='alert(1)",
+    "pipe": "a|b",
+    "newline": "a\n# heading\r\n| x |",
+    "rtl": "abc\u202egpj.exe\u2066\u200f",
+    "separator": "a\u2028b\u2029c",
+    "template": "$title ${data} $$",
+    "entity": "&lt;b&gt; &amp;",
+}
+
+
+class Seen(HTMLParser):
+    """The elements of a page, with their attributes and the text inside."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[tuple[str, str]] = []
+        self.inside = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        self.inside = tag
+
+    def handle_data(self, data):
+        self.texts.append((self.inside, data))
+
+    def count(self, tag):
+        return sum(name == tag for name, _ in self.elements)
+
+
+def render(records, known=NOTHING, **view):
+    page = build_page(records, View("test", ("parity",), **view))
+    return assemble.render(page, known)["index.html"]
+
+
+def data_of(text):
+    block = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)
+    return json.loads(block[1])
+
+
+@pytest.mark.parametrize("name", HOSTILE.values(), ids=HOSTILE.keys())
+def test_hostile_names_change_no_element(make_record, name):
+    record = make_record(name, command=f"run {name}", hardware=name)
+    plain = Seen(render([make_record("plain", command="run plain", hardware="plain")]))
+    text = render([record])
+    seen = Seen(text)
+    assert [tag for tag, _ in seen.elements if tag not in ("wbr", "span")] == [
+        tag for tag, _ in plain.elements if tag not in ("wbr", "span")
+    ]
+    handlers = [key for _, given in seen.elements for key in given if key.startswith("on")]
+    assert handlers == []
+    assert harmless(name) in {value for _, given in seen.elements for value in given.values()}
+    assert data_of(text)["boards"][0]["rows"][0]["model"] == harmless(name)
+
+
+def test_the_data_block_holds_no_sign_of_html(make_record):
+    records = [make_record(name) for name in HOSTILE.values()]
+    page = build_page(records, View("<&>\u2028", ("parity",)))
+    assert not set(contents(page, NOTHING)) & set("<>&\u2028\u2029\u202e")
+
+
+def test_nothing_is_fetched(many_records, host):
+    seen = Seen(render(many_records, published=suite_view(host, "default").published))
+    assert seen.count("link") == seen.count("img") == seen.count("iframe") == 0
+    assert [given for tag, given in seen.elements if tag == "script" and "src" in given] == []
+    addresses = {(tag, given.get("href") or "") for tag, given in seen.elements if "href" in given}
+    outside = {pair for pair in addresses if not pair[1].startswith("#")}
+    assert all(tag == "a" and link.startswith("https://arxiv.org/") for tag, link in outside)
+    assert outside
+    style = (assemble.HERE / "style.css").read_text(encoding="utf-8")
+    assert "url(" not in style
+    assert "@import" not in style
+
+
+def test_the_policy_names_every_script_and_no_other(many_records):
+    text = render(many_records)
+    policies = [
+        given["content"]
+        for tag, given in Seen(text).elements
+        if given.get("http-equiv") == "Content-Security-Policy"
+    ]
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    hashes = {base64.b64encode(hashlib.sha256(s.encode()).digest()).decode() for s in scripts}
+    assert len(policies) == 1
+    assert set(re.findall(r"'sha256-(.*?)'", policies[0])) == hashes
+    assert len(hashes) == 4
+    rules = dict(part.strip().split(" ", 1) for part in policies[0].split(";"))
+    assert rules["default-src"] == rules["connect-src"] == "'none'"
+    assert "unsafe" not in rules["script-src"]
+    assert text.index("Content-Security-Policy") < text.index("<script")
+
+
+def test_no_script_can_end_its_element():
+    for name in assemble.VENDORED:
+        assert "</script" not in (assemble.HERE / "vendor" / name).read_text(encoding="utf-8")
+    assert "</script" not in assemble._own_script()
+
+
+def test_every_script_is_in_the_page():
+    files = {path.stem for path in (assemble.HERE / "script").glob("*.js")}
+    assert files == set(assemble.SCRIPTS)
+    assert all("innerHTML" not in assemble._file("script", f"{name}.js") for name in files)
+
+
+def test_vendored_files_are_what_their_table_says():
+    told = (assemble.HERE / "vendor" / "README.md").read_text(encoding="utf-8")
+    for path in (assemble.HERE / "vendor").glob("*.js"):
+        line = next(line for line in told.splitlines() if line.startswith(f"| `{path.name}`"))
+        assert hashlib.sha256(path.read_bytes()).hexdigest() in line
+    licenses = assemble._licenses()
+    assert "Mike Bostock" in licenses
+    assert "Observable, Inc." in licenses
+    assert "unlicense" in licenses
+
+
+def test_the_same_records_give_the_same_bytes(many_records, host):
+    def page(records):
+        built = build_page(records, suite_view(host, "default"))
+        return assemble.render(built, definitions(host, records))
+
+    assert page(many_records) == page(many_records[::-1])
+
+
+def test_the_board_reads_without_a_script(many_records):
+    view = View("test", ("parity", "first", "tomita-3"))
+    text = assemble.render(build_page(many_records, view), NOTHING)["index.html"]
+    static = text[: text.index('<script type="application/json"')]
+    cells = [data for tag, data in Seen(static).texts if tag in ("td", "a")]
+    assert {"regulargpt", "rnn", "transformer", "98.0", "50.0"} <= set(cells)
+    assert "a row that lacks a task has no score" in " ".join(static.split()).lower()
+
+
+def test_a_run_that_did_not_finish_is_marked(make_record):
+    text = render([make_record(), make_record(seed=1, status="diverged")])
+    marks = [given for tag, given in Seen(text).elements if tag == "abbr"]
+    assert [given["title"] for given in marks] == ["1 of 2 finished (1 diverged)"]
+
+
+def test_curves_hold_the_mean_and_the_wilson_intervals_of_all_seeds(make_record):
+    records = [
+        make_record(accuracy=[100, 90, 80, 50]),
+        make_record(accuracy=[100, 70, 60, 50], seed=1),
+    ]
+    curve = data_of(render(records))["boards"][0]["rows"][0]["results"]["parity"]["curve"]
+    assert curve["length"] == [41, 51, 61, 71]
+    assert curve["mean"] == [1000, 800, 700, 500]
+    assert curve["seeds"] == [[1000, 900, 800, 500], [1000, 700, 600, 500]]
+    assert curve["high"][0] == 1000
+    assert curve["low"][1] < 700 < 900 < curve["high"][1]
+    assert (curve["low"][3], curve["high"][3]) == (404, 596)  # Wilson (1927), 50 of 100
+
+
+def test_many_lengths_are_averaged_and_the_page_says_so(make_record, monkeypatch):
+    monkeypatch.setattr(curves, "MOST_POINTS", 2)
+    monkeypatch.setattr(curves, "MOST_SEED_POINTS", 1)
+    text = render([make_record(accuracy=[100, 90, 80, 50]), make_record(seed=1)])
+    data = data_of(text)
+    curve = data["boards"][0]["rows"][0]["results"]["parity"]["curve"]
+    assert (data["window"], data["seed_curves"]) == (2, False)
+    assert curve["length"] == [46, 66]
+    assert curve["mean"] == [975, 825]
+    assert "seeds" not in curve
+    assert "2 neighbouring test lengths make one point" in text
+
+
+def test_a_page_of_many_long_curves_stays_small(make_record):
+    lengths = 460
+    protocol = {
+        **make_record().protocol.model_dump(mode="json"),
+        "test": {"lengths": lengths, "strings": 100},
+    }
+    records = [
+        make_record(
+            f"model-{number}", task, accuracy=[100 - number % 50] * lengths, protocol=protocol
+        )
+        for number in range(100)
+        for task in ("parity:classify", "first:classify", "tomita-3:classify")
+    ]
+    page = build_page(records, View("test", ("parity", "first", "tomita-3")))
+    assert len(assemble.render(page, NOTHING)["index.html"]) < 3_000_000
+
+
+def test_a_page_without_records_is_a_page():
+    text = render([])
+    assert "No measured rows yet." in text
+    assert data_of(text)["boards"] == []
+
+
+def test_definitions_come_from_the_plugins_and_the_unknown_is_left_out(make_record, host):
+    records = [make_record(), make_record("nobody", "nothing:classify", fingerprint="0" * 64)]
+    known = definitions(host, records)
+    assert list(known.tasks) == ["parity"]
+    assert list(known.models) == ["regulargpt"]
+    task = known.tasks["parity"]
+    assert (task.name, task.alphabet, task.train) == ("parity:classify", ("0", "1"), (1, 40))
+    assert len(task.examples) == 8
+    assert all(string[0] == answer for string, answer in task.examples)
+    assert task.automaton is None
+
+
+def test_a_small_automaton_is_told_and_a_large_one_is_not(make_record):
+    from formalbench.host import PluginHost
+
+    real = PluginHost.load()
+    names = ("tomita-3:classify", "d12:classify", "modular-arithmetic:classify")
+    known = definitions(real, [make_record(task=name, fingerprint="0" * 64) for name in names])
+    machine = known.tasks["tomita-3"].automaton
+    assert machine is not None
+    assert (len(machine.transitions), machine.start) == (5, 0)
+    assert known.tasks["d12"].automaton is None
+    assert known.tasks["modular-arithmetic"].automaton is None
+
+
+def test_elements_escape_what_is_no_html():
+    assert element("td", "a<b", class_="x") == '<td class="x">a&lt;b</td>'
+    assert element("a", Html("<b>c</b>"), title='"q"') == '<a title="&quot;q&quot;"><b>c</b></a>'
+    assert element("p", None, hidden=True, id=None) == "<p hidden></p>"
+    assert joined("one ", element("em", "two"), " three") == "one <em>two</em> three"
+    assert marked("**a<b** is `c&d`, no more.") == (
+        "<strong>a&lt;b</strong> is <code>c&amp;d</code>, no more."
+    )
+
+
+@pytest.fixture
+def invoke(host, monkeypatch):
+    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
+    app = typer.Typer(rich_markup_mode=None)
+    plugin.formalbench_commands(app)
+    app.command(name="other")(lambda: None)
+    return lambda *arguments: CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
+
+
+def test_the_command_writes_the_folder(invoke, tmp_path, many_records):
+    store = Store(tmp_path / "mine")
+    for record in many_records:
+        store.write(record)
+    folder = tmp_path / "a" / "page"
+    arguments = ("--results", store.path, "--format", "html", "--output", folder)
+    done = invoke(*arguments)
+    assert done.exit_code == 0, done.output
+    assert done.output == f"open {folder / 'index.html'}\n"
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert set(before) == {"index.html", "LICENSES.txt"}
+    assert str(tmp_path).encode() not in before["index.html"]
+    assert invoke(*arguments).exit_code == 0
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_the_page_needs_a_folder(invoke, tmp_path):
+    from formalbench.contracts.errors import RequestError
+
+    error = invoke("--results", tmp_path, "--format", "html").exception
+    assert isinstance(error, RequestError)
+    assert error.exit_code == 2
+    assert "--output" in str(error)
+    file = tmp_path / "file"
+    file.write_text("")
+    error = invoke("--results", tmp_path, "--format", "html", "--output", file).exception
+    assert isinstance(error, RequestError)
+    assert str(file) in str(error)

@@ -1,0 +1,135 @@
+"""A browser without a network, and pages to open in it."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from formalbench.cli.main import run_command_line
+from playwright.sync_api import Browser, Page, sync_playwright
+
+RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+HOSTILE = [
+    "<script>alert(1)</script>",
+    "</script><script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    '" onmouseover="alert(1)" x="',
+    "a|b",
+    "a\n# heading\r\n| x |",
+    "abc\u202egpj.exe\u2066\u200f",
+    "__proto__",
+    "constructor",
+    "100%25 & more#task=parity",
+    "$title ${data}",
+]
+
+
+def write_page(results: Path, folder: Path) -> Path:
+    arguments = ["leaderboard", "--results", str(results), "--format", "html"]
+    assert run_command_line([*arguments, "--output", str(folder)]) == 0
+    return folder / "index.html"
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of the records that this repository publishes."""
+    return write_page(RESULTS, tmp_path_factory.mktemp("published"))
+
+
+@pytest.fixture(scope="session")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of records whose every name was written by somebody who means harm."""
+    results = tmp_path_factory.mktemp("records")
+    files = sorted(RESULTS.glob("default/rnn/*/*.json"))
+    assert files
+    for number, name in enumerate(HOSTILE):
+        for file in files:
+            data = json.loads(file.read_text())
+            data["model"]["name"] = name
+            data["environment"]["hardware"] = name
+            data["command"] = f"formalbench run --model {name}"
+            if number == 0:
+                data["task"]["name"] = f"{name}:classify"
+            data["run_id"] = f"{number:02}{data['run_id'][2:]}"
+            (results / f"{number}-{file.name}").write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("hostile"))
+
+
+@pytest.fixture(scope="session")
+def two_boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of some records, and of some of them under another protocol."""
+    results = tmp_path_factory.mktemp("records")
+    for model in ("rnn", "gru"):
+        for file in sorted(RESULTS.glob(f"default/{model}/*/*.json")):
+            data = json.loads(file.read_text())
+            (results / f"{model}-{file.name}").write_text(json.dumps(data))
+            if model == "gru":
+                data["protocol"]["name"] = "slow"
+                data["run_id"] = f"ff{data['run_id'][2:]}"
+                (results / f"slow-{file.name}").write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture
+def hostile_names() -> list[str]:
+    return HOSTILE
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    names = ("chromium", "chromium-browser", "google-chrome")
+    executable = next(filter(None, map(shutil.which, names)), None)
+    assert executable, f"none of {', '.join(names)} is installed"
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        yield running
+        running.close()
+
+
+@dataclass
+class Heard:
+    """What a page said and asked for."""
+
+    complaints: list[str] = field(default_factory=list)
+    addresses: list[str] = field(default_factory=list)
+
+
+@pytest.fixture
+def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """Open a file without a network; in the end nothing was complained of nor asked for."""
+    heard = Heard()
+    contexts = []
+
+    def open_page(file: Path, place: str = "", *, width: int = 1280, **options: object) -> Page:
+        options = {"reduced_motion": "reduce", "color_scheme": "light", **options}
+        size = {"width": width, "height": 800}
+        context = browser.new_context(offline=True, viewport=size, **options)
+        context.set_default_timeout(10_000)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: heard.complaints.append(message.text))
+        page.on("pageerror", lambda error: heard.complaints.append(str(error)))
+        page.on("dialog", lambda dialog: (heard.complaints.append("dialog"), dialog.dismiss()))
+        page.on("request", lambda request: heard.addresses.append(request.url))
+        page.goto(file.as_uri() + place)
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert heard.complaints == []
+    assert [url for url in heard.addresses if not url.startswith(("file:", "data:"))] == []
+    assert all(url.partition("#")[0].endswith("/index.html") for url in heard.addresses)

@@ -1,0 +1,197 @@
+"""The page of the published records, clicked through."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+BOARD = ".measured:not([hidden]) table.board"
+
+
+def models(page: Page) -> list[str]:
+    return page.locator(f"{BOARD} tbody tr:visible th").all_inner_texts()
+
+
+def column(page: Page, name: str) -> list[float]:
+    heads = page.locator(f"{BOARD} thead th").all_inner_texts()
+    index = next(i for i, head in enumerate(heads) if head == name)
+    cells = page.locator(f"{BOARD} tbody tr:visible > :nth-child({index + 1})").all_inner_texts()
+    return [float(cell) for cell in cells]
+
+
+def head(page: Page, name: str):
+    button = page.locator(f"{BOARD} thead").get_by_role("button", name=name, exact=True)
+    return button, button.locator("..")
+
+
+def wait_for_sort(page: Page, name: str, direction: str) -> None:
+    expect(head(page, name)[1]).to_have_attribute("aria-sort", direction)
+    page.wait_for_timeout(50)  # the library sorts a moment after it has said so
+
+
+def tab_to(page: Page, selector: str, most: int = 200) -> None:
+    """Move on by Tab until what has the focus is what a selector means."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        if page.evaluate("s => document.activeElement.matches(s)", selector):
+            return
+    raise AssertionError(f"Tab never came to {selector}")
+
+
+def test_sorting_changes_the_order_and_says_so(opened, published):
+    page = opened(published)
+    before = models(page)
+    assert len(before) >= 10
+    button, _ = head(page, "cycle-navigation")
+    button.click()
+    wait_for_sort(page, "cycle-navigation", "descending")
+    values = column(page, "cycle-navigation")
+    assert values == sorted(values, reverse=True)
+    assert models(page) != before
+    button.press("Enter")
+    wait_for_sort(page, "cycle-navigation", "ascending")
+    assert column(page, "cycle-navigation") == values[::-1]
+
+
+def test_a_first_click_on_names_begins_with_the_first(opened, published):
+    page = opened(published)
+    head(page, "model")[0].click()
+    wait_for_sort(page, "model", "ascending")
+    names = [name.replace("\n", "") for name in models(page)]
+    assert names[0] == min(names)
+    assert page.locator(f"{BOARD} [aria-sort]").count() == 1
+
+
+def test_filter_keeps_the_rows_that_match(opened, published):
+    page = opened(published)
+    everything = models(page)
+    page.get_by_label("Models", exact=False).first.fill("TRANSFORMER alibi")
+    assert [name.replace("\n", "") for name in models(page)] == ["transformer[positions=alibi]"]
+    expect(page.locator("#found")).to_have_text(f"1 of {len(everything)} models")
+    page.locator("#filter").fill("")
+    assert models(page) == everything
+
+
+def test_cells_show_another_measure(opened, published):
+    page = opened(published)
+    page.locator("#measure").select_option("longest_99")
+    row = page.locator(f"{BOARD} tbody tr", has_text="lstm").first
+    assert row.locator("td.cell").first.inner_text() == "500"
+    page.locator("#measure").select_option("mean")
+    assert row.locator("td.cell").first.inner_text() == "100.0"
+
+
+def test_chosen_models_have_curves(opened, published):
+    page = opened(published)
+    chart = page.locator("#charts svg").first
+    lines = chart.locator("g[aria-label='line'] path[stroke]")
+    before = lines.count()
+    assert before >= 3
+    box = page.locator("#chooser input:not(:checked)").first
+    name = box.get_attribute("value")
+    box.check()
+    assert lines.count() == before + 1
+    assert name in chart.get_attribute("aria-label")
+    page.locator("#chooser input:checked").first.uncheck()
+    assert lines.count() == before
+
+
+def test_no_more_models_are_chosen_than_there_are_colours(opened, published):
+    page = opened(published)
+    while page.locator("#chooser input:checked").count() < 8:
+        page.locator("#chooser input:not(:checked)").first.check()
+    assert page.locator("#chooser input:not(:checked):enabled").count() == 0
+    expect(page.locator("#chooser")).to_contain_text("8 at a time")
+
+
+def test_a_model_and_a_task_by_keyboard_alone_and_back(opened, published):
+    page = opened(published)
+    tab_to(page, "a[href='#model=lstm']")
+    page.keyboard.press("Enter")
+    expect(page.locator("#view h1")).to_have_text("lstm")
+    expect(page.locator("#view h1")).to_be_focused()
+    expect(page.locator("#overview")).to_be_hidden()
+    assert page.locator("#view .chart svg").count() >= 6
+    expect(page.locator("#view .commands")).to_contain_text("formalbench run --model lstm")
+    tab_to(page, "#view a[href='#task=cycle-navigation']")
+    page.keyboard.press("Enter")
+    expect(page.locator("#view h1")).to_have_text("cycle-navigation")
+    assert "cycle-navigation" in page.title()
+    page.go_back()
+    expect(page.locator("#view h1")).to_have_text("lstm")
+    page.go_back()
+    expect(page.locator("#overview")).to_be_visible()
+    expect(page.locator("#view")).to_be_hidden()
+
+
+def test_a_task_tells_what_it_is(opened, published):
+    page = opened(published, "#task=tomita-3")
+    view = page.locator("#view")
+    expect(view).to_contain_text("no odd run of 1s followed at once by an odd run of 0s")
+    assert view.locator(".automaton .state").count() == 5
+    assert view.locator(".automaton .accepting").count() == 3
+    assert view.locator(".examples tbody tr").count() == 8
+    expect(view).to_contain_text("Published, not measured here")
+    view.get_by_label("regulargpt", exact=True).check()
+    assert "regulargpt" in view.locator(".chart svg").get_attribute("aria-label")
+
+
+def test_the_scatter_shows_either_cost(opened, published):
+    page = opened(published)
+    dots = page.locator("#cost-chart g[aria-label='dot'] a")
+    assert dots.count() >= 10
+    before = page.locator("#cost-chart svg").inner_html()
+    page.get_by_label("parameters", exact=True).check()
+    assert dots.count() >= 10
+    assert page.locator("#cost-chart svg").inner_html() != before
+
+
+def background(page: Page) -> str:
+    return page.evaluate("getComputedStyle(document.body).backgroundColor")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_theme_follows_the_system_until_it_is_toggled(opened, published, scheme):
+    page = opened(published, color_scheme=scheme)
+    before = background(page)
+    assert (sum(map(int, before[4:-1].split(","))) < 300) == (scheme == "dark")
+    page.locator("#theme").click()
+    assert background(page) != before
+    page.reload()
+    assert background(page) != before
+
+
+@pytest.mark.parametrize("place", ["", "#model=transformer", "#task=even-pairs", "#task=nowhere"])
+def test_nothing_is_wider_than_a_phone(opened, published, place):
+    page = opened(published, place, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    if not place:
+        inside = page.locator(".measured .scroll").first
+        assert inside.evaluate("box => box.scrollWidth > box.clientWidth")
+        name = page.locator(f"{BOARD} tbody th").first
+        inside.evaluate("box => { box.scrollLeft = 400 }")
+        assert name.bounding_box()["x"] >= 0  # it stays while the numbers scroll
+
+
+def test_boards_are_shown_one_at_a_time(opened, two_boards):
+    page = opened(two_boards)
+    assert set(models(page)) == {"gru", "rnn"}
+    page.locator("#protocol").select_option(label="slow (version 1)")
+    assert models(page) == ["gru"]
+    assert page.locator("#chooser input").count() == 1
+    expect(page.locator("#found")).to_have_text("1 model")
+    page.locator(f"{BOARD} tbody th a").click()
+    assert page.locator("#view h2").all_inner_texts() == [
+        "Protocol quick (version 1)",
+        "Protocol slow (version 1)",
+    ]
+    page.go_back()
+    assert models(page) == ["gru"]
+
+
+def test_it_reads_without_a_script(opened, published):
+    page = opened(published, java_script_enabled=False)
+    assert len(models(page)) >= 10
+    expect(page.locator("#exact table").first).to_be_visible()
+    expect(page.locator("#published table").first).to_be_visible()
+    expect(page.locator("#controls")).to_be_hidden()
