@@ -16,15 +16,23 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import BrokenPluginError, RequestError
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import ModelUsed, Record
+    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
 
 MAX_BYTES = 32 << 20
 """Larger weights are not kept: 8 million parameters, twice the largest model of the papers."""
+
+MAX_BUILT = 4 * MAX_BYTES
+"""What a network may register as it is built: weights, some of them twice, and fixed tables."""
 
 
 def pack(network: nn.Module) -> bytes | None:
@@ -59,9 +67,10 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
         RequestError: one line, if these are not the weights of this run, or do not fit.
         BrokenPluginError: if the model's factory fails.
     """
-    packed = _read(record, path)
+    packed = read_weights(record, path)
     _check_version(host, record.model, path)
     task = record.protocol.apply(host.task(record.task.name, record.task.options))
+    _check_size(host, record, task)
     with torch.random.fork_rng(devices=[]):
         # What a file does not hold is as at the beginning of the run's training.
         torch.manual_seed(record.seed)
@@ -79,6 +88,36 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
     return network.eval()
 
 
+def _check_size(host: PluginHost, record: Record, task: Task) -> None:
+    """Refuse options that make a network whose weights no file can hold, before it takes memory.
+
+    It is built without memory first, and its building ends where it is too large. A network that
+    cannot be built so, because it reads what it makes, is not held to this.
+    """
+    total = 0
+
+    def count(module: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal total
+        total += 0 if tensor is None else tensor.nbytes
+        if total > MAX_BUILT:
+            raise RequestError(
+                f"{record.model.name} as the record has it is larger than weights can be"
+            )
+
+    hooks = [
+        register_module_parameter_registration_hook(count),
+        register_module_buffer_registration_hook(count),
+    ]
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            host.network(record.model.name, task, record.model.options)
+    except BrokenPluginError:
+        return
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _weights(network: nn.Module) -> dict[str, Tensor]:
     """Return what a file holds, by name; tensors that go by two names have the first."""
     persistent = network.state_dict().keys()
@@ -86,7 +125,12 @@ def _weights(network: nn.Module) -> dict[str, Tensor]:
     return {**dict(network.named_parameters()), **buffers}
 
 
-def _read(record: Record, path: Path) -> bytes:
+def read_weights(record: Record, path: Path) -> bytes:
+    """Return the file of a run's weights, if it is the one that the record names.
+
+    Raises:
+        RequestError: one line, if there is none, or another one.
+    """
     if record.weights is None:
         raise RequestError(f"run {record.run_id} kept no weights: train it again to have some")
     try:
