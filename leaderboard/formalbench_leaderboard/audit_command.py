@@ -152,17 +152,19 @@ def _line(one: Audit) -> str:
     record, told = one.record, []
     if one.verdict == "refused" or record is None:
         line = "; ".join(one.reasons)
-        return harmless(f"refused   {line if str(one.path) in line else f'{one.path}: {line}'}")
+        return f"refused   {harmless(line if str(one.path) in line else f'{one.path}: {line}')}"
     at = "" if record.learning_rate is None else f", rate {rate(record.learning_rate)}"
+    at += f", seed {record.seed}"
     title = f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.name}{at}"
     if one.p is not None:
-        told.append(f"recorded {percent(one.recorded)}, fresh {percent(one.fresh)}, p {one.p:.2g}")
+        shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
+        told.append(f"{shares}, p {one.p:.2g}")
     if one.changed and one.verdict == "ok":
         told.append(f"{one.changed:,} of its own test strings are answered otherwise")
     if one.retrained is not None:
         told.append(_retrained(one.retrained))
     told += [*one.reasons, *([str(one.path)] if one.verdict == "MISMATCH" else [])]
-    return harmless(f"{one.verdict:<8}  {title}, seed {record.seed}: {'; '.join(told)}")
+    return f"{one.verdict:<8}  {harmless(title)}: {harmless('; '.join(told))}"
 
 
 def _retrained(again: Retrained) -> str:
@@ -172,7 +174,7 @@ def _retrained(again: Retrained) -> str:
     if again.accuracy is None:
         return f"trained again{where}: {again.status}"
     counts = "every count equal" if not again.changed else f"{again.changed:,} strings otherwise"
-    return f"trained again{where}: {percent(again.accuracy)}, {counts}"
+    return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
 
 
 def _skipped(found: Sequence[Audit]) -> list[str]:
