@@ -7,8 +7,9 @@ the record.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,10 @@ from torch.nn.modules.module import (
     register_module_parameter_registration_hook,
 )
 
-from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.errors import RequestError
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import ModelUsed, Record
-    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
 
 MAX_BYTES = 32 << 20
@@ -70,8 +70,7 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
     packed = read_weights(record, path)
     _check_version(host, record.model, path)
     task = record.protocol.apply(host.task(record.task.name, record.task.options))
-    _check_size(host, record, task)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _bounded(record.model.name):
         # What a file does not hold is as at the beginning of the run's training.
         torch.manual_seed(record.seed)
         network: nn.Module = host.network(record.model.name, task, record.model.options)
@@ -88,11 +87,12 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
     return network.eval()
 
 
-def _check_size(host: PluginHost, record: Record, task: Task) -> None:
-    """Refuse options that make a network whose weights no file can hold, before it takes memory.
+@contextlib.contextmanager
+def _bounded(what: str) -> Iterator[None]:
+    """End the building of a network as soon as it registers more than weights can be.
 
-    It is built without memory first, and its building ends where it is too large. A network that
-    cannot be built so, because it reads what it makes, is not held to this.
+    What the options in a record ask for is known only from what is built of them. Layers
+    register their tensors before they fill them, so that one too large takes no memory yet.
     """
     total = 0
 
@@ -100,19 +100,14 @@ def _check_size(host: PluginHost, record: Record, task: Task) -> None:
         nonlocal total
         total += 0 if tensor is None else tensor.nbytes
         if total > MAX_BUILT:
-            raise RequestError(
-                f"{record.model.name} as the record has it is larger than weights can be"
-            )
+            raise RequestError(f"{what} as the record has it is larger than weights can be")
 
     hooks = [
         register_module_parameter_registration_hook(count),
         register_module_buffer_registration_hook(count),
     ]
     try:
-        with torch.random.fork_rng(devices=[]), torch.device("meta"):
-            host.network(record.model.name, task, record.model.options)
-    except BrokenPluginError:
-        return
+        yield
     finally:
         for hook in hooks:
             hook.remove()

@@ -15,7 +15,7 @@ false alarm has at most the probability `ALARM` per record: among 1,000 honest r
 with a probability of at most 0.001. A sum over the cells of their chi-squares would also see
 changes of both signs at many cells, but nobody gains by those, and it is not exact.
 
-What it can see: over 16 cells of 256 strings about 5 points of a mean near 50 %, about 1 point
+What it can see: over 16 cells of 256 strings about 6 points of a mean near 50 %, about 1 point
 of one near 100 %. What is smaller shows on the strings of the record itself: there the same
 weights must give the same answers, but for those that hang on rounding (`allowed`).
 """
