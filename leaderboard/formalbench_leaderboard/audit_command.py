@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from formalbench_leaderboard.audit import Audit, Auditor
     from formalbench_leaderboard.retrain import Retrained
 
-_MOST = 2**63 - 1
-
 
 def add_command(app: typer.Typer) -> None:
     """Add the command of this file."""
@@ -26,7 +24,7 @@ def add_command(app: typer.Typer) -> None:
         records: Annotated[
             list[Path] | None,
             typer.Argument(
-                metavar="[RECORD]...",
+                metavar="RECORD",
                 help="Files of records, or folders of them. Default: all that this repository "
                 "publishes with their weights.",
             ),
@@ -36,9 +34,7 @@ def add_command(app: typer.Typer) -> None:
         ] = False,
         seed: Annotated[
             int | None,
-            typer.Option(
-                metavar="S", min=0, max=_MOST, help="Of the fresh strings. Default: a new one."
-            ),
+            typer.Option(metavar="S", help="Of the fresh strings. Default: a new one."),
         ] = None,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")

@@ -60,6 +60,9 @@ def show(
     Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
     mixed with measured ones.
 
+    A result of your own goes in with `publish`. `check` holds what is published to the rules,
+    `audit` its numbers to the truth: each has its own --help.
+
     \b
     formalbench leaderboard
     formalbench leaderboard --results my-results --protocol quick

@@ -102,14 +102,11 @@ def has_result(record: Record) -> bool:
 
 
 def counts_of(record: AnyRecord) -> tuple[object, ...]:
-    """Return every count of a record: what two records of one run, or verification, agree in."""
+    """Return every count of a test: what two records of one run, or verification, agree in."""
     if isinstance(record, VerificationRecord):
         return record.exhaustive, record.adversarial, record.by_length.errors
     if record.test is None:
         return ()
-    cells, selected, closes = record.test.cells, record.selected, record.test.closes
-    return (
-        (cells.length, cells.first, cells.strings, cells.correct),
-        closes and (closes.asked, closes.right),
-        selected and (selected.step, selected.strings, selected.correct),
-    )
+    cells, closes = record.test.cells, record.test.closes
+    counts = (cells.length, cells.first, cells.strings, cells.correct)
+    return counts, closes and (closes.asked, closes.right)

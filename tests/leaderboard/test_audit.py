@@ -326,7 +326,7 @@ def test_bad_requests_of_the_command(command, tmp_path, monkeypatch):
         (["nowhere.json"], "nowhere.json: no such record"),
         ([tmp_path], "no record in this folder"),
         ([], "run this inside a clone"),
-        (["x", "--seed", "-1"], "--seed"),
+        (["x", "--seed", "one"], "--seed"),
         (["x", "--device", "abacus"], "--device abacus"),
     ]:
         code, out, err = command(*arguments)
