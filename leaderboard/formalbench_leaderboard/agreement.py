@@ -10,10 +10,12 @@ forged in two ways:
 - *Cell by cell*: Fisher's exact test on each, the least p times the number of cells (Bonferroni).
   It sees what was made up at a few lengths and taken away at others.
 
-The answer is twice the lesser of the two, at most 1. Both are exact, whatever the counts, so a
-false alarm has at most the probability `ALARM` per record: among 1,000 honest records there is one
-with a probability of at most 0.001. A sum over the cells of their chi-squares would also see
-changes of both signs at many cells, but nobody gains by those, and it is not exact.
+The answer is twice the lesser of the two, at most 1. The second test is exact and the first on the
+safe side, so a false alarm has a probability of at most about `ALARM` per record, and among 1,000
+honest records there is one with a probability of at most about 0.001. Strings are drawn
+independently; that both classes have their share makes counts vary less, the safe side again. A sum
+of the cells' chi-squares would also see changes of both signs at many cells, but nobody gains by
+those, and it is not exact.
 
 What it can see: over 16 cells of 256 strings about 6 points of a mean near 50 %, about 1 point
 of one near 100 %. What is smaller shows on the strings of the record itself: there the same

@@ -37,9 +37,13 @@ if TYPE_CHECKING:
 
 Verdict = Literal["ok", "MISMATCH", "refused", "skipped"]
 
+_LONGEST = 500
+"""Characters of what a stranger's code says when it fails."""
+
 VERIFICATION = "`formalbench verify` repeats verifications"
 UNFINISHED = "did not finish: nothing to test"
 STALE = "made with another version of the task, the model or the protocol: does not count"
+UNKNOWN = "of a plugin that is not at hand: name it with --plugin"
 NO_WEIGHTS = "no weights are published with it"
 
 
@@ -115,11 +119,10 @@ class Auditor:
         found = Audit(path)
         try:
             self._audit(found, asked)
-        except FormalbenchError as error:
-            found.verdict, found.reasons = "refused", [" ".join(str(error).split())]
-        except PLUGIN_FAILURES as error:  # a network is a stranger's code
-            line = " ".join(f"{type(error).__name__}: {error}".split())
-            found.verdict, found.reasons = "refused", [line]
+        except PLUGIN_FAILURES as error:  # a task and a network can be a stranger's code
+            kind = "" if isinstance(error, FormalbenchError) else f"{type(error).__name__}: "
+            line = " ".join(f"{kind}{error}".split())
+            found.verdict, found.reasons = "refused", [line[:_LONGEST]]
         return found
 
     def _audit(self, found: Audit, asked: bool) -> None:
@@ -143,8 +146,11 @@ class Auditor:
     def _passed_over(self, record: Record, path: Path, asked: bool) -> str | None:
         if record.test is None:
             return UNFINISHED
-        if self._current.standing(record) == "stale":
+        standing = self._current.standing(record)
+        if standing == "stale":
             return STALE
+        if standing == "unknown" and not asked:
+            return UNKNOWN
         learned = record.model.kind == "learned"
         return NO_WEIGHTS if learned and not asked and not weights_path(path).exists() else None
 
@@ -179,9 +185,7 @@ class Auditor:
         told = Counts(record.test.cells.strings, record.test.cells.correct)
         own = bench.test(strings.own)
         found.changed = changed(told, own.counts)
-        if found.changed > allowed(sum(told.strings)) and found.changed > allowed(
-            sum(told.strings), changed(own.counts, bench.test(strings.own, double=True).counts)
-        ):
+        if not self._could_be(bench, strings.own, told, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
         again = closes_of(own.total.close_brackets)
         if closes and again and abs(closes.right - again.right) > allowed(closes.asked):
@@ -196,6 +200,17 @@ class Auditor:
                     f"{score.correct:,} of {score.strings:,} validation strings are right, "
                     f"not {right}"
                 )
+
+    @staticmethod
+    def _could_be(bench: Bench, cells: CellSet, told: Counts, now: Counts) -> bool:
+        """Say whether one network's arithmetic can give both counts on the same strings."""
+        strings, difference = sum(told.strings), changed(told, now)
+        if difference <= allowed(strings):
+            return True
+        if p_value(told, now) < ALARM:  # too much even for other strings
+            return False
+        double = bench.test(cells, double=True).counts
+        return difference <= allowed(strings, changed(now, double))
 
     def _strings_of(self, record: Record) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""

@@ -51,7 +51,7 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
     """
     records, problems = _read(repository / PUBLISHED_RESULTS)
     if problems:
-        return Checked(problems, [])
+        return Checked([_below(repository, line) for line in problems], [])
     current = current_of(host)
     standing = {file: current.standing(record) for file, record in records.items()}
     here = {file: record for file, record in records.items() if standing[file] == "current"}

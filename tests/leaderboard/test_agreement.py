@@ -36,11 +36,11 @@ def test_honest_networks_are_rarely_suspected(level):
     """At each level the share of honest pairs below it is at most the level."""
     random = np.random.default_rng(1)
     shares = np.linspace(0.4, 1.0, CELLS) if level == "mixed" else np.full(CELLS, level)
-    draws = random.binomial(STRINGS, shares, (2, 300, CELLS))
+    draws = random.binomial(STRINGS, shares, (2, 100, CELLS))
     values = np.array([p_value(counts(a), counts(b)) for a, b in zip(*draws, strict=True)])
     for alarm in (0.01, 0.1):
-        # 300 pairs: three standard deviations above the level
-        assert (values <= alarm).mean() <= alarm + 3 * (alarm / 300) ** 0.5
+        # 100 pairs: three standard deviations above the level
+        assert (values <= alarm).mean() <= alarm + 3 * (alarm / 100) ** 0.5
     assert values.min() > ALARM
 
 

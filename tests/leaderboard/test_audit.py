@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +17,9 @@ from formalbench.execute import execute
 from formalbench.host import PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.audit import Audit, Auditor
+from formalbench_leaderboard.audit import UNKNOWN, Audit, Auditor
 from formalbench_leaderboard.keys import run_of
+from formalbench_leaderboard.retested import Bench
 
 TINY = """
 name: tiny
@@ -276,6 +278,34 @@ def test_what_is_passed_over(host, run, tmp_path):
     results = Path(__file__).parents[2] / "leaderboard" / "results" / "exact"
     verified = next(results.rglob("*.json"))
     assert "formalbench verify" in auditor.audit(verified).reasons[0]
+
+
+def test_records_of_plugins_that_are_not_at_hand(host, run):
+    file, record = run()
+    source = record.model.source.model_copy(update={"distribution": "mine.py", "sha256": "a" * 64})
+    forge(file, record, model=record.model.model_copy(update={"source": source}))
+    auditor = Auditor(host, 1, "cpu")
+    assert auditor.audit(file).verdict == "refused"
+    found = auditor.audit(file, asked=False)
+    assert (found.verdict, found.reasons) == ("skipped", [UNKNOWN])
+
+
+def test_answers_that_hang_on_rounding_may_change(audit, run, monkeypatch):
+    """Of a network that double precision changes 4 answers of, 16 may be others elsewhere."""
+    file, record = run()
+    forge(file, record, test=with_correct(record, [n + 4 for n in record.test.cells.correct]))
+    real = Bench.test
+
+    def hanging(bench, cells, double=False):
+        score = real(bench, cells)
+        if not double:
+            return score
+        correct = [n + 1 for n in score.counts.correct]
+        return replace(score, counts=replace(score.counts, correct=correct))
+
+    monkeypatch.setattr(Bench, "test", hanging)
+    found = audit(file)
+    assert (found.verdict, found.changed) == ("ok", 16)
 
 
 @pytest.fixture

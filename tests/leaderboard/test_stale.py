@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import yaml
+from formalbench.contracts.specs import SuiteSpec
+from formalbench.host import LocalPlugin, Plugin
 from formalbench.store import Store
+from formalbench_leaderboard.places import published_path
 from formalbench_leaderboard.sources import current_of
 
 
@@ -101,6 +105,14 @@ def test_records_of_plugins_that_are_not_at_hand_are_counted_as_unchecked(
     checked = invoke("check")
     assert checked.exit_code == 0, checked.output
     assert "6 records not checked: their plugin is not at hand" in checked.output
+
+
+def test_a_suite_of_somebodys_own_moves_no_record(host, make_record):
+    record = make_record(task="even-pairs:classify")
+    before = published_path(record, host)
+    plugin = Plugin("mine", "mine.yaml", "", local=LocalPlugin(Path("mine.yaml"), "a" * 64))
+    host.suites.add(SuiteSpec("mine", 1, "one", ("even-pairs",)), plugin)
+    assert published_path(record, host) == before
 
 
 def test_publishing_says_which_rows_are_new_and_which_ranks_moved(
