@@ -7,8 +7,9 @@ the record.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,10 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
 
 from formalbench.contracts.errors import RequestError
 
@@ -25,6 +30,9 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 32 << 20
 """Larger weights are not kept: 8 million parameters, twice the largest model of the papers."""
+
+MAX_BUILT = 4 * MAX_BYTES
+"""What a network may register as it is built: weights, some of them twice, and fixed tables."""
 
 
 def pack(network: nn.Module) -> bytes | None:
@@ -59,10 +67,10 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
         RequestError: one line, if these are not the weights of this run, or do not fit.
         BrokenPluginError: if the model's factory fails.
     """
-    packed = _read(record, path)
+    packed = read_weights(record, path)
     _check_version(host, record.model, path)
     task = record.protocol.apply(host.task(record.task.name, record.task.options))
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), _bounded(record.model.name):
         # What a file does not hold is as at the beginning of the run's training.
         torch.manual_seed(record.seed)
         network: nn.Module = host.network(record.model.name, task, record.model.options)
@@ -79,6 +87,32 @@ def load_network(host: PluginHost, record: Record, path: Path) -> nn.Module:
     return network.eval()
 
 
+@contextlib.contextmanager
+def _bounded(what: str) -> Iterator[None]:
+    """End the building of a network as soon as it registers more than weights can be.
+
+    What the options in a record ask for is known only from what is built of them. Layers
+    register their tensors before they fill them, so that one too large takes no memory yet.
+    """
+    total = 0
+
+    def count(module: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal total
+        total += 0 if tensor is None else tensor.nbytes
+        if total > MAX_BUILT:
+            raise RequestError(f"{what} as the record has it is larger than weights can be")
+
+    hooks = [
+        register_module_parameter_registration_hook(count),
+        register_module_buffer_registration_hook(count),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _weights(network: nn.Module) -> dict[str, Tensor]:
     """Return what a file holds, by name; tensors that go by two names have the first."""
     persistent = network.state_dict().keys()
@@ -86,7 +120,12 @@ def _weights(network: nn.Module) -> dict[str, Tensor]:
     return {**dict(network.named_parameters()), **buffers}
 
 
-def _read(record: Record, path: Path) -> bytes:
+def read_weights(record: Record, path: Path) -> bytes:
+    """Return the file of a run's weights, if it is the one that the record names.
+
+    Raises:
+        RequestError: one line, if there is none, or another one.
+    """
     if record.weights is None:
         raise RequestError(f"run {record.run_id} kept no weights: train it again to have some")
     try:

@@ -15,7 +15,11 @@ from formalbench.contracts.closes import Closes, closes_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed, Tested
 from formalbench.contracts.specs import ModelSpec, TaskSpec, show_value
-from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
+from formalbench.contracts.verification import (
+    STRINGS_VERSION,
+    AnyRecord,
+    VerificationRecord,
+)
 from formalbench.host.options import chosen_options
 
 from formalbench_leaderboard.keys import (
@@ -64,6 +68,17 @@ class Admission:
     def __init__(self, host: PluginHost) -> None:
         self._host = host
         self._tests: dict[tuple[str, str, Contents], Expected] = {}
+
+    def admit(self, record: AnyRecord) -> None:
+        """Refuse a record, of either kind, that the plugins at hand would not make.
+
+        Raises:
+            RequestError: one line that says why.
+        """
+        if isinstance(record, VerificationRecord):
+            self.check_verification(record)
+        else:
+            self.check(record)
 
     def check(self, record: Record) -> None:
         """Refuse a record that the plugins at hand would not make.

@@ -1,4 +1,4 @@
-"""The commands ``formalbench leaderboard``, ``… publish`` and ``… check``."""
+"""The command ``formalbench leaderboard``; its subcommands are in files of their own."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+
+from formalbench_leaderboard import audit_command, publishing_commands
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
@@ -69,6 +71,9 @@ def show(
     Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
     mixed with measured ones.
 
+    A result of your own goes in with `publish`. `check` holds what is published to the rules,
+    `audit` its numbers to the truth: each has its own --help.
+
     \b
     formalbench leaderboard
     formalbench leaderboard --results my-results --protocol quick
@@ -115,75 +120,6 @@ def show(
         typer.echo(face(format)(page), nl=False)
 
 
-@leaderboard.command()
-def publish(
-    ctx: typer.Context,
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder of records to publish. Default: your own results."
-        ),
-    ] = None,
-) -> None:
-    """Add records to this repository's leaderboard.
-
-    Run it inside a clone of the repository: it copies the records into leaderboard/results
-    and renders leaderboard/README.md anew. Then commit what it changed and open a pull
-    request.
-
-    Every record is checked first: its task, model and protocol must be the ones at hand
-    (a local plugin is named with --plugin), its test strings, chance level and run_id are
-    worked out again, and no seed or learning rate of the protocol may be missing. If one
-    is refused, nothing is written, and the exit code is 1.
-
-    \b
-    formalbench leaderboard publish --results my-results
-    """
-    from formalbench.cli.state import host_of
-    from formalbench.store import default_results
-
-    from formalbench_leaderboard import publish as publishing
-    from formalbench_leaderboard.text import harmless, plural
-
-    repository = publishing.find_repository()
-    try:
-        done = publishing.publish(results or default_results(), repository, host_of(ctx))
-    except publishing.RefusedError as error:
-        for line in [*error.lines, str(error)]:
-            typer.echo(line, err=True)
-        raise typer.Exit(1) from None
-    for (model, task), times in done.added.items():
-        typer.echo(f"added {harmless(model)} on {harmless(task)}: {plural(times, 'record')}")
-    if done.already:
-        typer.echo(f"{plural(done.already, 'record')} published already")
-    typer.echo("every face is up to date")
-
-
-@leaderboard.command()
-def check(ctx: typer.Context) -> None:
-    """Check that every face is what the records give.
-
-    Writes nothing. Exit code 1 if a rendered file differs by a byte from what
-    leaderboard/results gives.
-
-    \b
-    formalbench leaderboard check
-    """
-    from formalbench.cli.state import host_of
-
-    from formalbench_leaderboard.publish import find_repository
-    from formalbench_leaderboard.rendered import stale_faces
-
-    stale = stale_faces(find_repository(), host_of(ctx))
-    for path in stale:
-        typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
-    if stale:
-        again = "`formalbench leaderboard publish --results leaderboard/results` renders it"
-        typer.echo(again, err=True)
-        raise typer.Exit(1)
-    typer.echo("every face is up to date")
-
-
 def _write_web_page(
     page: Page, records: Sequence[AnyRecord], host: PluginHost, folder: Path
 ) -> None:
@@ -213,3 +149,7 @@ def _check_protocol(protocol: str, known: set[str]) -> None:
 
     if protocol not in known:
         raise unknown("protocol among the records", protocol, known)
+
+
+publishing_commands.add_commands(leaderboard)
+audit_command.add_command(leaderboard)

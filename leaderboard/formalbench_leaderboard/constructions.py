@@ -9,7 +9,13 @@ from dataclasses import dataclass
 from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
 
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.keys import Contents, contents, model_key, title_of
+from formalbench_leaderboard.keys import (
+    Contents,
+    model_contents,
+    model_key,
+    task_contents,
+    title_of,
+)
 from formalbench_leaderboard.text import plural
 
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)
@@ -67,13 +73,13 @@ def exact_models(records: Iterable[VerificationRecord], current: Current) -> Exa
     """
     once = {record.verification_id: record for record in sorted(records, key=_age)}
     held = sorted(once.values(), key=lambda record: (title_of(record), model_key(record)))
-    tasks = _newest(held, lambda record: record.task.name, _task_contents)
-    models = _newest(held, model_key, _model_contents)
+    tasks = _newest(held, lambda record: record.task.name, task_contents)
+    models = _newest(held, model_key, model_contents)
     kept = [
         record
         for record in held
-        if _task_contents(record) == (current.task(record.task.name) or tasks[record.task.name])
-        and _model_contents(record)
+        if task_contents(record) == (current.task(record.task.name) or tasks[record.task.name])
+        and model_contents(record)
         == (current.model(model_key(record)) or models[model_key(record)])
         and record.asked.version == STRINGS_VERSION
     ]
@@ -92,14 +98,6 @@ def exact_models(records: Iterable[VerificationRecord], current: Current) -> Exa
 
 def _age(record: VerificationRecord) -> tuple[str, str]:
     return record.date, record.to_json()
-
-
-def _task_contents(record: VerificationRecord) -> Contents:
-    return contents(record.task.version, record.task.source)
-
-
-def _model_contents(record: VerificationRecord) -> Contents:
-    return contents(record.model.version, record.model.source)
 
 
 def _newest(

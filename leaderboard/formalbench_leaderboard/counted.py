@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from formalbench.contracts.record import Record
+from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord
 
 from formalbench_leaderboard.keys import (
     Contents,
@@ -34,6 +35,9 @@ def _nothing(key: object) -> Contents | None:
     return None
 
 
+Standing = Literal["current", "stale", "unknown"]
+
+
 @dataclass(frozen=True, slots=True)
 class Current:
     """What names stand for where a page is made; None where that is not known.
@@ -47,6 +51,26 @@ class Current:
     task: Callable[[str], Contents | None] = _nothing
     protocol: Callable[[ProtocolKey], Contents | None] = _nothing
     model: Callable[[ModelKey], Contents | None] = _nothing
+
+    def standing(self, record: AnyRecord) -> Standing:
+        """Say whether a record was made with what its names stand for here.
+
+        Returns:
+            ``stale`` if its task, model or protocol is another one here, so that it cannot
+            count; ``unknown`` if that is not known of one of them; else ``current``.
+        """
+        pairs = [
+            (self.task(record.task.name), task_contents(record)),
+            (self.model(model_key(record)), model_contents(record)),
+        ]
+        if isinstance(record, Record):
+            known = self.protocol(protocol_key(record))
+            pairs.append((known, protocol_contents(record.protocol)))
+        elif record.asked.version != STRINGS_VERSION:
+            return "stale"
+        if any(here is not None and here != then for here, then in pairs):
+            return "stale"
+        return "unknown" if any(here is None for here, _ in pairs) else "current"
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Current:

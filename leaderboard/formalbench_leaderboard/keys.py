@@ -10,7 +10,7 @@ from functools import lru_cache
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record, Source
 from formalbench.contracts.specs import display
-from formalbench.contracts.verification import AnyRecord
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.plan import Run
 
 ModelKey = tuple[str, str]
@@ -28,7 +28,7 @@ def contents(version: int, source: Source) -> Contents:
     return version, source.sha256 or source.distribution
 
 
-def task_contents(record: Record) -> Contents:
+def task_contents(record: AnyRecord) -> Contents:
     """Return what the task of a record was."""
     return contents(record.task.version, record.task.source)
 
@@ -39,7 +39,7 @@ def model_key(record: AnyRecord) -> ModelKey:
     return display(model.name, model.options), model.source.distribution
 
 
-def model_contents(record: Record) -> Contents:
+def model_contents(record: AnyRecord) -> Contents:
     """Return what the model of a record was."""
     return contents(record.model.version, record.model.source)
 
@@ -99,3 +99,14 @@ def title_of(record: AnyRecord) -> str:
 def has_result(record: Record) -> bool:
     """Say whether a run ended with a test that can be counted."""
     return record.test is not None  # a record has a test if and only if its run finished
+
+
+def counts_of(record: AnyRecord) -> tuple[object, ...]:
+    """Return every count of a test: what two records of one run, or verification, agree in."""
+    if isinstance(record, VerificationRecord):
+        return record.exhaustive, record.adversarial, record.by_length.errors
+    if record.test is None:
+        return ()
+    cells, closes = record.test.cells, record.test.closes
+    counts = (cells.length, cells.first, cells.strings, cells.correct)
+    return counts, closes and (closes.asked, closes.right)

@@ -28,7 +28,8 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
 
 
 def _suite(task: str, host: PluginHost) -> str:
-    suites = [entry.spec for entry in host.suites.all()]
+    # A file that somebody names with --plugin moves no published record.
+    suites = [entry.spec for entry in host.suites.all() if not entry.plugin.local]
     suites.sort(key=lambda suite: (suite.name != DEFAULT_SUITE, len(suite.tasks), suite.name))
     having = (suite.name for suite in suites if task in (full_name(host, t) for t in suite.tasks))
     return next(having, REST)

@@ -1,44 +1,76 @@
-"""Publishing: records go into ``leaderboard/results`` all or none, and the page follows them."""
+"""Publishing: records go into ``leaderboard/results`` all or none, and the faces follow them."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.store import Store, read_record, write_atomically
+from formalbench.contracts.verification import AnyRecord
+from formalbench.store import Store, weights_path
 
 from formalbench_leaderboard.admission import Admission
+from formalbench_leaderboard.build import build_page
+from formalbench_leaderboard.changes import board_changes
 from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.places import published_path
 from formalbench_leaderboard.rendered import render_faces
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS, parted, repository_above
-from formalbench_leaderboard.text import harmless
+from formalbench_leaderboard.sources import (
+    DEFAULT_SUITE,
+    PUBLISHED_RESULTS,
+    parted,
+    repository_above,
+    suite_view,
+)
+from formalbench_leaderboard.untrusted import Found, RefusedError, admitted, naming
+from formalbench_leaderboard.weights_kept import (
+    checked_weights,
+    completes,
+    differs,
+    keeps_weights,
+)
+from formalbench_leaderboard.writing import Contents, write_all
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
-
-class RefusedError(FormalbenchError):
-    """Records that cannot be published; `lines` says why, one line each."""
-
-    def __init__(self, lines: Sequence[str]) -> None:
-        super().__init__(f"{len(lines)} refused: nothing was published")
-        self.lines = list(lines)
+Pairs = dict[tuple[str, str], int]
+"""How many records there are of each (model, task)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What publishing did: how many records of each (model, task) are new, and how many are not."""
+    """What publishing did.
 
-    added: dict[tuple[str, str], int]
+    Attributes:
+        added: records that are new.
+        completed: those that brought the weights of a run published already.
+        differing: those of runs published already with other counts, which stay.
+        already: how many others were published already.
+        changes: new rows and moved ranks of the default suite, one line each.
+    """
+
+    added: Pairs
+    completed: Pairs
+    differing: Pairs
     already: int
+    changes: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sorted:
+    """Records to publish, by what publishing does with them."""
+
+    added: list[Found] = field(default_factory=list)
+    completed: list[Found] = field(default_factory=list)
+    differing: list[Found] = field(default_factory=list)
+    same: list[Found] = field(default_factory=list)
 
 
 def find_repository() -> Path:
@@ -57,11 +89,12 @@ def find_repository() -> Path:
 
 
 def publish(results: Path, repository: Path, host: PluginHost) -> Published:
-    """Copy the records of a folder into a repository and render its page.
+    """Copy the records of a folder into a repository and render its faces.
 
-    A finished run that is published already is kept as it is; one that failed gives way.
-    Every other record must be one that the plugins at hand would make (see `Admission`).
-    Given the repository's own folder, it only renders the page, even of no records.
+    A finished run that is published already is kept as it is, unless the new record brings its
+    weights and agrees with it (`completes`); one that failed gives way. Every other record
+    must be one that the plugins at hand would make (see `Admission`). Given the repository's
+    own folder, it only renders the faces, even of no records.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -69,99 +102,105 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     """
     store = Store(repository / PUBLISHED_RESULTS)
     files = store.files()
-    held, held_verifications = _by_identity(files.values())
+    held = _by_identity(Found(file, record) for file, record in files.items())
     admission = Admission(host)
     own = results.resolve() == store.path.resolve()
-    candidates, verified = _by_identity([] if own else _checked(results, admission))
-    new = {
-        run: record
-        for run, record in candidates.items()
-        if run not in held or (has_result(record) and not has_result(held[run]))
-    }
-    if missing := admission.incomplete(list(new.values()), held.values()):
-        raise RefusedError(list(map(harmless, missing)))
-    new_verifications = {
-        name: record for name, record in verified.items() if name not in held_verifications
-    }
-    fresh: list[AnyRecord] = [*new.values(), *new_verifications.values()]
-    kept = {
-        file.relative_to(repository): record
-        for file, record in files.items()
-        if not (isinstance(record, Record) and identity(record) in new)
-    }
-    written = {published_path(record, host): record for record in fresh}
-    contents: dict[Path, bytes | None] = {
-        file.relative_to(repository): None
-        for file in files
-        if file.relative_to(repository) not in kept
-    }
-    contents |= {path: record.to_json().encode() for path, record in written.items()}
-    _write(repository, contents | render_faces(kept | written, host))
-    added = Counter((model_key(record)[0], title_of(record)) for record in fresh)
-    already = len(candidates) + len(verified) - len(fresh)
-    return Published(dict(sorted(added.items())), already)
-
-
-def _by_identity(
-    records: Iterable[AnyRecord],
-) -> tuple[dict[str, Record], dict[str, VerificationRecord]]:
-    """Return one record per run, and one per verification."""
-    runs, verifications = parted(records)
-    return (
-        {identity(record): record for record in distinct(runs)},
-        {record.verification_id: record for record in verifications},
+    sorting = _sorted([] if own else admitted(results, admission), held)
+    fresh = [*sorting.added, *sorting.completed]
+    _check_complete(admission, fresh, held)
+    replaced = {name for one in fresh if (name := _name(one.record)) in held}
+    kept = {file: record for file, record in files.items() if _name(record) not in replaced}
+    old = {file.relative_to(repository): record for file, record in files.items()}
+    stay = {file.relative_to(repository): record for file, record in kept.items()}
+    placed = {published_path(one.record, host): one for one in fresh}
+    everything = stay | {path: one.record for path, one in placed.items()}
+    contents = _contents(placed) | render_faces(everything, host)
+    for path in old.keys() - stay.keys():
+        for gone in (path, weights_path(path)):
+            contents.setdefault(gone, None)
+    write_all(repository, contents)
+    return Published(
+        _counted(sorting.added),
+        _counted(sorting.completed),
+        _counted(sorting.differing),
+        len(sorting.same),
+        _changes(old, everything, host) if fresh else [],
     )
 
 
-def _checked(results: Path, admission: Admission) -> list[AnyRecord]:
-    """Read the records of a folder, and refuse all if one is to be refused."""
-    files = sorted(results.rglob("*.json"))
-    if not files:
-        raise RequestError(f"no record below {results}: `formalbench run` makes some")
-    records: list[AnyRecord] = []
-    refused = []
-    for file in files:
-        try:
-            record = read_record(file)
-            if isinstance(record, VerificationRecord):
-                admission.check_verification(record)
-            else:
-                admission.check(record)
-        except RequestError as error:
-            line = str(error)
-            refused.append(harmless(line if str(file) in line else f"{file}: {line}"))
+def _name(record: AnyRecord) -> str:
+    """Return what is the same for two records of one run, or of one verification."""
+    return identity(record) if isinstance(record, Record) else record.verification_id
+
+
+def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
+    """Return one record per run, and one per verification."""
+    every = list(found)
+    counting = set(map(id, distinct(parted(one.record for one in every)[0])))
+    return {
+        _name(one.record): one
+        for one in every
+        if id(one.record) in counting or not isinstance(one.record, Record)
+    }
+
+
+def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> _Sorted:
+    """Decide what to do with each record."""
+    sorting = _Sorted()
+    for name, new in _by_identity(candidates).items():
+        old = held.get(name)
+        if old is None or (_has_result(new) and not _has_result(old)):
+            sorting.added.append(new)
+        elif completes(new, old):
+            sorting.completed.append(new)
+        elif differs(new, old):
+            sorting.differing.append(new)
         else:
-            records.append(record)
-    if refused:
-        raise RefusedError(refused)
-    return records
+            sorting.same.append(new)
+    return sorting
 
 
-def _write(repository: Path, contents: Mapping[Path, bytes | None]) -> None:
-    """Write files below a repository; if one cannot be written, take the others back.
+def _has_result(one: Found) -> bool:
+    return not isinstance(one.record, Record) or has_result(one.record)
 
-    Args:
-        repository: its root.
-        contents: of each file; None for one that goes.
+
+def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str, Found]) -> None:
+    """Refuse records without the seeds, the rates and the weights that belong to them.
+
+    Raises:
+        RefusedError: one line for each that is missing.
     """
-    before: dict[Path, bytes | None] = {}
-    try:
-        for path, new in contents.items():
-            file = repository / path
-            old = file.read_bytes() if file.is_file() else None
-            if old != new:
-                before[file] = old
-                _put(file, new)
-    except (OSError, RequestError) as error:
-        for file, old in before.items():
-            _put(file, old)
-        if isinstance(error, RequestError):
-            raise
-        raise RequestError(f"{error.filename}: {error.strerror}") from None
+    new, _ = parted(one.record for one in fresh)
+    published, _ = parted(one.record for one in held.values())
+    lines = admission.incomplete(new, published)
+    for one in fresh:
+        if isinstance(one.record, Record) and keeps_weights(one.record):
+            try:
+                checked_weights(one.record, one.file)
+            except RequestError as error:
+                lines.append(naming(one.file, error))
+    if lines:
+        raise RefusedError(lines)
 
 
-def _put(file: Path, contents: bytes | None) -> None:
-    if contents is None:
-        file.unlink(missing_ok=True)
-    else:
-        write_atomically(file, contents)
+def _contents(placed: Mapping[Path, Found]) -> dict[Path, Contents]:
+    """Return what to write: weights first, so that whoever finds a record finds them."""
+    weights: dict[Path, Contents] = {
+        weights_path(path): partial(checked_weights, one.record, one.file)
+        for path, one in placed.items()
+        if isinstance(one.record, Record) and keeps_weights(one.record)
+    }
+    return weights | {path: one.record.to_json().encode() for path, one in placed.items()}
+
+
+def _counted(found: Iterable[Found]) -> Pairs:
+    pairs = Counter((model_key(one.record)[0], title_of(one.record)) for one in found)
+    return dict(sorted(pairs.items()))
+
+
+def _changes(
+    before: Mapping[Path, AnyRecord], after: Mapping[Path, AnyRecord], host: PluginHost
+) -> list[str]:
+    view = suite_view(host, DEFAULT_SUITE)
+    pages = (build_page(parted(records.values())[0], view) for records in (before, after))
+    return board_changes(*pages)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from formalbench_leaderboard.build import View
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.keys import (
     Contents,
+    ModelKey,
     ProtocolKey,
     contents,
     protocol_contents,
@@ -96,10 +98,16 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
         tasks=tuple(task_title(name, {}) for name in names),
         protocols=None if protocols is None else frozenset(protocols),
         published=tuple(table for table in known if table.tasks),
-        current=Current(
-            task=lambda task: current_task(host, task),
-            protocol=lambda key: current_protocol(host, key),
-        ),
+        current=current_of(host),
+    )
+
+
+def current_of(host: PluginHost) -> Current:
+    """Return what the names in records stand for here."""
+    return Current(
+        task=cache(partial(current_task, host)),
+        protocol=cache(partial(current_protocol, host)),
+        model=cache(partial(current_model, host)),
     )
 
 
@@ -119,10 +127,20 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
 
 
 def current_protocol(host: PluginHost, key: ProtocolKey) -> Contents | None:
-    """Return what a protocol of this name and version is here, or None if there is none."""
-    name, version = key
+    """Return what a protocol of this name is here, or None if there is none."""
     try:
-        protocol = host.protocol(name)
+        protocol = host.protocol(key[0])
     except RequestError:
         return None
-    return protocol_contents(protocol) if protocol.version == version else None
+    return protocol_contents(protocol)
+
+
+def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
+    """Return what the model of a row is here, or None if its plugin provides none here."""
+    name, distribution = key
+    try:
+        entry, _ = host.models.get(name.partition("[")[0])
+    except RequestError:
+        return None
+    source = entry.plugin.source
+    return contents(entry.spec.version, source) if source.distribution == distribution else None

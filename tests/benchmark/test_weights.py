@@ -14,7 +14,7 @@ from formalbench.execute import execute
 from formalbench.host import PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.store import Store, weights_path
-from formalbench.weights import MAX_BYTES, load_network, pack
+from formalbench.weights import MAX_BUILT, MAX_BYTES, load_network, pack
 from safetensors.torch import load, save, save_file
 from torch import nn
 
@@ -236,3 +236,21 @@ def test_weights_of_another_version_of_the_model_are_refused(odd_host, kept):
         update={"model": record.model.model_copy(update={"version": 0}), "seed": 3}
     )
     refused(odd_host, older, path, "weights of version 0 of bag, which is at version 1 here")
+
+
+def test_a_network_that_no_file_could_hold_is_not_filled(odd_host, kept, monkeypatch):
+    ((record, path),) = kept("transformer")
+    options = {"layers": 256, "hidden": 65536}
+    large = record.model_copy(
+        update={"model": record.model.model_copy(update={"options": options})}
+    )
+    filled = []
+    monkeypatch.setattr(nn.Linear, "reset_parameters", lambda layer: filled.append(layer))
+    refused_as(odd_host, large, path, "transformer as the record has it is larger than weights")
+    assert sum(layer.weight.nbytes for layer in filled) < MAX_BUILT
+    assert load_network(odd_host, record, path)  # what was built before leaves nothing behind
+
+
+def refused_as(host, record, path, problem):
+    with pytest.raises(RequestError, match=problem):
+        load_network(host, record, path)

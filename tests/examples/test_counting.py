@@ -55,13 +55,13 @@ def formalbench(installed: Path, tmp_path: Path):
         "FORMALBENCH_CACHE": str(tmp_path / "cache"),
     }
 
-    def call(*arguments: str) -> str:
+    def call(*arguments: str, folder: Path = tmp_path, code: int = 0) -> str:
         command = [str(installed / "python"), "-m", "formalbench", *arguments]
         done = subprocess.run(
-            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+            command, env=environment, cwd=folder, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stderr
+        return done.stdout + done.stderr * (code != 0)
 
     return call
 
@@ -92,3 +92,36 @@ def test_it_counts_and_cannot_tell_what_comes_first(formalbench, tmp_path: Path)
         assert record["model"]["source"]["distribution"] == "formalbench-counting"
     assert accuracy["majority:classify"] > 0.9
     assert accuracy["first:classify"] < 0.65
+
+
+@pytest.mark.slow
+def test_its_result_goes_all_the_way_to_the_leaderboard(formalbench, tmp_path: Path) -> None:
+    """Run, look, publish, check, audit, as CONTRIBUTING.md says."""
+    protocol = tmp_path / "tiny.yaml"
+    protocol.write_text(TINY)
+    clone = tmp_path / "clone"
+    published = clone / "leaderboard" / "results"
+    published.mkdir(parents=True)
+    extra = ("--plugin", str(protocol))
+    asked = ("--model", "bag-of-symbols", "--task", "majority,first", "--protocol", "tiny")
+    formalbench("run", *asked, *extra, "--jobs", "1", "--device", "cpu")
+    assert "bag-of-symbols" in formalbench("leaderboard", *extra)
+
+    told = formalbench("leaderboard", "publish", *extra, folder=clone)
+    assert "added bag-of-symbols on majority: 1 record" in told
+    assert "tiny: new row bag-of-symbols" in told
+    assert "bag-of-symbols" in (clone / "leaderboard" / "README.md").read_text("utf-8")
+    records = sorted(published.rglob("*.json"))
+    assert [file.parent.name for file in records] == ["first--classify", "majority--classify"]
+    assert [file.with_suffix(".safetensors").is_file() for file in records] == [True, True]
+
+    assert "every record is in order" in formalbench("leaderboard", "check", *extra, folder=clone)
+    told = formalbench("leaderboard", "audit", *extra, folder=clone)
+    assert [line.split()[0] for line in told.splitlines()] == ["ok", "ok"]
+
+    forged = json.loads(records[0].read_text())
+    forged["test"]["cells"]["correct"] = forged["test"]["cells"]["strings"]
+    records[0].write_text(json.dumps(forged))
+    told = formalbench("leaderboard", "audit", "--device", "cpu", *extra, folder=clone, code=1)
+    assert "MISMATCH  bag-of-symbols on first" in told
+    formalbench("leaderboard", "check", *extra, folder=clone, code=1)  # the page says otherwise

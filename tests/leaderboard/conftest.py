@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 import yaml
 from formalbench.contracts.language import Language
 from formalbench.contracts.protocol import Protocol
@@ -25,7 +26,9 @@ from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench.objectives import get_objective
+from formalbench_leaderboard import plugin as leaderboard_plugin
 from formalbench_leaderboard.keys import run_of
+from typer.testing import CliRunner, Result
 
 SPLITS = Splits(train=(1, 40), test=(41, 71))
 PROTOCOL = {
@@ -199,6 +202,34 @@ def protocol() -> dict[str, Any]:
 @pytest.fixture
 def host(tmp_path_factory: pytest.TempPathFactory) -> PluginHost:
     return build_host(tmp_path_factory.mktemp("host"))
+
+
+@pytest.fixture
+def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a clone with nothing published, and work in a folder of it."""
+    root = tmp_path / "clone"
+    (root / "leaderboard" / "results").mkdir(parents=True)
+    (root / "docs").mkdir()
+    monkeypatch.chdir(root / "docs")
+    monkeypatch.setenv("FORMALBENCH_RESULTS", str(tmp_path / "own"))
+    return root
+
+
+@pytest.fixture
+def invoke(host: PluginHost, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """Run ``formalbench leaderboard …`` in this process."""
+    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
+    app = typer.Typer(rich_markup_mode=None)
+    leaderboard_plugin.formalbench_commands(app)
+
+    @app.command()
+    def other() -> None:
+        """Make the application one of several commands."""
+
+    def run(*arguments: object) -> Result:
+        return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
+
+    return run
 
 
 @pytest.fixture

@@ -8,38 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.store import Store
 from formalbench_leaderboard import plugin
-from typer.testing import CliRunner
-
-
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
-    root = tmp_path / "clone"
-    (root / "leaderboard" / "results").mkdir(parents=True)
-    (root / "docs").mkdir()
-    monkeypatch.chdir(root / "docs")
-    monkeypatch.setenv("FORMALBENCH_RESULTS", str(tmp_path / "own"))
-    return root
-
-
-@pytest.fixture
-def invoke(host, monkeypatch):
-    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
-    app = typer.Typer(rich_markup_mode=None)
-    plugin.formalbench_commands(app)
-
-    @app.command()
-    def other() -> None:
-        """Make the application one of several commands."""
-
-    def run(*arguments):
-        return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
-
-    return run
 
 
 @pytest.fixture

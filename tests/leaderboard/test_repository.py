@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.store import Store
+from formalbench.store import Store, weights_path
+from formalbench_leaderboard.audit import Auditor
+from formalbench_leaderboard.checking import check_published
 from formalbench_leaderboard.places import published_path
-from formalbench_leaderboard.rendered import stale_faces
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
@@ -17,8 +18,24 @@ def host() -> PluginHost:
     return PluginHost.load()
 
 
-def test_the_page_is_what_the_records_give(host):
-    assert not stale_faces(REPOSITORY, host), "run: formalbench leaderboard publish --results DIR"
+def test_what_is_published_is_in_order(host):
+    found = check_published(REPOSITORY, host)
+    assert found.problems == []
+    assert not found.stale, "run: formalbench leaderboard publish --results leaderboard/results"
+
+
+def with_weights():
+    """Return a record of each model that keeps its weights, on the task with the shortest tests."""
+    files = [file for file in RESULTS.rglob("*.json") if weights_path(file).exists()]
+    tomita = [file for file in sorted(files) if file.parent.name == "tomita-3--classify"]
+    return {file.parent.parent.name: file for file in tomita}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("file", with_weights().values(), ids=with_weights())
+def test_published_weights_give_the_published_numbers(host, file):
+    found = Auditor(host, seed=0, device="cpu").audit(file)
+    assert (found.verdict, found.reasons) == ("ok", [])
 
 
 def test_every_record_lies_where_it_is_published(host):

@@ -109,18 +109,33 @@ def check_process(task: Task, protocol: Protocol) -> None:
 
 def test_set(task: Task, protocol: Protocol) -> CellSet:
     """Return the test set: a function of (task, version, parameters, cell), and nothing else."""
+    return _tests(task, protocol, ("test",))
+
+
+def fresh_set(task: Task, protocol: Protocol, seed: int) -> CellSet:
+    """Return strings like the test set's, lengths and numbers alike, that no run was tested on.
+
+    Args:
+        task: what they are of.
+        protocol: says which lengths, and how many strings.
+        seed: another one, other strings.
+    """
+    return _tests(task, protocol, ("fresh", seed))
+
+
+def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> CellSet:
     if protocol.test.tokens is not None:
-        return _draw_window(task, "test", task.splits.test, protocol.test.tokens)
+        return _draw_window(task, key, task.splits.test, protocol.test.tokens)
     lengths = spread(split_lengths(task, "test"), protocol.test.lengths)
-    return _draw(task, "test", lengths, protocol.test.strings)
+    return _draw(task, key, lengths, protocol.test.strings)
 
 
 def validation_set(task: Task, protocol: Protocol) -> CellSet:
     """Return the in-distribution strings by which checkpoints are selected."""
     if protocol.validation.tokens is not None:
-        return _draw_window(task, "validation", task.splits.train, protocol.validation.tokens)
+        return _draw_window(task, ("validation",), task.splits.train, protocol.validation.tokens)
     lengths = spread(split_lengths(task, "train"), protocol.validation.lengths)
-    return _draw(task, "validation", lengths, protocol.validation.strings)
+    return _draw(task, ("validation",), lengths, protocol.validation.strings)
 
 
 def watch_set(task: Task, watch: Watch) -> CellSet:
@@ -132,21 +147,23 @@ def watch_set(task: Task, watch: Watch) -> CellSet:
     for length in watch.lengths:
         if not task.lengths(length, length):
             raise RequestError(f"task {task.name} has no strings of length {length} (watch)")
-    return _draw(task, "watch", watch.lengths, watch.strings)
+    return _draw(task, ("watch",), watch.lengths, watch.strings)
 
 
-def _draw(task: Task, split: str, lengths: Sequence[int], count: int) -> CellSet:
+def _draw(task: Task, key: Sequence[object], lengths: Sequence[int], count: int) -> CellSet:
     cells = []
     for length in lengths:
-        strings, targets = task.sample(task.stream(split, length, count), length, count)
+        strings, targets = task.sample(task.stream(*key, length, count), length, count)
         cells.append(Cell(length, _small(strings), _small(targets)))
     return CellSet(tuple(cells))
 
 
-def _draw_window(task: Task, split: str, window: tuple[int, int], tokens: int) -> CellSet:
+def _draw_window(
+    task: Task, key: Sequence[object], window: tuple[int, int], tokens: int
+) -> CellSet:
     """Draw a window: the strings of each length in the order in which they were drawn."""
     first, last = window
-    stream = task.stream(split, "window", first, last, tokens)
+    stream = task.stream(*key, "window", first, last, tokens)
     # The process counts END.
     symbols_T, lengths_B = task.objective.sample_corpus(
         task.language, stream, (first + 1, last + 1), tokens

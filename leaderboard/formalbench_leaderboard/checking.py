@@ -1,0 +1,112 @@
+"""Checking what is published: the records, the weights beside them, and the faces."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.store import weights_path
+
+from formalbench_leaderboard.admission import Admission
+from formalbench_leaderboard.places import published_path
+from formalbench_leaderboard.rendered import stale_faces
+from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
+from formalbench_leaderboard.text import harmless
+from formalbench_leaderboard.untrusted import Found, disagreeing, naming, read_plain
+from formalbench_leaderboard.weights_kept import checked_weights, keeps_weights
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found.
+
+    Attributes:
+        problems: in the records and the weights, one line each.
+        stale: the faces that are not what the records give.
+        old: how many records were made with another version of a task, a model or a protocol:
+            they stay, and do not count.
+        unknown: how many are of plugins that are not at hand, and could not be checked.
+    """
+
+    problems: list[str]
+    stale: list[Path]
+    old: int = 0
+    unknown: int = 0
+
+
+def check_published(repository: Path, host: PluginHost) -> Checked:
+    """Hold what a repository publishes against the rules of publishing; write nothing.
+
+    Args:
+        repository: its root.
+        host: the plugins; what they do not provide cannot be checked.
+    """
+    records, problems = _read(repository / PUBLISHED_RESULTS)
+    if problems:
+        return Checked([_below(repository, line) for line in problems], [])
+    current = current_of(host)
+    standing = {file: current.standing(record) for file, record in records.items()}
+    here = {file: record for file, record in records.items() if standing[file] == "current"}
+    for file, record in here.items():
+        if file != repository / published_path(record, host):
+            problems.append(f"{file}: belongs at {published_path(record, host)}")
+    problems += _refused(here, Admission(host))
+    problems += disagreeing(Found(file, record) for file, record in here.items())
+    problems += _weights(repository / PUBLISHED_RESULTS, records)
+    counts = list(standing.values())
+    return Checked(
+        [_below(repository, line) for line in problems],
+        stale_faces(repository, host),
+        counts.count("stale"),
+        counts.count("unknown"),
+    )
+
+
+def _read(results: Path) -> tuple[dict[Path, AnyRecord], list[str]]:
+    records: dict[Path, AnyRecord] = {}
+    problems = []
+    for file in sorted(results.rglob("*.json")):
+        try:
+            records[file] = read_plain(file)
+        except RequestError as error:
+            problems.append(naming(file, error))
+    return records, problems
+
+
+def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[str]:
+    """Say which records could not be published as they are."""
+    for file, record in records.items():
+        try:
+            admission.admit(record)
+        except FormalbenchError as error:
+            yield naming(file, error)
+    yield from admission.incomplete(parted(records.values())[0], [])
+
+
+def _weights(results: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
+    """Say which weights are missing or others, and which files belong to no record."""
+    named = {
+        weights_path(file): (file, record)
+        for file, record in records.items()
+        if isinstance(record, Record) and keeps_weights(record)
+    }
+    for file, record in named.values():
+        try:
+            checked_weights(record, file)
+        except RequestError as error:
+            yield naming(file, error)
+    for path in sorted(set(results.rglob("*.safetensors")) - named.keys()):
+        yield f"{path}: weights of no record that keeps them"
+
+
+def _below(repository: Path, line: str) -> str:
+    """Return a line in which paths begin at the repository's root."""
+    return harmless(line.replace(f"{repository}/", ""))

@@ -1,0 +1,116 @@
+"""The commands ``formalbench leaderboard publish`` and ``… check``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from formalbench_leaderboard.publish import Published
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def publish(
+        ctx: typer.Context,
+        results: Annotated[
+            Path | None,
+            typer.Option(
+                metavar="DIR", help="Folder of records to publish. Default: your own results."
+            ),
+        ] = None,
+    ) -> None:
+        """Add records to this repository's leaderboard.
+
+        Run it inside a clone of the repository: it copies the records into
+        leaderboard/results, with the weights of every `standard` run and of seed 0 under any
+        other protocol, and renders the board anew. It says which rows are new and which ranks
+        moved. Then commit what it changed and open a pull request.
+
+        Every record is checked first: its task, model and protocol must be the ones at hand
+        (a local plugin is named with --plugin), its test strings, chance level and run_id are
+        worked out again, its weights must be those that it names, and no seed or learning
+        rate of the protocol may be missing. If one is refused, nothing is written, and the
+        exit code is 1.
+
+        A run that is published already stays as it is. If it has no weights yet, and the new
+        record agrees with it in every count, they are added.
+
+        \b
+        formalbench leaderboard publish --results my-results
+        """
+        from formalbench.cli.state import host_of
+        from formalbench.store import default_results
+
+        from formalbench_leaderboard import publish as publishing
+        from formalbench_leaderboard.untrusted import RefusedError
+
+        repository = publishing.find_repository()
+        try:
+            done = publishing.publish(results or default_results(), repository, host_of(ctx))
+        except RefusedError as error:
+            for line in [*error.lines, str(error)]:
+                typer.echo(line, err=True)
+            raise typer.Exit(1) from None
+        _tell(done)
+
+    @app.command()
+    def check(ctx: typer.Context) -> None:
+        """Check what this repository publishes: records, weights and faces.
+
+        Writes nothing. Every record must be one that `publish` would take, at its place, with
+        its weights; every rendered file must be, byte for byte, what the records give.
+        Records of an older task, model or protocol stay and do not count. Exit code 1 if
+        anything is wrong. Whether the numbers are true is what `audit` asks.
+
+        \b
+        formalbench leaderboard check
+        """
+        from formalbench.cli.state import host_of
+
+        from formalbench_leaderboard.checking import check_published
+        from formalbench_leaderboard.publish import find_repository
+        from formalbench_leaderboard.text import plural
+
+        found = check_published(find_repository(), host_of(ctx))
+        for line in found.problems:
+            typer.echo(line, err=True)
+        for path in found.stale:
+            typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
+        if found.stale:
+            again = "`formalbench leaderboard publish --results leaderboard/results` renders it"
+            typer.echo(again, err=True)
+        if found.problems or found.stale:
+            raise typer.Exit(1)
+        if found.old:
+            typer.echo(
+                f"{plural(found.old, 'record')} stale: made with another version, not counted"
+            )
+        if found.unknown:
+            typer.echo(
+                f"{plural(found.unknown, 'record')} not checked: their plugin is not at hand"
+            )
+        typer.echo("every record is in order, and every face is up to date")
+
+
+def _tell(done: Published) -> None:
+    """Print what publishing did."""
+    from formalbench_leaderboard.text import harmless, plural
+
+    for what, pairs, after in (
+        ("added", done.added, ""),
+        ("added the weights of", done.completed, ""),
+        ("kept", done.differing, " published already, with other numbers than these"),
+    ):
+        for (model, task), times in pairs.items():
+            count = plural(times, "record")
+            typer.echo(f"{what} {harmless(model)} on {harmless(task)}: {count}{after}")
+    if done.already:
+        typer.echo(f"{plural(done.already, 'record')} published already")
+    for line in done.changes:
+        typer.echo(harmless(line))
+    typer.echo("every face is up to date")

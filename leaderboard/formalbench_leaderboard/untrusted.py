@@ -1,0 +1,112 @@
+"""Reading what strangers send: plain files, one record each, or one line that says why not."""
+
+from __future__ import annotations
+
+import stat
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.store import read_record
+
+from formalbench_leaderboard.admission import Admission
+from formalbench_leaderboard.keys import counts_of, has_result, identity
+from formalbench_leaderboard.text import harmless
+
+
+class RefusedError(FormalbenchError):
+    """Records that cannot be published; `lines` says why, one line each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(f"{len(lines)} refused: nothing was published")
+        self.lines = list(map(harmless, lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record, and the file it is in."""
+
+    file: Path
+    record: AnyRecord
+
+
+def check_plain(file: Path) -> None:
+    """Refuse what is no plain file: a link leads anywhere, a pipe never ends.
+
+    Raises:
+        RequestError: one line.
+    """
+    try:
+        kind = file.lstat().st_mode
+    except OSError as error:
+        raise RequestError(f"{file}: {error.strerror}") from None
+    if stat.S_ISLNK(kind):
+        raise RequestError(f"{file}: a link, and only plain files are taken")
+    if not stat.S_ISREG(kind):
+        raise RequestError(f"{file}: not a plain file")
+
+
+def read_plain(file: Path) -> AnyRecord:
+    """Read one record from a plain file.
+
+    Raises:
+        RequestError: one line, if it is no plain file or no record.
+    """
+    check_plain(file)
+    return read_record(file)
+
+
+def admitted(results: Path, admission: Admission) -> list[Found]:
+    """Read the records of a folder, and refuse all if one is to be refused.
+
+    Raises:
+        RefusedError: if a file is no record, or one that cannot be published.
+        RequestError: if there is none.
+    """
+    files = sorted(results.rglob("*.json"))
+    if not files:
+        raise RequestError(f"no record below {results}: `formalbench run` makes some")
+    found: list[Found] = []
+    refused = []
+    for file in files:
+        try:
+            record = read_plain(file)
+            admission.admit(record)
+        except FormalbenchError as error:
+            refused.append(naming(file, error))
+        else:
+            found.append(Found(file, record))
+    if refused := refused + disagreeing(found):
+        raise RefusedError(refused)
+    return found
+
+
+def naming(file: Path, error: FormalbenchError) -> str:
+    """Return the line of an error, with the file that it is about."""
+    line = str(error)
+    return line if str(file) in line else f"{file}: {line}"
+
+
+def disagreeing(found: Iterable[Found]) -> list[str]:
+    """Say which records are of one run, or one verification, with other numbers: a line each."""
+    same: dict[str, list[Found]] = defaultdict(list)
+    for one in found:
+        if isinstance(one.record, VerificationRecord):
+            same[one.record.verification_id].append(one)
+        elif has_result(one.record):
+            same[identity(one.record)].append(one)
+    return [
+        f"{held[0].file} and {other.file}: two records of one {_deed(other.record)}, and their "
+        "numbers differ: publish one of them"
+        for held in same.values()
+        for other in held[1:]
+        if counts_of(other.record) != counts_of(held[0].record)
+    ]
+
+
+def _deed(record: AnyRecord) -> str:
+    return "run" if isinstance(record, Record) else "verification"

@@ -1,0 +1,63 @@
+"""Which published runs keep their weights, so that anybody can test them again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.store import weights_path
+from formalbench.weights import read_weights
+
+from formalbench_leaderboard.keys import counts_of, has_result
+from formalbench_leaderboard.untrusted import Found, check_plain
+
+EVERY_RUN = "standard"
+"""The protocol all of whose runs keep their weights; it takes a GPU to make them again."""
+
+
+def keeps_weights(record: AnyRecord) -> bool:
+    """Say whether the weights of a record are published with it.
+
+    Those of every run under `standard` are, and under any other protocol those of seed 0: the
+    record alone decides, and nothing that was measured. Records from before weights were kept,
+    and of networks too large for it, name none.
+    """
+    if not isinstance(record, Record) or record.weights is None:
+        return False
+    return record.protocol.name == EVERY_RUN or record.seed == 0
+
+
+def checked_weights(record: Record, file: Path) -> bytes:
+    """Return the weights beside a record's file, if they are the ones that it names.
+
+    Raises:
+        RequestError: one line, if they are missing, too large, a link, or others.
+    """
+    path = weights_path(file)
+    check_plain(path)
+    return read_weights(record, path)
+
+
+def completes(new: Found, held: Found) -> bool:
+    """Say whether a record brings the weights that a published one of its run does not have.
+
+    It must agree with it in every count: then it is the same run, done again with its weights
+    kept, and takes its place.
+    """
+    return (
+        keeps_weights(new.record)
+        and not weights_path(held.file).exists()
+        and counts_of(new.record) == counts_of(held.record)
+    )
+
+
+def differs(new: Found, held: Found) -> bool:
+    """Say whether two records of one run both have a result, and not the same one."""
+    return (
+        isinstance(new.record, Record)
+        and isinstance(held.record, Record)
+        and has_result(new.record)
+        and has_result(held.record)
+        and counts_of(new.record) != counts_of(held.record)
+    )

@@ -1,0 +1,215 @@
+"""What strangers may send: each refused with one line, and nothing written, or shown harmlessly."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+from formalbench.store import Store
+from formalbench_leaderboard.faces import face
+
+NAMES = {
+    "tag": "<script>alert(1)</script>",
+    "bars": "a|b",
+    "lines": "a\nb\r\n| c |",
+    "direction": "\u202eevil\u202c",
+    "path": "../../x",
+    "absolute": "/etc/passwd",
+    "nothing": "\x00\x1b[2J",
+}
+
+
+def change(record, **keys):
+    """Return a record's text with some of its keys set, or taken out if None."""
+    data = json.loads(record.to_json()) | keys
+    return json.dumps({key: value for key, value in data.items() if value is not ...})
+
+
+def nested(record):
+    return change(record)[:-1] + f', "x": {"[" * 5000}{"]" * 5000}}}'
+
+
+BAD = {
+    "from the future": (lambda r: change(r, schema_version=2), "newer than this formalbench"),
+    "an unknown key": (lambda r: change(r, luck=7), "luck"),
+    "a missing field": (lambda r: change(r, test=...), "test if and only if it finished"),
+    "no schema": (lambda r: change(r, schema_version=...), "no integer schema_version"),
+    "a missing part": (lambda r: change(r, environment=...), "environment"),
+    "cut off": (lambda r: r.to_json()[:-20], "not valid JSON"),
+    "no JSON": (lambda r: "\x80\x04.", "not valid JSON"),
+    "nothing": (lambda r: "", "not valid JSON"),
+    "no object": (lambda r: "[1, 2]", "not a record"),
+    "deep": (nested, "not valid JSON"),
+    "a huge integer": (lambda r: change(r).replace('"seed": 0', f'"seed": {"9" * 9000}'), ""),
+    "a huge exponent": (lambda r: change(r).replace('"seed": 0', '"seed": 1e999'), ""),
+    "not a number": (lambda r: change(r).replace('"seed": 0', '"seed": NaN'), "not valid JSON"),
+    "a long name": (
+        lambda r: change(r, model=json.loads(r.to_json())["model"] | {"name": "a" * 10_000}),
+        "model.name",
+    ),
+    "a path for a hash": (lambda r: change(r, weights="../../etc/passwd"), "weights"),
+    "other strings": (
+        lambda r: r.model_copy(
+            update={"test": r.test.model_copy(update={"fingerprint": "0" * 64})}
+        ).to_json(),
+        "tested on other strings",
+    ),
+}
+
+
+@pytest.fixture
+def sent(repository):
+    """The folder that a stranger sends."""
+    folder = repository.parent / "sent"
+    folder.mkdir()
+    return folder
+
+
+@pytest.fixture
+def refused(invoke, repository, sent):
+    """Publish, and return the one line of a refusal."""
+
+    def run(lines=1):
+        before = sorted(repository.rglob("*"))
+        done = invoke("publish", "--results", sent)
+        assert done.exit_code == 1, done.output
+        assert done.stdout == ""
+        told = done.stderr.splitlines()
+        assert len(told) == lines + 1
+        assert told[-1] == f"{lines} refused: nothing was published"
+        assert done.stderr.replace("\n", "").isprintable()
+        assert sorted(repository.rglob("*")) == before
+        return told[0]
+
+    return run
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_a_bad_record_is_one_line(refused, sent, make_record, fault):
+    text, says = BAD[fault]
+    (sent / "bad.json").write_text(text(make_record()))
+    line = refused()
+    assert "bad.json" in line
+    assert says in line
+    assert len(line) < 600
+
+
+def test_a_gigabyte_is_refused_before_it_is_read(refused, sent):
+    with (sent / "big.json").open("wb") as file:
+        file.truncate(1 << 30)  # it takes no room on the disk
+    assert "larger than 1000000 bytes" in refused()
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_a_hostile_name_is_refused(refused, sent, make_record, name):
+    for number, keys in enumerate([{"model": name}, {"distribution": name}]):
+        (sent / f"{number}.json").write_text(make_record(**keys).to_json())
+    task = make_record(task=f"{name}:classify", fingerprint="0" * 64)
+    (sent / "task.json").write_text(task.to_json())
+    option = make_record(options={name: 1})
+    (sent / "option.json").write_text(option.to_json())
+    refused(4)
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+@pytest.mark.parametrize("format", ["markdown", "latex", "csv", "table"])
+def test_a_hostile_name_that_is_known_is_shown_harmlessly(make_record, name, format):
+    """A plugin's own names are checked, so that none of these can be; a board shows any."""
+    from formalbench_leaderboard.build import View, build_page
+
+    page = build_page([make_record(name, hardware=name, command=name)], View(name, ("parity",)))
+    if format != "table":
+        text = face(format)(page)
+    else:
+        from io import StringIO
+
+        from formalbench_leaderboard.faces.terminal import print_page
+        from rich.console import Console
+
+        console = Console(file=StringIO(), width=80)
+        print_page(page, console)
+        text = console.file.getvalue()
+    assert text.replace("\n", "").isprintable()
+    assert format != "markdown" or "<script" not in text
+    if name == NAMES["bars"] and format == "markdown":
+        assert "a|b" not in text
+
+
+@pytest.mark.parametrize("name", ["<script>.json", "a|b.json", "a\nb.json", "\u202e.json"])
+def test_a_hostile_file_name_is_one_line(refused, sent, name):
+    (sent / name).write_text("{}")
+    refused()
+
+
+def test_links_are_refused(refused, sent, repository, make_record):
+    elsewhere = repository.parent / "elsewhere.json"
+    elsewhere.write_text(make_record().to_json())
+    (sent / "link.json").symlink_to(elsewhere)
+    assert "a link" in refused()
+
+
+def test_pipes_and_folders_are_refused(refused, sent):
+    os.mkfifo(sent / "pipe.json")
+    (sent / "folder.json").mkdir()
+    assert "not a plain file" in refused(2)
+
+
+def test_what_is_behind_a_linked_folder_is_not_looked_at(invoke, sent, repository, make_runs):
+    outside = Store(repository.parent / "outside")
+    for record in make_runs():
+        outside.write(record)
+    (sent / "folder").symlink_to(outside.path)
+    done = invoke("publish", "--results", sent)
+    assert "no record below" in str(done.exception)
+
+
+def test_two_records_of_one_run_that_disagree_are_refused(refused, invoke, sent, make_runs):
+    for record in make_runs(accuracy=0.9):
+        Store(sent / "mine").write(record)
+    other = make_runs(accuracy=1.0)[0]
+    path = Store(sent / "yours").write(other)
+    line = refused()
+    assert "two records of one run, and their numbers differ" in line
+    assert str(path) in line
+    path.unlink()
+    Store(sent / "yours").write(make_runs(accuracy=0.9, date="2026-12-31T00:00:00Z")[0])
+    assert invoke("publish", "--results", sent).exit_code == 0
+
+
+def test_nothing_is_written_through_a_link_in_the_clone(invoke, repository, sent, make_runs):
+    outside = repository.parent / "outside"
+    outside.mkdir()
+    (repository / "leaderboard" / "results" / "default").symlink_to(outside)
+    for record in make_runs():
+        Store(sent).write(record)
+    done = invoke("publish", "--results", sent)
+    assert "leads out of the repository" in str(done.exception)
+    assert list(outside.iterdir()) == []
+    assert not (repository / "leaderboard" / "README.md").exists()
+
+
+def test_check_names_every_bad_file(invoke, repository, make_runs):
+    store = Store(repository.parent / "own")
+    for record in make_runs():
+        store.write(record)
+    invoke("publish")
+    results = repository / "leaderboard" / "results"
+    (results / "link.json").symlink_to("/etc/hostname")
+    (results / "bad.json").write_text("{}")
+    done = invoke("check")
+    assert done.exit_code == 1
+    assert len(done.stderr.splitlines()) == 2
+    (results / "link.json").unlink()
+    (results / "bad.json").unlink()
+    (file, *_) = Store(results).files()
+    moved = file.with_name("elsewhere.json")
+    file.rename(moved)
+    assert "elsewhere.json: belongs at leaderboard/results/default/" in invoke("check").stderr
+    moved.rename(file)
+    forged = change(make_runs()[0], run_id="0" * 16)
+    (results / "forged.json").write_text(forged)
+    assert "run_id is not the hash" in invoke("check").stderr
+    (results / "forged.json").unlink()
+    file.unlink()
+    assert "missing (publish all you ran" in invoke("check").stderr
