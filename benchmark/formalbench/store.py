@@ -107,8 +107,8 @@ class Store:
 
     def path_of(self, record: AnyRecord) -> Path:
         """Return where a record belongs: model, task, then what was done and its identity."""
-        model = _safe(display(record.model.name, record.model.options))
-        task = _safe(display(record.task.name, record.task.options))
+        model = safe_name(display(record.model.name, record.model.options))
+        task = safe_name(display(record.task.name, record.task.options))
         return self.path / model / task / f"{_deed(record)}.json"
 
     def write(self, record: AnyRecord, weights: bytes | None = None) -> Path:
@@ -148,8 +148,11 @@ def _deed(record: AnyRecord) -> str:
     return f"{record.protocol.name}{rate}-seed{record.seed}-{record.run_id}"
 
 
-def _safe(name: str) -> str:
-    # A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+def safe_name(name: str) -> str:
+    """Return a name as a part of a path, which is empty if no sign of it is left.
+
+    A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+    """
     safe = re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
     if len(safe) <= MAX_PART:
         return safe

@@ -127,11 +127,12 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
 
 
 def _seed_result(run: Record) -> SeedResult:
+    seconds = run.training.seconds if run.training else None
     if run.test is None:
-        return SeedResult(run.seed, run.status, None, None)
+        return SeedResult(run.seed, run.run_id, run.status, None, None, seconds)
     cells = run.test.cells
     results = CellResults(cells.length, cells.strings, cells.correct)
-    return SeedResult(run.seed, run.status, run.test.accuracy, results)
+    return SeedResult(run.seed, run.run_id, run.status, run.test.accuracy, results, seconds)
 
 
 def _measured(run: SeedResult, chance: float | None) -> Measured | None:

@@ -127,17 +127,20 @@ def _rows(
             for title in titles
             if title in runs
         }
-        row = _unranked(shown, [run for part in runs.values() for run in part], found)
+        row = _unranked(shown, key, [run for part in runs.values() for run in part], found)
         row = replace(row, is_new=key in view.new)
         entries.append(_scored(row, found, scored))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
     return _ranked(entries), notes
 
 
-def _unranked(name: str, runs: Sequence[Record], aggregates: dict[str, Aggregate]) -> Row:
+def _unranked(
+    name: str, key: ModelKey, runs: Sequence[Record], aggregates: dict[str, Aggregate]
+) -> Row:
     sizes = [run.model.parameters for run in runs]
     return Row(
         model=name,
+        key=key,
         kind=min(run.model.kind for run in runs),
         parameters=(min(sizes), max(sizes)),
         results=tuple(part.result for part in aggregates.values()),

@@ -23,11 +23,14 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
     A task can be in several suites. Its records lie in the default suite if that has it, else
     in the smallest that has it.
     """
-    folder = VERIFIED if isinstance(record, VerificationRecord) else _suite(record.task.name, host)
+    folder = (
+        VERIFIED if isinstance(record, VerificationRecord) else home_suite(record.task.name, host)
+    )
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
 
 
-def _suite(task: str, host: PluginHost) -> str:
+def home_suite(task: str, host: PluginHost) -> str:
+    """Return the suite under which the records of a task are published."""
     suites = [entry.spec for entry in host.suites.all()]
     suites.sort(key=lambda suite: (suite.name != DEFAULT_SUITE, len(suite.tasks), suite.name))
     having = (suite.name for suite in suites if task in (full_name(host, t) for t in suite.tasks))

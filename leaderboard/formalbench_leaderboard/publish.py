@@ -17,7 +17,7 @@ from formalbench_leaderboard.admission import Admission
 from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.places import published_path
-from formalbench_leaderboard.rendered import render_faces
+from formalbench_leaderboard.rendered import left_over, linked_files, render_faces
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, parted, repository_above
 from formalbench_leaderboard.text import harmless
 
@@ -96,7 +96,9 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
         if file.relative_to(repository) not in kept
     }
     contents |= {path: record.to_json().encode() for path, record in written.items()}
-    _write(repository, contents | render_faces(kept | written, host))
+    faces = render_faces(kept | written, host, linked_files(repository))
+    contents |= dict.fromkeys(left_over(repository, faces))
+    _write(repository, contents | faces)
     added = Counter((model_key(record)[0], title_of(record)) for record in fresh)
     already = len(candidates) + len(verified) - len(fresh)
     return Published(dict(sorted(added.items())), already)

@@ -80,8 +80,20 @@ def check_folders(folders: Iterable[Path]) -> None:
             raise RequestError(f"--results {folder}: no such folder")
 
 
-def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = None) -> View:
+def suite_view(
+    host: PluginHost,
+    suite: str,
+    protocols: Iterable[str] | None = None,
+    *,
+    only_tasks: bool = False,
+) -> View:
     """Return the view that ranks by a suite, with the published tables beside it.
+
+    Args:
+        host: the plugins.
+        suite: its name.
+        protocols: as of `View`.
+        only_tasks: as of `View`.
 
     Raises:
         RequestError: for an unknown suite.
@@ -95,6 +107,7 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
         title=f"formalbench leaderboard: suite {suite}",
         tasks=tuple(task_title(name, {}) for name in names),
         protocols=None if protocols is None else frozenset(protocols),
+        only_tasks=only_tasks,
         published=tuple(table for table in known if table.tasks),
         current=Current(
             task=lambda task: current_task(host, task),
