@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-Format = Literal["table", "markdown", "latex", "csv", "json"]
+if TYPE_CHECKING:
+    from formalbench_leaderboard.board import Page
+
+Format = Literal["table", "markdown", "latex", "csv", "json", "figures"]
 
 leaderboard = typer.Typer(
     invoke_without_command=True,
@@ -43,7 +46,8 @@ def show(
         Format,
         typer.Option(
             help="table: for the terminal. markdown: the full page, with every task. latex: to "
-            "paste into a paper. csv, json: for programs, shares as fractions of one."
+            "paste into a paper. csv, json: for programs, shares as fractions of one. figures: "
+            "SVG and PNG files, into the folder that --output names."
         ),
     ] = "table",
     output: Annotated[
@@ -84,7 +88,9 @@ def show(
         _check_protocol(protocol, {record.protocol.name for record in records})
         verifications = []  # they are made under no protocol
     page = build_page(records, view, verifications)
-    if output is not None:
+    if format == "figures":
+        _write_figures(page, suite, output)
+    elif output is not None:
         from formalbench.store import write_atomically
 
         write_atomically(output, face(format)(page))
@@ -154,10 +160,18 @@ def check(ctx: typer.Context) -> None:
     """
     from formalbench.cli.state import host_of
 
+    from formalbench_leaderboard.faces.figures import installed_version
     from formalbench_leaderboard.publish import find_repository
-    from formalbench_leaderboard.rendered import stale_faces
+    from formalbench_leaderboard.rendered import stale_faces, uncompared_figures
+    from formalbench_leaderboard.text import harmless, plural
 
-    stale = stale_faces(find_repository(), host_of(ctx))
+    repository = find_repository()
+    stale = stale_faces(repository, host_of(ctx))
+    if other := uncompared_figures(repository):
+        by = ", ".join(sorted({version or "an unknown version" for version in other.values()}))
+        here = installed_version() or "not installed"
+        line = f"{plural(len(other), 'figure')} not compared: matplotlib {by} drew, here is {here}"
+        typer.echo(harmless(line), err=True)
     for path in stale:
         typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
     if stale:
@@ -175,6 +189,17 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
     lost = [name for name, value in ctx.params.items() if value and value != defaults.get(name)]
     if lost:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
+
+
+def _write_figures(page: Page, suite: str, output: Path | None) -> None:
+    from formalbench.contracts.errors import RequestError
+
+    from formalbench_leaderboard.faces.figures import write_figures
+
+    if output is None:
+        raise RequestError("--format figures writes files: name their folder by --output")
+    for path in write_figures(page, suite, output):
+        typer.echo(path)
 
 
 def _check_protocol(protocol: str, known: set[str]) -> None:

@@ -16,6 +16,7 @@ from formalbench.store import Store, safe_name
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.faces import front, model, suite
+from formalbench_leaderboard.faces.figures import drawn_by, installed_version, rendered
 from formalbench_leaderboard.faces.links import FIGURES, FRONT, MODELS, SUITES, Links
 from formalbench_leaderboard.faces.site import Model, Site, Suite
 from formalbench_leaderboard.keys import ModelKey
@@ -37,7 +38,11 @@ OWNED = (SUITES, MODELS, FIGURES)
 
 
 def render_faces(
-    records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection[Path] = ()
+    records: Mapping[Path, AnyRecord],
+    host: PluginHost,
+    files: Collection[Path] = (),
+    *,
+    draw: bool = True,
 ) -> dict[Path, bytes]:
     """Return every file that is rendered from the published records.
 
@@ -45,28 +50,55 @@ def render_faces(
         records: all that are published, by their paths below the repository's root.
         host: the plugins.
         files: what else is published and linked to (see `linked_files`).
+        draw: whether figures are among them.
 
     Returns:
         The contents of each file, by its path below the repository's root.
+
+    Raises:
+        RequestError: if there is a figure to draw, and the library that draws is not installed.
     """
     site = _site(records, host, files)
     pages = {FRONT: front.render(site)}
     pages |= {one.path: suite.render(one, site) for one in site.suites}
     pages |= {one.path: model.render(one, site) for one in site.models}
-    return {path: text.encode() for path, text in pages.items()}
+    faces = {path: text.encode() for path, text in pages.items()}
+    if draw:
+        for one in site.suites:
+            for board in one.board.boards:
+                faces |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+    return faces
 
 
 def stale_faces(repository: Path, host: PluginHost) -> list[Path]:
-    """Return which files of a repository are not, byte for byte, what its records give."""
+    """Return which files of a repository are not, byte for byte, what its records give.
+
+    A figure is compared if the installed version of the library drew it (`uncompared_figures`).
+    """
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
-    expected = render_faces(records, host, linked_files(repository))
+    files = linked_files(repository)
+    expected = render_faces(records, host, files, draw=installed_version() is not None)
+    other = uncompared_figures(repository)
     differing = [
         path
         for path, contents in expected.items()
-        if not (repository / path).is_file() or (repository / path).read_bytes() != contents
+        if path not in other
+        and (not (repository / path).is_file() or (repository / path).read_bytes() != contents)
     ]
-    return differing + left_over(repository, expected)
+    kept = expected if installed_version() is not None else [*expected, *other]
+    return differing + left_over(repository, kept)
+
+
+def uncompared_figures(repository: Path) -> dict[Path, str | None]:
+    """Return the committed figures that another version of the library drew, and which one.
+
+    Versions draw other bytes. Without the library, these are all figures.
+    """
+    figures = sorted((repository / FIGURES).glob("*.svg"))
+    versions = {file.relative_to(repository): drawn_by(file.read_bytes()) for file in figures}
+    here = installed_version()
+    return {path: version for path, version in versions.items() if version != here or here is None}
 
 
 def left_over(repository: Path, expected: Collection[Path]) -> list[Path]:

@@ -13,6 +13,7 @@ from formalbench_leaderboard.faces.markdown import (
     table,
 )
 from formalbench_leaderboard.faces.site import Site, Suite
+from formalbench_leaderboard.faces.suite import figures
 from formalbench_leaderboard.text import count, markdown, plural
 
 _INTRODUCTION = """\
@@ -61,6 +62,7 @@ def _rankings(site: Site, suite: Suite) -> list[str]:
     for board in suite.ranked:
         parts.append(f"## Suite {markdown(suite.name)}, protocol {markdown(board.name)}")
         parts += ranking(board, lambda row: site.links.model(row.key, row.model, FRONT))
+        parts += figures(suite, board, FRONT)
     return [*parts, f"Task by task, with intervals: {link(suite.name, suite.path, FRONT)}."]
 
 

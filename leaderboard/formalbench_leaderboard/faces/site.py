@@ -8,7 +8,8 @@ from pathlib import Path
 
 from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import Construction
-from formalbench_leaderboard.faces.links import SUITES, Links
+from formalbench_leaderboard.faces.figures import Drawing, drawings
+from formalbench_leaderboard.faces.links import FIGURES, SUITES, Links
 from formalbench_leaderboard.keys import ModelKey
 
 
@@ -29,6 +30,10 @@ class Suite:
     def path(self) -> Path:
         """Where its page lies."""
         return SUITES / f"{self.name}.md"
+
+    def figures(self, board: Board) -> list[tuple[Drawing, Path]]:
+        """Return the figures of one of its boards, and where they lie."""
+        return [(one, FIGURES / f"{one.name}.svg") for one in drawings(board, self.name)]
 
     @property
     def ranked(self) -> list[Board]:

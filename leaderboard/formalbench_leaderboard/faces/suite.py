@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.faces.links import FRONT, relative
 from formalbench_leaderboard.faces.markdown import Name, bullets, by_task, joined, ranking
@@ -23,8 +25,16 @@ def render(suite: Suite, site: Site) -> str:
 
     for board in suite.board.boards:
         parts.append(f"## Protocol {markdown(board.name)}")
-        parts += _ranking(board, name) + by_task(board, name)
+        parts += _ranking(board, name) + figures(suite, board, suite.path) + by_task(board, name)
     return joined([*parts, "## Environments", bullets(suite.board.environments)])
+
+
+def figures(suite: Suite, board: Board, page: Path) -> list[str]:
+    """Return the figures of a board as a page shows them, each with its caption."""
+    parts = []
+    for drawing, path in suite.figures(board):
+        parts += [f"![{markdown(drawing.title)}]({relative(path, page)})", drawing.caption]
+    return parts
 
 
 def _ranking(board: Board, name: Name) -> list[str]:
