@@ -26,8 +26,8 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records; repeatable. Default: your own results, and those "
-            "published in the repository you are in.",
+            help="Folder of records; repeatable. Default: your own results, and the "
+            "published ones: of the repository you are in, or those that came with formalbench.",
         ),
     ] = None,
     suite: Annotated[
@@ -76,14 +76,14 @@ def show(
     from formalbench_leaderboard.faces import face
     from formalbench_leaderboard.sources import (
         check_folders,
-        default_folders,
         read_all,
+        read_with_published,
         suite_view,
     )
 
     check_folders(results or ())
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
-    records, verifications = read_all(results or default_folders())
+    records, verifications = read_all(results) if results else read_with_published()
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.name for record in records})
         verifications = []  # they are made under no protocol

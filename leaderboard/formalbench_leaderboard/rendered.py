@@ -13,6 +13,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, safe_name
 
+from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.faces import front, model, suite
@@ -62,6 +63,7 @@ def render_faces(
     pages = {FRONT: front.render(site)}
     pages |= {one.path: suite.render(one, site) for one in site.suites}
     pages |= {one.path: model.render(one, site) for one in site.models}
+    pages[snapshot.FILE] = snapshot.written(records[path] for path in sorted(records))
     faces = {path: text.encode() for path, text in pages.items()}
     if draw:
         for one in site.suites:
