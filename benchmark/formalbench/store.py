@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
@@ -103,7 +105,9 @@ class Store:
             return {}
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
-        return {file: read_record(file) for file in sorted(self.path.rglob("*.json"))}
+        files = sorted(self.path.rglob("*.json"))
+        with without_collection():
+            return {file: read_record(file) for file in files}
 
     def path_of(self, record: AnyRecord) -> Path:
         """Return where a record belongs: model, task, then what was done and its identity."""
@@ -124,6 +128,18 @@ class Store:
             write_atomically(weights_path(path), weights)
         write_atomically(path, record.to_json())
         return path
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking, again and again, through records that all stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_record(file: Path) -> AnyRecord:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
+from formalbench.store import without_collection
 
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
 from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
@@ -54,6 +55,13 @@ def build_page(
     records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord] = ()
 ) -> Page:
     """Aggregate records into one board per protocol; their order does not matter."""
+    with without_collection():
+        return _page(records, view, verifications)
+
+
+def _page(
+    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord]
+) -> Page:
     if view.only_tasks:
         records = [record for record in records if title_of(record) in view.tasks]
     parts = [

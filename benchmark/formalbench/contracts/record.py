@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import json
+import marshal
 import operator
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    Field,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    model_validator,
+)
 
 from formalbench.contracts.closes import Closes
 from formalbench.contracts.errors import RequestError
@@ -30,6 +38,30 @@ R = TypeVar("R", bound=BaseModel)
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
 run with another status than ``finished`` no cell is counted."""
+
+
+_MOST = 64
+
+
+class _Once:
+    """Checks equal values once: of thousands of records most share them, and then the object.
+
+    It is for values that do not change.
+    """
+
+    def __init__(self) -> None:
+        self._held: dict[bytes, Any] = {}
+
+    def __call__(self, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            key = marshal.dumps(value, 2)  # tells 1, 1.0 and True apart, as a check must
+        except ValueError:  # it does not come from JSON
+            return read(value)
+        if key not in self._held:
+            if len(self._held) >= _MOST:
+                self._held.clear()
+            self._held[key] = read(value)
+        return self._held[key]
 
 
 class Source(Part):
@@ -171,6 +203,30 @@ class Selected(Part):
         return self
 
 
+_COUNTS = f"a count is at least 0 and at most {MAX_COUNT}"
+
+
+def _check_counts(numbers: tuple[int, ...]) -> tuple[int, ...]:
+    # Thousands of records are read for a page: no check of its own for every number.
+    if not numbers:
+        raise ValueError("a test has at least one cell")
+    if min(numbers) < 0 or max(numbers) > MAX_COUNT:
+        raise ValueError(_COUNTS)
+    return numbers
+
+
+def _check_strings(strings: tuple[int, ...]) -> tuple[int, ...]:
+    if min(_check_counts(strings)) < 1:
+        raise ValueError("cells must be non-empty")
+    return strings
+
+
+def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
+    if any(map(operator.ge, _check_counts(length), length[1:])):
+        raise ValueError("cells must be in order of length")
+    return length
+
+
 class Cells(Part):
     """Test results as parallel arrays, one entry per cell.
 
@@ -186,9 +242,9 @@ class Cells(Part):
 
     later: ClassVar[frozenset[str]] = frozenset({"first"})
 
-    length: tuple[int, ...]
+    length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(_Once())]
     first: tuple[Count, ...] | None = None
-    strings: tuple[int, ...]
+    strings: Annotated[tuple[int, ...], AfterValidator(_check_strings), WrapValidator(_Once())]
     correct: tuple[int, ...]
     millibits: tuple[int, ...]
     window: Annotated[int, Field(ge=1)] = 1
@@ -203,16 +259,11 @@ class Cells(Part):
             len(self.first) != len(self.length) or any(map(operator.gt, self.first, self.length))
         ):
             raise ValueError("first does not fit length")
-        if not self.length:
-            raise ValueError("a test has at least one cell")
-        # Thousands of records are read for a page: no check of its own for every number.
-        for numbers in (self.length, self.strings, self.correct, self.millibits):
-            if min(numbers) < 0 or max(numbers) > MAX_COUNT:
-                raise ValueError(f"a count is at least 0 and at most {MAX_COUNT}")
+        _check_counts(self.millibits)
+        if min(self.correct) < 0:
+            raise ValueError(_COUNTS)
         if any(map(operator.gt, self.correct, self.strings)):
             raise ValueError("more strings correct than tested")
-        if min(self.strings) < 1 or any(map(operator.ge, self.length, self.length[1:])):
-            raise ValueError("cells must be non-empty and in order of length")
         return self
 
 
@@ -242,8 +293,8 @@ class Tested(Part):
     @property
     def accuracy(self) -> float:
         """Mean accuracy over the cells, each counting the same."""
-        pairs = zip(self.cells.correct, self.cells.strings, strict=True)
-        return sum(correct / strings for correct, strings in pairs) / len(self.cells.length)
+        shares = map(operator.truediv, self.cells.correct, self.cells.strings)
+        return float(sum(shares)) / len(self.cells.length)
 
     @property
     def scaled_accuracy(self) -> float | None:
@@ -298,7 +349,7 @@ class Record(Part):
     message: Line = ""
     model: ModelUsed
     task: TaskUsed
-    protocol: Protocol
+    protocol: Annotated[Protocol, WrapValidator(_Once())]
     learning_rate: Annotated[float, Field(gt=0)] | None
     seed: Count
     training: Training | None = None
