@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import marshal
 import operator
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     Field,
-    ValidatorFunctionWrapHandler,
     WrapValidator,
     model_validator,
 )
 
+from formalbench.contracts.cells import MAX_COUNT, Cells, Once
 from formalbench.contracts.closes import Closes
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.part import Part
@@ -27,7 +25,6 @@ MAX_BYTES = 1_000_000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
-MAX_COUNT = 2**53
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -38,30 +35,6 @@ R = TypeVar("R", bound=BaseModel)
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
 run with another status than ``finished`` no cell is counted."""
-
-
-_MOST = 64
-
-
-class _Once:
-    """Checks equal values once: of thousands of records most share them, and then the object.
-
-    It is for values that do not change.
-    """
-
-    def __init__(self) -> None:
-        self._held: dict[bytes, Any] = {}
-
-    def __call__(self, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
-        try:
-            key = marshal.dumps(value, 2)  # tells 1, 1.0 and True apart, as a check must
-        except ValueError:  # it does not come from JSON
-            return read(value)
-        if key not in self._held:
-            if len(self._held) >= _MOST:
-                self._held.clear()
-            self._held[key] = read(value)
-        return self._held[key]
 
 
 class Source(Part):
@@ -203,70 +176,6 @@ class Selected(Part):
         return self
 
 
-_COUNTS = f"a count is at least 0 and at most {MAX_COUNT}"
-
-
-def _check_counts(numbers: tuple[int, ...]) -> tuple[int, ...]:
-    # Thousands of records are read for a page: no check of its own for every number.
-    if not numbers:
-        raise ValueError("a test has at least one cell")
-    if min(numbers) < 0 or max(numbers) > MAX_COUNT:
-        raise ValueError(_COUNTS)
-    return numbers
-
-
-def _check_strings(strings: tuple[int, ...]) -> tuple[int, ...]:
-    if min(_check_counts(strings)) < 1:
-        raise ValueError("cells must be non-empty")
-    return strings
-
-
-def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
-    if any(map(operator.ge, _check_counts(length), length[1:])):
-        raise ValueError("cells must be in order of length")
-    return length
-
-
-class Cells(Part):
-    """Test results as parallel arrays, one entry per cell.
-
-    Attributes:
-        length: string length of the cell; the greatest if it is a window.
-        first: the least string length of each cell, if cells are windows.
-        strings: how many were tested.
-        correct: how many were right by the objective's primary metric.
-        millibits: cross-entropy per answer in 1/1000 bit, averaged over `window`
-            consecutive cells an entry (so that a record of 460 cells stays small).
-        window: cells per entry of `millibits`; the last entry may average fewer.
-    """
-
-    later: ClassVar[frozenset[str]] = frozenset({"first"})
-
-    length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(_Once())]
-    first: tuple[Count, ...] | None = None
-    strings: Annotated[tuple[int, ...], AfterValidator(_check_strings), WrapValidator(_Once())]
-    correct: tuple[int, ...]
-    millibits: tuple[int, ...]
-    window: Annotated[int, Field(ge=1)] = 1
-
-    @model_validator(mode="after")
-    def _parallel(self) -> Cells:
-        if not len(self.length) == len(self.strings) == len(self.correct):
-            raise ValueError("length, strings and correct differ in size")
-        if len(self.millibits) != -(-len(self.length) // self.window):
-            raise ValueError("millibits does not fit length and window")
-        if self.first is not None and (
-            len(self.first) != len(self.length) or any(map(operator.gt, self.first, self.length))
-        ):
-            raise ValueError("first does not fit length")
-        _check_counts(self.millibits)
-        if min(self.correct) < 0:
-            raise ValueError(_COUNTS)
-        if any(map(operator.gt, self.correct, self.strings)):
-            raise ValueError("more strings correct than tested")
-        return self
-
-
 class Tested(Part):
     """The test of a run.
 
@@ -349,7 +258,7 @@ class Record(Part):
     message: Line = ""
     model: ModelUsed
     task: TaskUsed
-    protocol: Annotated[Protocol, WrapValidator(_Once())]
+    protocol: Annotated[Protocol, WrapValidator(Once())]
     learning_rate: Annotated[float, Field(gt=0)] | None
     seed: Count
     training: Training | None = None
