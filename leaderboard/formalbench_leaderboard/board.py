@@ -37,7 +37,7 @@ class SeedResult:
         status: how it ended.
         accuracy: its mean over the cells; None if it did not finish.
         cells: None if it did not finish.
-        training_seconds: wall time of its training, on whatever machine; None if not known.
+        seconds: wall time of its training; None if it had none.
     """
 
     seed: int
@@ -45,7 +45,7 @@ class SeedResult:
     status: str
     accuracy: float | None
     cells: CellResults | None
-    training_seconds: float | None
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,10 @@ class Once:
         self._held: dict[bytes, Any] = {}
 
     def __call__(self, value: Any, read: ValidatorFunctionWrapHandler) -> Any:
+        """Return the checked value; `read` checks it."""
         try:
             # It tells 1, 1.0 and True apart, as a check must; nothing is ever loaded.
-            key = marshal.dumps(value, 2)  # noqa: S302
+            key = marshal.dumps(value, 2)
         except ValueError:  # it does not come from JSON
             return read(value)
         if key not in self._held:

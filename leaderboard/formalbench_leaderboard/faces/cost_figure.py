@@ -51,11 +51,11 @@ def points(board: Board) -> list[Point]:
     found = []
     for row in board.rows:
         times = [
-            run.training_seconds
+            run.seconds
             for result in row.results
             if result.task in board.tasks
             for run in result.runs
-            if run.training_seconds is not None and run.training_seconds > 0
+            if run.seconds is not None and run.seconds > 0
         ]
         if row.score is not None and row.low is not None and row.high is not None and times:
             mean = math.fsum(times) / len(times)
