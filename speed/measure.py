@@ -114,10 +114,17 @@ def _startup(arguments: argparse.Namespace) -> str:
     return startup.measure()
 
 
+def _leaderboard(arguments: argparse.Namespace) -> str:
+    import leaderboard
+
+    return leaderboard.measure()
+
+
 _PEER = ("jax", "dm-haiku")
 
 PARTS: dict[str, Part] = {
     "startup": Part(_startup),
+    "leaderboard": Part(_leaderboard),
     "samplers": Part(_samplers),
     "regulargpt": Part(_regulargpt),
     "cohorts": Part(_cohorts),

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import hashlib
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
@@ -103,12 +105,14 @@ class Store:
             return {}
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
-        return {file: read_record(file) for file in sorted(self.path.rglob("*.json"))}
+        files = sorted(self.path.rglob("*.json"))
+        with without_collection():
+            return {file: read_record(file) for file in files}
 
     def path_of(self, record: AnyRecord) -> Path:
         """Return where a record belongs: model, task, then what was done and its identity."""
-        model = _safe(display(record.model.name, record.model.options))
-        task = _safe(display(record.task.name, record.task.options))
+        model = safe_name(display(record.model.name, record.model.options))
+        task = safe_name(display(record.task.name, record.task.options))
         return self.path / model / task / f"{_deed(record)}.json"
 
     def write(self, record: AnyRecord, weights: bytes | None = None) -> Path:
@@ -124,6 +128,18 @@ class Store:
             write_atomically(weights_path(path), weights)
         write_atomically(path, record.to_json())
         return path
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking, again and again, through records that all stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def read_record(file: Path) -> AnyRecord:
@@ -148,8 +164,11 @@ def _deed(record: AnyRecord) -> str:
     return f"{record.protocol.name}{rate}-seed{record.seed}-{record.run_id}"
 
 
-def _safe(name: str) -> str:
-    # A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+def safe_name(name: str) -> str:
+    """Return a name as a part of a path, which is empty if no sign of it is left.
+
+    A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+    """
     safe = re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
     if len(safe) <= MAX_PART:
         return safe

@@ -235,8 +235,9 @@ def _tested(
 ) -> Tested:
     from formalbench import __version__
     from formalbench.cache import cached
+    from formalbench.contracts.cells import Cells
     from formalbench.contracts.closes import closes_of
-    from formalbench.contracts.record import Cells, Tested
+    from formalbench.contracts.record import Tested
     from formalbench.evaluation.evaluate import total
 
     every = total(scores, cells.window)

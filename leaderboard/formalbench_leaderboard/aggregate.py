@@ -99,6 +99,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         (None, None) if draws is None else percentile_interval(draws.mean(axis=1), around=mean)
     )
     max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
+    longest = _longest(seeds, chance, (0.99, 0.90))
     result = Result(
         task=title_of(chosen[0]),
         max=max(accuracies, default=None),
@@ -114,8 +115,8 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         failures=_failures(chosen),
         learning_rate=rate,
         command=without_folders(chosen[-1].command),
-        longest_99=_longest(seeds, chance, 0.99),
-        longest_90=_longest(seeds, chance, 0.90),
+        longest_99=longest[0],
+        longest_90=longest[1],
         runs=seeds,
     )
     if draws is None or chance is None or chance >= 1.0:
@@ -129,10 +130,10 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
 def _seed_result(run: Record) -> SeedResult:
     seconds = run.training.seconds if run.training else None
     if run.test is None:
-        return SeedResult(run.seed, run.status, None, None, seconds)
+        return SeedResult(run.seed, run.run_id, run.status, None, None, seconds)
     cells = run.test.cells
     results = CellResults(cells.length, cells.strings, cells.correct)
-    return SeedResult(run.seed, run.status, run.test.accuracy, results, seconds)
+    return SeedResult(run.seed, run.run_id, run.status, run.test.accuracy, results, seconds)
 
 
 def _measured(run: SeedResult, chance: float | None) -> Measured | None:
@@ -151,7 +152,9 @@ def _best_interval(
     return None, None
 
 
-def _longest(runs: Sequence[SeedResult], chance: float | None, least: float) -> int | None:
+def _longest(
+    runs: Sequence[SeedResult], chance: float | None, least: Sequence[float]
+) -> list[int | None]:
     """Return the longest test length up to which the mean over the seeds is at least `least`.
 
     At every shorter test length, too. A run that did not finish is at chance everywhere.
@@ -159,16 +162,17 @@ def _longest(runs: Sequence[SeedResult], chance: float | None, least: float) -> 
     Args:
         runs: at least one.
         chance: accuracy of one that did not finish.
-        least: share of the strings of a length.
+        least: shares of the strings of a length.
     """
     cells = [run.cells for run in runs if run.cells is not None]
     if not cells or len({cell.length for cell in cells}) > 1:
-        return None
+        return [None] * len(least)
     shares_SL = np.array([np.divide(cell.correct, cell.strings) for cell in cells])
     failed = (len(runs) - len(cells)) * (chance or 0.0)
-    reached_L = (shares_SL.sum(axis=0) + failed) / len(runs) >= least
-    first_below = len(reached_L) if reached_L.all() else int(reached_L.argmin())
-    return cells[0].length[first_below - 1] if first_below else None
+    mean_L = (shares_SL.sum(axis=0) + failed) / len(runs)
+    below = [np.flatnonzero(mean_L < share) for share in least]
+    ends = [int(lengths[0]) if len(lengths) else len(mean_L) for lengths in below]
+    return [cells[0].length[end - 1] if end else None for end in ends]
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from formalbench_leaderboard.constructions import ExactModels
+from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.published import PublishedTable
 
 
@@ -32,6 +33,7 @@ class SeedResult:
 
     Attributes:
         seed: its seed.
+        run_id: of its record.
         status: how it ended.
         accuracy: its mean over the cells; None if it did not finish.
         cells: None if it did not finish.
@@ -39,10 +41,11 @@ class SeedResult:
     """
 
     seed: int
+    run_id: str
     status: str
     accuracy: float | None
     cells: CellResults | None
-    seconds: float | None = None
+    seconds: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +104,8 @@ class Row:
     """One model (with its options) under one protocol.
 
     Attributes:
-        model: its name with the options set.
+        model: its name with the options set; with its source if two models share the name.
+        key: its name with the options set, and its source.
         kind: ``learned`` or ``exact``.
         parameters: the least and greatest number of parameters over the tasks.
         results: by the order of the board's tasks, then of its other tasks; those it has.
@@ -115,6 +119,7 @@ class Row:
     """
 
     model: str
+    key: ModelKey
     kind: str
     parameters: tuple[int, int]
     results: tuple[Result, ...]

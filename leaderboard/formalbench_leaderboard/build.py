@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
+from formalbench.store import without_collection
 
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
 from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
@@ -54,6 +55,13 @@ def build_page(
     records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord] = ()
 ) -> Page:
     """Aggregate records into one board per protocol; their order does not matter."""
+    with without_collection():
+        return _page(records, view, verifications)
+
+
+def _page(
+    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord]
+) -> Page:
     if view.only_tasks:
         records = [record for record in records if title_of(record) in view.tasks]
     parts = [
@@ -127,17 +135,20 @@ def _rows(
             for title in titles
             if title in runs
         }
-        row = _unranked(shown, [run for part in runs.values() for run in part], found)
+        row = _unranked(shown, key, [run for part in runs.values() for run in part], found)
         row = replace(row, is_new=key in view.new)
         entries.append(_scored(row, found, scored))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
     return _ranked(entries), notes
 
 
-def _unranked(name: str, runs: Sequence[Record], aggregates: dict[str, Aggregate]) -> Row:
+def _unranked(
+    name: str, key: ModelKey, runs: Sequence[Record], aggregates: dict[str, Aggregate]
+) -> Row:
     sizes = [run.model.parameters for run in runs]
     return Row(
         model=name,
+        key=key,
         kind=min(run.model.kind for run in runs),
         parameters=(min(sizes), max(sizes)),
         results=tuple(part.result for part in aggregates.values()),

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
 
     from formalbench_leaderboard.board import Page
 
-Format = Literal["table", "markdown", "latex", "csv", "json", "html"]
+Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures"]
+
+_FOLDERS = ("html", "figures")
+"""The formats that are several files."""
 
 leaderboard = typer.Typer(
     invoke_without_command=True,
@@ -32,8 +35,8 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records; repeatable. Default: your own results, and those "
-            "published in the repository you are in.",
+            help="Folder of records; repeatable. Default: your own results, and the "
+            "published ones: of the repository you are in, or those that came with formalbench.",
         ),
     ] = None,
     suite: Annotated[
@@ -53,7 +56,7 @@ def show(
         typer.Option(
             help="table: for the terminal. markdown: the full page, with every task. latex: to "
             "paste into a paper. csv, json: for programs, shares as fractions of one. html: a "
-            "folder with a page to open from disk."
+            "folder with a page to open from disk. figures: SVG and PNG files, into a folder."
         ),
     ] = "table",
     output: Annotated[
@@ -89,23 +92,24 @@ def show(
     from formalbench_leaderboard.faces import face
     from formalbench_leaderboard.sources import (
         check_folders,
-        default_folders,
         read_all,
+        read_with_published,
         suite_view,
     )
 
     check_folders(results or ())
-    if format == "html" and output is None:
-        raise RequestError("--format html needs --output DIR, the folder to write the page to")
+    if format in _FOLDERS and output is None:
+        raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
-    records, verifications = read_all(results or default_folders())
+    records, verifications = read_all(results) if results else read_with_published()
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.name for record in records})
         verifications = []  # they are made under no protocol
     page = build_page(records, view, verifications)
-    if format == "html":
-        assert output is not None
+    if format == "html" and output is not None:
         _write_web_page(page, [*records, *verifications], host_of(ctx), output)
+    elif format == "figures" and output is not None:
+        _write_figures(page, suite, output)
     elif output is not None:
         from formalbench.store import write_atomically
 
@@ -142,6 +146,14 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
     lost = [name for name, value in ctx.params.items() if value and value != defaults.get(name)]
     if lost:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
+
+
+def _write_figures(page: Page, suite: str, folder: Path) -> None:
+    """Write the figures of every board, and say where they are."""
+    from formalbench_leaderboard.faces.figures import write_figures
+
+    for path in write_figures(page, suite, folder):
+        typer.echo(path)
 
 
 def _check_protocol(protocol: str, known: set[str]) -> None:

@@ -11,6 +11,7 @@ from formalbench.contracts.verification import STRINGS_VERSION, VerificationReco
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.keys import (
     Contents,
+    ModelKey,
     model_contents,
     model_key,
     task_contents,
@@ -30,6 +31,7 @@ class Construction:
 
     Attributes:
         model: its name with the options set.
+        key: this and its source.
         task: the task's title.
         exhaustive: every string up to this length was right; None if there is no such length.
         tested_to: random and adversarial strings were right at every tested length up to it.
@@ -40,9 +42,11 @@ class Construction:
         depth, width: of the network, as far as it says.
         parameters: how many.
         commands: those that repeat the verifications.
+        records: the identities of the verifications.
     """
 
     model: str
+    key: ModelKey
     task: str
     exhaustive: int | None
     tested_to: int | None
@@ -55,6 +59,7 @@ class Construction:
     width: int | None
     parameters: int
     commands: tuple[str, ...]
+    records: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +126,7 @@ def _row(records: Sequence[VerificationRecord]) -> Construction:
     broken = [record.break_length for record in by_age if record.break_length is not None]
     return Construction(
         model=model_key(latest)[0],
+        key=model_key(latest),
         task=title_of(latest),
         exhaustive=max((length for length in complete if length is not None), default=None),
         tested_to=max((to for r in records if (to := _tested_to(r)) is not None), default=None),
@@ -133,6 +139,7 @@ def _row(records: Sequence[VerificationRecord]) -> Construction:
         width=latest.width,
         parameters=latest.model.parameters,
         commands=tuple(sorted({record.command for record in records})),
+        records=tuple(sorted(record.verification_id for record in records)),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 
 from formalbench.contracts.protocol import Protocol
@@ -56,12 +55,12 @@ def protocol_contents(protocol: Protocol) -> Contents:
     return protocol.version, json.dumps(data, sort_keys=True)
 
 
-def run_of(record: Record) -> Run:
-    """Return the run that a record tells of."""
+def run_of(record: Record, protocol: Protocol | None = None) -> Run:
+    """Return the run that a record tells of, or the same one under another protocol."""
     return Run(
         model=record.model,
         task=record.task,
-        protocol=record.protocol,
+        protocol=protocol or record.protocol,
         learning_rate=record.learning_rate,
         seed=record.seed,
     )
@@ -73,7 +72,7 @@ def identity(record: Record) -> str:
     The run's own hash tells protocols apart that differ in their number of seeds only;
     pooled, one run would count as two seeds.
     """
-    return replace(run_of(record), protocol=_with_one_seed(record.protocol)).run_id
+    return run_of(record, _with_one_seed(record.protocol)).run_id
 
 
 @lru_cache(maxsize=64)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.host.calls import PROJECT
+from formalbench.host.registry import Entry, S
 from formalbench.store import Store
 
 from formalbench_leaderboard.sources import DEFAULT_SUITE, PUBLISHED_RESULTS, full_name
@@ -23,13 +26,24 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
     A task can be in several suites. Its records lie in the default suite if that has it, else
     in the smallest that has it.
     """
-    folder = VERIFIED if isinstance(record, VerificationRecord) else _suite(record.task.name, host)
+    folder = (
+        VERIFIED if isinstance(record, VerificationRecord) else home_suite(record.task.name, host)
+    )
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
 
 
-def _suite(task: str, host: PluginHost) -> str:
-    # A file that somebody names with --plugin moves no published record.
-    suites = [entry.spec for entry in host.suites.all() if not entry.plugin.local]
+def built_in(entries: Iterable[Entry[S]]) -> list[S]:
+    """Return what comes with formalbench itself.
+
+    What somebody has installed besides, or named with --plugin, must change no face, or it would
+    be stale wherever that is missing.
+    """
+    return [entry.spec for entry in entries if entry.plugin.source.distribution == PROJECT]
+
+
+def home_suite(task: str, host: PluginHost) -> str:
+    """Return the suite under which the records of a task are published."""
+    suites = built_in(host.suites.all())
     suites.sort(key=lambda suite: (suite.name != DEFAULT_SUITE, len(suite.tasks), suite.name))
     having = (suite.name for suite in suites if task in (full_name(host, t) for t in suite.tasks))
     return next(having, REST)

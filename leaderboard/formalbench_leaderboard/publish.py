@@ -20,7 +20,7 @@ from formalbench_leaderboard.changes import board_changes
 from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.places import published_path
-from formalbench_leaderboard.rendered import render_faces
+from formalbench_leaderboard.rendered import left_over, linked_files, render_faces
 from formalbench_leaderboard.sources import (
     DEFAULT_SUITE,
     PUBLISHED_RESULTS,
@@ -114,11 +114,13 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     stay = {file.relative_to(repository): record for file, record in kept.items()}
     placed = {published_path(one.record, host): one for one in fresh}
     everything = stay | {path: one.record for path, one in placed.items()}
-    contents = _contents(placed) | render_faces(everything, host)
+    contents = _contents(placed)
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    write_all(repository, contents)
+    goes = {path for path, text in contents.items() if text is None}
+    faces = render_faces(everything, host, (linked_files(repository) | contents.keys()) - goes)
+    write_all(repository, contents | faces | dict.fromkeys(left_over(repository, faces)))
     return Published(
         _counted(sorting.added),
         _counted(sorting.completed),

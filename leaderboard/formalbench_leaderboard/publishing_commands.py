@@ -76,7 +76,8 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench_leaderboard.publish import find_repository
         from formalbench_leaderboard.text import plural
 
-        found = check_published(find_repository(), host_of(ctx))
+        repository = find_repository()
+        found = check_published(repository, host_of(ctx))
         for line in found.problems:
             typer.echo(line, err=True)
         for path in found.stale:
@@ -94,7 +95,22 @@ def add_commands(app: typer.Typer) -> None:
             typer.echo(
                 f"{plural(found.unknown, 'record')} not checked: their plugin is not at hand"
             )
+        _tell_uncompared(repository)
         typer.echo("every record is in order, and every face is up to date")
+
+
+def _tell_uncompared(repository: Path) -> None:
+    """Say which figures could not be compared, if any."""
+    from formalbench_leaderboard.faces.figures import installed_version
+    from formalbench_leaderboard.rendered import uncompared_figures
+    from formalbench_leaderboard.text import harmless, plural
+
+    other = uncompared_figures(repository)
+    if other:
+        by = ", ".join(sorted({version or "an unknown version" for version in other.values()}))
+        here = installed_version() or "not installed"
+        line = f"{plural(len(other), 'figure')} not compared: matplotlib {by} drew, here is {here}"
+        typer.echo(harmless(line), err=True)
 
 
 def _tell(done: Published) -> None:

@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.verification import AnyRecord
-from formalbench.store import Store
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.store import Store, safe_name
 
-from formalbench_leaderboard.build import build_page
-from formalbench_leaderboard.faces import markdown
+from formalbench_leaderboard import snapshot
+from formalbench_leaderboard.board import Page
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.faces import front, model, suite
+from formalbench_leaderboard.faces.figures import drawn_by, installed_version, rendered
+from formalbench_leaderboard.faces.links import FIGURES, FRONT, MODELS, SUITES, Links
+from formalbench_leaderboard.faces.site import Model, Site, Suite
+from formalbench_leaderboard.keys import ModelKey
+from formalbench_leaderboard.places import REST, built_in, home_suite
+from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
+from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
 from formalbench_leaderboard.sources import (
     DEFAULT_SUITE,
-    PAGE,
     PUBLISHED_RESULTS,
     parted,
     suite_view,
@@ -22,29 +34,178 @@ from formalbench_leaderboard.sources import (
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
+OWNED = (SUITES, MODELS, FIGURES)
+"""Folders in which every file is rendered: any other is left over."""
 
-def render_faces(records: Mapping[Path, AnyRecord], host: PluginHost) -> dict[Path, bytes]:
+
+def render_faces(
+    records: Mapping[Path, AnyRecord],
+    host: PluginHost,
+    files: Collection[Path] = (),
+    *,
+    draw: bool = True,
+) -> dict[Path, bytes]:
     """Return every file that is rendered from the published records.
 
     Args:
         records: all that are published, by their paths below the repository's root.
         host: the plugins.
+        files: what else is published and linked to (see `linked_files`).
+        draw: whether figures are among them.
 
     Returns:
         The contents of each file, by its path below the repository's root.
+
+    Raises:
+        RequestError: if there is a figure to draw, and the library that draws is not installed.
     """
-    runs, verifications = parted(records.values())
-    page = markdown.render(build_page(runs, suite_view(host, DEFAULT_SUITE), verifications))
-    return {PAGE: page.encode()}
+    site = _site(records, host, files)
+    pages = {FRONT: front.render(site)}
+    pages |= {one.path: suite.render(one, site) for one in site.suites}
+    pages |= {one.path: model.render(one, site) for one in site.models}
+    pages[snapshot.FILE] = snapshot.written(records[path] for path in sorted(records))
+    faces = {path: text.encode() for path, text in pages.items()}
+    if draw:
+        for one in site.suites:
+            for board in one.board.boards:
+                faces |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+    return faces
 
 
 def stale_faces(repository: Path, host: PluginHost) -> list[Path]:
-    """Return which files of a repository are not, byte for byte, what its records give."""
+    """Return which files of a repository are not, byte for byte, what its records give.
+
+    A figure is compared if the installed version of the library drew it (`uncompared_figures`).
+    """
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
-    expected = render_faces(records, host)
-    return [
+    files = linked_files(repository)
+    expected = render_faces(records, host, files, draw=installed_version() is not None)
+    other = uncompared_figures(repository)
+    differing = [
         path
         for path, contents in expected.items()
-        if not (repository / path).is_file() or (repository / path).read_bytes() != contents
+        if path not in other
+        and (not (repository / path).is_file() or (repository / path).read_bytes() != contents)
     ]
+    kept = expected if installed_version() is not None else [*expected, *other]
+    return differing + left_over(repository, kept)
+
+
+def uncompared_figures(repository: Path) -> dict[Path, str | None]:
+    """Return the committed figures that another version of the library drew, and which one.
+
+    Versions draw other bytes. Without the library, these are all figures.
+    """
+    figures = sorted((repository / FIGURES).glob("*.svg"))
+    versions = {file.relative_to(repository): drawn_by(file.read_bytes()) for file in figures}
+    here = installed_version()
+    return {path: version for path, version in versions.items() if version != here or here is None}
+
+
+def left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
+    """Return the files in the folders of rendered ones that are not rendered any more."""
+    found = (
+        file.relative_to(repository)
+        for folder in OWNED
+        for file in sorted((repository / folder).rglob("*"))
+        if file.is_file()
+    )
+    return [path for path in found if path not in expected]
+
+
+def linked_files(repository: Path) -> set[Path]:
+    """Return the published files that are linked to, beside the records.
+
+    They are weights, and the pages of reproductions.
+    """
+    found = [
+        *(repository / PUBLISHED_RESULTS).rglob("*.safetensors"),
+        *(repository / REPRODUCED).glob("*.md"),
+    ]
+    return {file.relative_to(repository) for file in found}
+
+
+def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection[Path]) -> Site:
+    runs, verifications = parted(records.values())
+    view = suite_view(host, DEFAULT_SUITE)
+    everything = build_page(
+        runs,
+        View("everything", (), published=view.published, current=view.current),
+        verifications,
+    )
+    models = _models(everything, host)
+    links = Links(
+        models={one.key: one.path for one in models},
+        records={_identity(record): path for path, record in records.items()},
+        files=files,
+    )
+    pages = sorted(path for path in files if path.parent == REPRODUCED)
+    reproductions = [(_title(page.stem), page) for page in pages]
+    return Site(_suites(runs, host), models, everything, reproductions, links)
+
+
+def _identity(record: AnyRecord) -> str:
+    return record.verification_id if isinstance(record, VerificationRecord) else record.run_id
+
+
+def _title(reproduction: str) -> str:
+    known = reproduction in REPRODUCTIONS
+    return get_reproduction(reproduction).title if known else reproduction
+
+
+def _suites(runs: list[Record], host: PluginHost) -> list[Suite]:
+    """Return the suites that records are published under, or that some model has a score on."""
+    homes = {home_suite(name, host) for name in {run.task.name for run in runs}}
+    specs = built_in(host.suites.all())
+    specs.sort(key=lambda spec: (spec.name != DEFAULT_SUITE, spec.name))
+    found = []
+    for spec in specs:
+        page = build_page(runs, suite_view(host, spec.name, only_tasks=True))
+        scored = any(row.rank for board in page.boards for row in board.rows)
+        if scored or spec.name in homes:
+            found.append(Suite(spec.name, spec.summary, page))
+    if REST in homes:
+        in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
+        current = suite_view(host, DEFAULT_SUITE).current
+        page = build_page(in_none, View(REST, (), current=current))
+        found.append(Suite(REST, "tasks that are in no suite", page))
+    return found
+
+
+def _models(everything: Page, host: PluginHost) -> list[Model]:
+    measured = {row.key for board in everything.boards for row in board.rows}
+    verified = {row.key for row in everything.exact.rows} - measured
+    keys = measured | verified
+    names = Counter(name for name, _ in keys)
+    files = Counter(_file_name(key).casefold() for key in keys)
+    return [
+        Model(
+            key=key,
+            title=key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})",
+            summary=_summary(key, host),
+            path=MODELS / f"{_distinct(key, files)}.md",
+        )
+        for key in sorted(keys, key=lambda key: (key in verified, key))
+    ]
+
+
+def _file_name(key: ModelKey) -> str:
+    return safe_name(key[0]) or "model"
+
+
+def _distinct(key: ModelKey, files: Counter[str]) -> str:
+    """Return a file name that no other model has, whatever the file system makes of case."""
+    name = _file_name(key)
+    if files[name.casefold()] == 1:
+        return name
+    return f"{name}-{sha256(repr(key).encode()).hexdigest()[:8]}"
+
+
+def _summary(key: ModelKey, host: PluginHost) -> str:
+    try:
+        entry, _ = host.models.get(key[0].partition("[")[0])
+    except RequestError:
+        return ""
+    own = built_in([entry]) if entry.plugin.source.distribution == key[1] else []
+    return own[0].summary if own else ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
@@ -16,7 +15,7 @@ from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces.terminal import print_page
 from formalbench_leaderboard.keys import model_key, title_of
 from formalbench_leaderboard.published import published_tables
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS, read_all, repository_above
+from formalbench_leaderboard.sources import read_with_published
 from formalbench_leaderboard.text import printable
 
 
@@ -31,10 +30,6 @@ def print_session(
         console: where to; standard output if not given.
     """
     console = console or Console()
-    folders = [session.results]
-    repository = repository_above(Path.cwd())
-    if repository is not None:
-        folders.append(repository / PUBLISHED_RESULTS)
     view = View(
         title="Board",
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
@@ -44,7 +39,7 @@ def print_session(
         published=published_tables(),
         current=Current.of(records),
     )
-    held, _ = read_all(folders)
+    held, _ = read_with_published(session.results)
     print_page(build_page([*held, *records], view), console)
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
     for file in _local_plugins(records):

@@ -23,6 +23,7 @@ from formalbench_leaderboard.keys import (
     task_title,
 )
 from formalbench_leaderboard.published import published_tables
+from formalbench_leaderboard.snapshot import read_snapshot
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -40,11 +41,26 @@ def repository_above(start: Path) -> Path | None:
     )
 
 
-def default_folders() -> list[Path]:
-    """Return the user's own results, and those of the repository the user is in, if any."""
+def read_with_published(own: Path | None = None) -> tuple[list[Record], list[VerificationRecord]]:
+    """Read the records of a folder and the published ones.
+
+    Published are those of the repository that the user is in; outside of one, those that came
+    with the package.
+
+    Args:
+        own: the folder; None for the user's own results.
+
+    Returns:
+        The records of runs, and those of verifications.
+
+    Raises:
+        RequestError: one line, for a file that is no record.
+    """
+    folder = own or default_results()
     repository = repository_above(Path.cwd())
-    published = [] if repository is None else [repository / PUBLISHED_RESULTS]
-    return [default_results(), *published]
+    if repository is not None:
+        return read_all([folder, repository / PUBLISHED_RESULTS])
+    return parted([*Store(folder).all(), *read_snapshot()])
 
 
 def read_all(folders: Iterable[Path]) -> tuple[list[Record], list[VerificationRecord]]:
@@ -82,8 +98,20 @@ def check_folders(folders: Iterable[Path]) -> None:
             raise RequestError(f"--results {folder}: no such folder")
 
 
-def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = None) -> View:
+def suite_view(
+    host: PluginHost,
+    suite: str,
+    protocols: Iterable[str] | None = None,
+    *,
+    only_tasks: bool = False,
+) -> View:
     """Return the view that ranks by a suite, with the published tables beside it.
+
+    Args:
+        host: the plugins.
+        suite: its name.
+        protocols: as of `View`.
+        only_tasks: as of `View`.
 
     Raises:
         RequestError: for an unknown suite.
@@ -97,6 +125,7 @@ def suite_view(host: PluginHost, suite: str, protocols: Iterable[str] | None = N
         title=f"formalbench leaderboard: suite {suite}",
         tasks=tuple(task_title(name, {}) for name in names),
         protocols=None if protocols is None else frozenset(protocols),
+        only_tasks=only_tasks,
         published=tuple(table for table in known if table.tasks),
         current=current_of(host),
     )

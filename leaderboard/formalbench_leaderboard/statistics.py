@@ -58,9 +58,14 @@ def measured(strings: Sequence[int], accuracy: float) -> Measured:
         strings: of each of the L cells.
         accuracy: the mean over the cells.
     """
+    return Measured(accuracy, _in_one_cell(tuple(strings)))
+
+
+@lru_cache(maxsize=64)
+def _in_one_cell(strings: tuple[int, ...]) -> float:
     sizes = Counter(strings)  # mostly they are all equal
     inverse = sum(times / min(count, _MOST) for count, times in sizes.items())
-    return Measured(accuracy, len(strings) ** 2 / inverse)
+    return len(strings) ** 2 / inverse
 
 
 def wilson(correct: int, strings: int) -> tuple[float, float]:

@@ -186,6 +186,15 @@ def test_show_writes_a_file(invoke, repository, results):
     assert Path("board.csv").read_text().startswith("origin,protocol")
 
 
+def test_figures_go_into_a_folder(invoke, repository, results):
+    shown = invoke("--results", results, "--format", "figures", "--output", "drawn")
+    assert shown.exit_code == 0, shown.output
+    written = sorted(path.as_posix() for path in Path("drawn").iterdir())
+    assert written == sorted(shown.stdout.split())
+    assert written == ["drawn/default-quick-length.png", "drawn/default-quick-length.svg"]
+    assert isinstance(invoke("--results", results, "--format", "figures").exception, RequestError)
+
+
 def test_show_in_the_terminal(invoke, repository, results):
     shown = invoke("--results", results, "--protocol", "quick")
     assert shown.exit_code == 0

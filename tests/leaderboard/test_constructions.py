@@ -193,7 +193,9 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
     store = Store(repository / PUBLISHED_RESULTS)
     assert len(store.verifications()) == 1
     assert len(store.records()) == 6
-    assert "| by-hand | parity |" in " ".join((repository / PAGE).read_text().split())
+    assert "| [by-hand](models/by-hand.md) | parity |" in " ".join(
+        (repository / PAGE).read_text().split()
+    )
     assert not stale_faces(repository, host)
     again = publish(mine.path, repository, host)
     assert again.added == {}

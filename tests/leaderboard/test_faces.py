@@ -9,6 +9,8 @@ import pytest
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces import FORMATS, face
+from formalbench_leaderboard.faces.terminal import print_page
+from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.sources import suite_view
 from formalbench_leaderboard.statistics import wilson
 from formalbench_leaderboard.text import (
@@ -21,6 +23,7 @@ from formalbench_leaderboard.text import (
     without_folders,
 )
 from rich.cells import cell_len
+from rich.console import Console
 
 HOSTILE = {
     "script": "<script>alert(1)</script>",
@@ -121,6 +124,24 @@ def test_table_fits_80_columns_without_losing_a_task(make_record):
     assert "…" not in squeezed.replace("…", "", text.count(" … "))
 
 
+@pytest.mark.parametrize("width", [40, 60, 80, 200])
+def test_table_fits_by_choosing_columns(make_record, width):
+    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"]
+    models = [("transformer", {"positions": "relative"}), ("rnn", {})]
+    records = [
+        make_record(name, f"{task}:classify", options=options)
+        for name, options in models
+        for task in tasks
+    ]
+    target = io.StringIO()
+    print_page(build_page(records, View("test", tuple(tasks))), Console(file=target, width=width))
+    lines = target.getvalue().splitlines()
+    assert max(map(cell_len, lines)) <= width
+    rows = [line for line in lines if line.split()[:1] == ["1"]]
+    whole = [line for line in rows if "transformer[positions=relative] " in line]
+    assert len(whole) == (0 if width < 80 else len(rows) / 2)  # where there is room for the name
+
+
 def test_markdown_page_says_what_a_reader_needs(many_records, host):
     text = face("markdown")(build_page(many_records, suite_view(host, "default")))
     assert text.startswith("# formalbench leaderboard: suite default\n")
@@ -133,6 +154,25 @@ def test_markdown_page_says_what_a_reader_needs(many_records, host):
     assert "100.0 / 98.9" in published
     assert "*published*" in published
     assert "modular" not in published.split("|")[2]  # a task this host does not have
+
+
+def test_no_row_of_latex_begins_as_an_option_of_the_line_before(make_record):
+    table = PublishedTable.model_validate(
+        {
+            "key": "it",
+            "source": "It",
+            "citation": "It",
+            "arxiv": "2301.00001",
+            "notes": [],
+            "rows": [
+                {"model": name, "results": {"parity": {"max": 1.0}}} for name in ("a", "[2cm]", "*")
+            ],
+        }
+    )
+    text = face("latex")(build_page([make_record()], View("test", ("parity",), published=(table,))))
+    assert "{}[2cm]" in text
+    assert "{}*" in text
+    assert not re.search(r"^\s*[\[*]", text, re.MULTILINE)
 
 
 def test_latex_has_the_best_in_bold(many_records, host):

@@ -6,8 +6,14 @@ import json
 import operator
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
-from pydantic import BaseModel, Field, model_validator
+from pydantic import (
+    BaseModel,
+    Field,
+    WrapValidator,
+    model_validator,
+)
 
+from formalbench.contracts.cells import MAX_COUNT, Cells, Once
 from formalbench.contracts.closes import Closes
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.part import Part
@@ -19,7 +25,6 @@ MAX_BYTES = 1_000_000
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
-MAX_COUNT = 2**53
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -171,51 +176,6 @@ class Selected(Part):
         return self
 
 
-class Cells(Part):
-    """Test results as parallel arrays, one entry per cell.
-
-    Attributes:
-        length: string length of the cell; the greatest if it is a window.
-        first: the least string length of each cell, if cells are windows.
-        strings: how many were tested.
-        correct: how many were right by the objective's primary metric.
-        millibits: cross-entropy per answer in 1/1000 bit, averaged over `window`
-            consecutive cells an entry (so that a record of 460 cells stays small).
-        window: cells per entry of `millibits`; the last entry may average fewer.
-    """
-
-    later: ClassVar[frozenset[str]] = frozenset({"first"})
-
-    length: tuple[int, ...]
-    first: tuple[Count, ...] | None = None
-    strings: tuple[int, ...]
-    correct: tuple[int, ...]
-    millibits: tuple[int, ...]
-    window: Annotated[int, Field(ge=1)] = 1
-
-    @model_validator(mode="after")
-    def _parallel(self) -> Cells:
-        if not len(self.length) == len(self.strings) == len(self.correct):
-            raise ValueError("length, strings and correct differ in size")
-        if len(self.millibits) != -(-len(self.length) // self.window):
-            raise ValueError("millibits does not fit length and window")
-        if self.first is not None and (
-            len(self.first) != len(self.length) or any(map(operator.gt, self.first, self.length))
-        ):
-            raise ValueError("first does not fit length")
-        if not self.length:
-            raise ValueError("a test has at least one cell")
-        # Thousands of records are read for a page: no check of its own for every number.
-        for numbers in (self.length, self.strings, self.correct, self.millibits):
-            if min(numbers) < 0 or max(numbers) > MAX_COUNT:
-                raise ValueError(f"a count is at least 0 and at most {MAX_COUNT}")
-        if any(map(operator.gt, self.correct, self.strings)):
-            raise ValueError("more strings correct than tested")
-        if min(self.strings) < 1 or any(map(operator.ge, self.length, self.length[1:])):
-            raise ValueError("cells must be non-empty and in order of length")
-        return self
-
-
 class Tested(Part):
     """The test of a run.
 
@@ -242,8 +202,8 @@ class Tested(Part):
     @property
     def accuracy(self) -> float:
         """Mean accuracy over the cells, each counting the same."""
-        pairs = zip(self.cells.correct, self.cells.strings, strict=True)
-        return sum(correct / strings for correct, strings in pairs) / len(self.cells.length)
+        shares = map(operator.truediv, self.cells.correct, self.cells.strings)
+        return float(sum(shares)) / len(self.cells.length)
 
     @property
     def scaled_accuracy(self) -> float | None:
@@ -298,7 +258,7 @@ class Record(Part):
     message: Line = ""
     model: ModelUsed
     task: TaskUsed
-    protocol: Protocol
+    protocol: Annotated[Protocol, WrapValidator(Once())]
     learning_rate: Annotated[float, Field(gt=0)] | None
     seed: Count
     training: Training | None = None

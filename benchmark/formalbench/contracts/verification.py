@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -211,7 +211,15 @@ def parse_any(text: str | bytes, name: str) -> AnyRecord:
     Raises:
         RequestError: one line that says what is wrong.
     """
-    data = read_json(text, name)
+    return parsed(read_json(text, name), name)
+
+
+def parsed(data: dict[str, Any], name: str) -> AnyRecord:
+    """Return the record of any kind that an object holds.
+
+    Raises:
+        RequestError: one line with its first problem.
+    """
     if data.get("kind") == "verification":
         return validated(VerificationRecord, data, name)
     return validated(Record, data, name)

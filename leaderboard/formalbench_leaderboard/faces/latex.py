@@ -14,12 +14,13 @@ from formalbench_leaderboard.text import MISSING, count, harmless, interval, per
 
 # tabulate escapes LaTeX's own signs. Private characters stand for what it must not
 # escape: `harmless` lets none through from a name.
-_BOLD, _END, _FAILED = "\ue000", "\ue001", "\ue002"
+_BOLD, _END, _FAILED, _APART = "\ue000", "\ue001", "\ue002", "\ue003"
 _AFTERWARDS = str.maketrans(
     {
         _BOLD: r"\textbf{",
         _END: "}",
         _FAILED: r"$^{\dagger}$",
+        _APART: "{}",
         "…": "--",
         "–": "--",
         "−": "$-$",
@@ -103,10 +104,15 @@ def _comments(lines: Sequence[str]) -> str:
 def _tabular(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
     names = {"l": "left", "r": "right"}
     text = tabulate(
-        rows,
+        [[_apart(row[0]), *row[1:]] for row in rows],
         [harmless(name) for name in header],
         tablefmt="latex_booktabs",
         disable_numparse=True,
         colalign=[names[sign] for sign in align.ljust(len(header), "r")],
     )
     return text.translate(_AFTERWARDS)
+
+
+def _apart(cell: str) -> str:
+    """Keep the first cell from being taken for an option of the line break before it."""
+    return f"{_APART}{cell}" if cell.startswith(("[", "*")) else cell

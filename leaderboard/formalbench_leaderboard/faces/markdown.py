@@ -1,13 +1,16 @@
-"""The published page: Markdown that GitHub shows as it is meant, byte for byte reproducible."""
+"""A page as Markdown that GitHub shows as it is meant, byte for byte reproducible.
+
+The pages of the repository (`front`, `suite`, `model`) are made of the same parts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
-from formalbench_leaderboard.constructions import ExactModels
+from formalbench_leaderboard.constructions import Construction, ExactModels
 from formalbench_leaderboard.faces.exact import HEADER, LEFT, LEGEND, cells
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.statistics import DRAWS
@@ -54,21 +57,32 @@ HOW_TO_READ = f"""\
 """
 
 
+Name = Callable[[Row], str]
+"""How a row's model is written: as Markdown, perhaps a link."""
+
+
+def plain_name(row: Row) -> str:
+    """Return a row's model without a link."""
+    return markdown(row.model)
+
+
 def render(page: Page) -> str:
     """Return the whole page."""
     parts = [f"# {markdown(page.title)}", HOW_TO_READ.rstrip()]
     if not page.boards:
         parts.append("No measured rows yet.")
     for board in page.boards:
-        parts += _board(board)
-    if page.exact.rows:
-        parts += _exact(page.exact)
-    if page.published:
-        parts += ["## Published numbers", _PUBLISHED_RULE]
-        for published in page.published:
-            parts += _published(published)
+        parts += [f"## Measured: protocol {markdown(board.name)}", *ranking(board)]
+        parts += by_task(board)
+    parts += exact_models(page.exact) + _exact_commands(page.exact)
+    parts += published_numbers(page.published)
     if page.environments:
-        parts += ["## Environments", _bullets(page.environments)]
+        parts += ["## Environments", bullets(page.environments)]
+    return joined(parts)
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Return a page made of its blocks."""
     return "\n\n".join(parts) + "\n"
 
 
@@ -78,32 +92,33 @@ def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Collection
     return tabulate(list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align)
 
 
-def _bullets(lines: Iterable[str]) -> str:
+def bullets(lines: Iterable[str]) -> str:
+    """Return a list of lines that are not Markdown yet."""
     return "\n".join(f"- {markdown(line)}" for line in lines)
 
 
-def _board(board: Board) -> list[str]:
-    parts = [f"## Measured: protocol {markdown(board.name)}", _ranking(board)]
-    if board.notes:
-        parts.append(_bullets(board.notes))
+def by_task(board: Board, name: Name = plain_name) -> list[str]:
+    """Return a heading, the facts and a table for each task of a board."""
+    parts = []
     for title in (*board.tasks, *board.other_tasks):
         rows = [(row, result) for row in board.rows if (result := row.on(title)) is not None]
         if rows:
             parts.append(f"### {markdown(title)}")
             facts = board.facts_of(title)
             parts += [_facts(facts)] if facts else []
-            parts.append(_task_table(rows))
+            parts.append(_task_table(rows, name))
     return parts
 
 
-def _ranking(board: Board) -> str:
+def ranking(board: Board, name: Name = plain_name) -> list[str]:
+    """Return the ranking of a board, and its notes."""
     header = ["rank", "within", "model", "parameters", "score", "interval", "IQM"]
     header += map(markdown, board.tasks)
     rows = [
         [
             str(row.rank or MISSING),
             ranks(row.rank_low, row.rank_high),
-            markdown(row.model),
+            name(row),
             count(*row.parameters),
             percent(row.score),
             interval(row.low, row.high),
@@ -116,21 +131,36 @@ def _ranking(board: Board) -> str:
         "Below a task: mean accuracy over the seeds, and the best seed's in parentheses. "
         "⚠: a run did not finish."
     )
-    return f"{legend}\n\n{table(header, rows, ['model'])}"
+    notes = [bullets(board.notes)] if board.notes else []
+    return [legend, table(header, rows, ["model"]), *notes]
 
 
-def _exact(exact: ExactModels) -> list[str]:
-    rows = [list(map(markdown, cells(row))) for row in exact.rows]
+def exact_models(
+    exact: ExactModels, name: Callable[[Construction], str] = lambda row: markdown(row.model)
+) -> list[str]:
+    """Return the heading and the table of exact models, and the notes; nothing of none."""
+    if not exact.rows:
+        return []
+    rows = [[name(row), *map(markdown, cells(row)[1:])] for row in exact.rows]
+    parts = ["## Exact models", LEGEND, table(HEADER, rows, LEFT)]
+    return [*parts, *([bullets(exact.notes)] if exact.notes else [])]
+
+
+def _exact_commands(exact: ExactModels) -> list[str]:
+    if not exact.rows:
+        return []
     commands = [
-        [markdown(row.model), markdown(row.task), f"<code>{markdown(command)}</code>"]
+        [markdown(row.model), markdown(row.task), code(command)]
         for row in exact.rows
         for command in row.commands
     ]
-    parts = ["## Exact models", LEGEND, table(HEADER, rows, LEFT)]
-    if exact.notes:
-        parts.append(_bullets(exact.notes))
     header = ("model", "task", "command")
-    return [*parts, "Each is verified again by:", table(header, commands, header)]
+    return ["Each is verified again by:", table(header, commands, header)]
+
+
+def code(command: str) -> str:
+    """Return a command as it is, to be copied."""
+    return f"<code>{markdown(command)}</code>"
 
 
 def _mean_and_max(result: Result | None) -> str:
@@ -151,7 +181,7 @@ def _facts(facts: TaskFacts) -> str:
     )
 
 
-def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
+def _task_table(rows: Sequence[tuple[Row, Result]], name: Name) -> str:
     header = [
         *("model", "mean", "interval", "median", "scaled"),
         *("max", "Wilson interval of max", "≥ 99 % to", "≥ 90 % to"),
@@ -160,7 +190,7 @@ def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
     best_first = sorted(rows, key=lambda pair: (-_order(pair[1].mean), pair[0].model))
     cells = [
         [
-            markdown(row.model),
+            name(row),
             percent(result.mean),
             interval(result.low, result.high),
             percent(result.median),
@@ -171,7 +201,7 @@ def _task_table(rows: Sequence[tuple[Row, Result]]) -> str:
             str(result.longest_90 or MISSING),
             markdown(result.outcome),
             rate(result.learning_rate),
-            f"<code>{markdown(result.command)}</code>",
+            code(result.command),
         ]
         for row, result in best_first
     ]
@@ -188,6 +218,16 @@ _PUBLISHED_RULE = (
 )
 
 
+def published_numbers(tables: Sequence[PublishedTable]) -> list[str]:
+    """Return the heading and the tables of papers; nothing of none."""
+    if not tables:
+        return []
+    parts = ["## Published numbers", _PUBLISHED_RULE]
+    for published in tables:
+        parts += _published(published)
+    return parts
+
+
 def _published(published: PublishedTable) -> list[str]:
     tasks = published.tasks
     rows = [
@@ -199,7 +239,7 @@ def _published(published: PublishedTable) -> list[str]:
         f"### {markdown(published.source)}",
         f"{cited}(https://arxiv.org/abs/{published.arxiv})",
         table(["model", "origin", *map(markdown, tasks)], rows, ["model", "origin"]),
-        _bullets(published.notes),
+        bullets(published.notes),
     ]
 
 

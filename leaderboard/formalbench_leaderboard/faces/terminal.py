@@ -68,7 +68,7 @@ def _print_board(board: Board, title: str, console: Console) -> None:
     rows = board.rows
     fixed = [
         _Column("rank", tuple(str(row.rank or MISSING) for row in rows)),
-        _Column("model", tuple(map(_name, rows)), left=True, limit=_MODEL_WIDTH),
+        _Column("model", tuple(map(_name, rows)), left=True, limit=_name_width(console)),
         _Column("score", tuple(percent(row.score) for row in rows)),
         _Column("95 % interval", tuple(interval(row.low, row.high) for row in rows)),
         _Column("within\nranks", tuple(ranks(row.rank_low, row.rank_high) for row in rows)),
@@ -113,6 +113,11 @@ def _print_exact(exact: ExactModels, console: Console) -> None:
     for note in exact.notes:
         console.print(Text(harmless(f"! {note}")), style="yellow")
     console.print()
+
+
+def _name_width(console: Console) -> int:
+    """Return how wide a column of names may be; longer names are folded."""
+    return max(_MODEL_WIDTH, console.width * 2 // 5)
 
 
 def _narrow(name: str) -> str:
@@ -168,20 +173,21 @@ def _tables(
     Columns that do not all fit beside the fixed ones go below them, so that they stay together.
     """
     again = [column for column in fixed if column.header in ("rank", "model", "task")]
-    table = list(fixed)
-    if len(fixed) > len(again) and _width([*fixed, *others]) > width:
-        yield table
+    rest = [column for column in fixed if column not in again]
+    together = not rest or _width([*fixed, *others]) <= width
+    for columns in [[*rest, *others]] if together else [rest, others]:
         table = list(again)
-    for column in others:
-        if _width([*table, column]) > width and len(table) > len(again):
+        for column in columns:
+            if _width([*table, column]) > width and len(table) > len(again):
+                yield table
+                table = list(again)
+            table.append(column)
+        if len(table) > len(again) or together:
             yield table
-            table = list(again)
-        table.append(column)
-    yield table
 
 
 def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width + _GAP for column in columns)
+    return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
 
 
 def _table(columns: Sequence[_Column], new: Sequence[bool]) -> Table:

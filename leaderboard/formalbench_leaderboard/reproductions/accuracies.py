@@ -10,7 +10,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from formalbench.contracts.record import Cells, Record
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.aggregate import facts_of
 from formalbench_leaderboard.board import Result

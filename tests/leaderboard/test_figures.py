@@ -1,0 +1,161 @@
+"""The figures: what they show, that they are drawn alike, and what `check` makes of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Training
+from formalbench.store import Store
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.faces import cost_figure, figures, length_figure
+from formalbench_leaderboard.faces.marks import marks
+from formalbench_leaderboard.publish import publish
+from formalbench_leaderboard.rendered import stale_faces, uncompared_figures
+from formalbench_leaderboard.sources import PUBLISHED_RESULTS
+
+LENGTH = Path("leaderboard/figures/default-quick-length.svg")
+COST = Path("leaderboard/figures/default-quick-cost.svg")
+
+
+def timed(record, seconds):
+    training = Training(
+        steps=100, ended="budget", stage=40, strings=1, seconds=seconds, strings_per_second=1.0
+    )
+    return record.model_copy(update={"training": training})
+
+
+def board_of(records, tasks=("parity",)):
+    (board,) = build_page(records, View("test", tasks)).boards
+    return board
+
+
+@pytest.fixture
+def board(many_records):
+    records = [
+        timed(record, 10.0 * (1 + record.seed) * len(record.model.name)) for record in many_records
+    ]
+    return board_of(records, ("parity", "first", "tomita-3"))
+
+
+@pytest.fixture
+def clone(tmp_path, many_records, host):
+    store = Store(tmp_path / "mine")
+    for record in many_records:
+        store.write(timed(record, 5.0 + len(record.model.name)))
+    repository = tmp_path / "clone"
+    publish(store.path, repository, host)
+    return repository
+
+
+def test_a_figure_is_drawn_alike_each_time_and_says_by_what(board):
+    kinds = figures.drawings(board, "default")
+    assert [one.name for one in kinds] == [LENGTH.stem, COST.stem]
+    for one in kinds:
+        first = figures.rendered(one, "svg")
+        assert first == figures.rendered(one, "svg")
+        assert figures.drawn_by(first) == figures.installed_version()
+        assert b"<dc:date>" not in first
+        assert figures.rendered(one, "png").startswith(b"\x89PNG")
+
+
+def test_a_line_is_the_mean_over_the_seeds_and_chance_where_a_run_failed(make_record):
+    records = [
+        make_record(accuracy=[100, 90, 80, 70]),
+        make_record(accuracy=[100, 70, 60, 50], seed=1),
+        make_record(seed=2, status="diverged"),
+    ]
+    (row,) = board_of(records).rows
+    line = length_figure.line(row.results[0], 0.5)
+    assert line.length.tolist() == [41, 51, 61, 71]
+    assert line.mean == pytest.approx([250 / 3, 70, 190 / 3, 170 / 3])
+    assert line.low.max() <= 50
+    assert line.high[0] == 100
+    (failed,) = board_of([records[2]]).rows
+    assert length_figure.line(failed.results[0], 0.5) is None
+
+
+def test_neighbouring_lengths_share_a_point_where_there_are_many(make_record):
+    correct = [index % 101 for index in range(460)]
+    (row,) = board_of([make_record(accuracy=correct)]).rows
+    line = length_figure.line(row.results[0], 0.5)
+    assert len(line.mean) == 46
+    assert np.mean(line.mean) == pytest.approx(np.mean(correct))
+    assert line.length[0] == pytest.approx(41 + 10 * 4.5)
+
+
+def test_a_test_of_one_cell_has_no_curve(make_record):
+    board = board_of([make_record(accuracy=[90])])
+    assert length_figure.panels(board) == []
+    assert figures.drawings(board, "default") == []
+
+
+def test_the_cost_is_the_mean_over_tasks_and_seeds(make_record):
+    records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(2)]
+    records += [timed(make_record(task="first:classify"), 50.0), make_record("rnn")]
+    board = board_of(records, ("parity",))
+    (point,) = cost_figure.points(board)  # the other model was not timed
+    assert point.seconds == 20.0
+    assert point.score == 100.0
+
+
+def test_no_two_models_look_alike(make_record):
+    options = [{"chunk": chunk} for chunk in range(2, 9)]
+    records = [make_record("a", options=some) for some in options]
+    records += [make_record(f"model-{number}") for number in range(12)]
+    looks = marks(board_of(records).rows)
+    assert len(set(looks.values())) == len(records)
+
+
+@pytest.mark.parametrize("name", ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190])
+def test_hostile_names_can_be_drawn(make_record, name):
+    records = [timed(make_record(one), 9.0) for one in (name, "good", "also")]
+    for one in figures.drawings(board_of(records), "default"):
+        assert b"</svg>" in figures.rendered(one, "svg")
+
+
+def test_check_compares_figures_of_the_same_version_only(clone, host):
+    assert stale_faces(clone, host) == []
+    assert (clone / COST).is_file()
+    drawn = (clone / LENGTH).read_bytes()
+    (clone / LENGTH).write_bytes(drawn.replace(b"9", b"8", 1))
+    assert stale_faces(clone, host) == [LENGTH]
+    version = figures.installed_version().encode()
+    (clone / LENGTH).write_bytes(drawn.replace(b"Matplotlib v" + version, b"Matplotlib v0.1"))
+    assert uncompared_figures(clone) == {LENGTH: "0.1"}
+    assert stale_faces(clone, host) == []
+    (clone / LENGTH).unlink()
+    assert stale_faces(clone, host) == [LENGTH]
+
+
+def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
+    monkeypatch.setattr(figures, "installed_version", lambda: None)
+    monkeypatch.setattr("formalbench_leaderboard.rendered.installed_version", lambda: None)
+    assert set(uncompared_figures(clone)) == {LENGTH, COST}
+    assert stale_faces(clone, host) == []
+    page = clone / "leaderboard" / "README.md"
+    page.write_bytes(b"\n" + page.read_bytes())
+    assert stale_faces(clone, host) == [Path("leaderboard/README.md")]
+    with pytest.raises(RequestError, match="figures are drawn with matplotlib"):
+        publish(clone / PUBLISHED_RESULTS, clone, host)
+    assert page.read_bytes().startswith(b"\n")
+
+
+def test_a_figure_left_over_is_removed(clone, host):
+    old = clone / LENGTH.with_name("gone-quick-length.svg")
+    old.write_bytes((clone / LENGTH).read_bytes())
+    assert stale_faces(clone, host) == [old.relative_to(clone)]
+    publish(clone / PUBLISHED_RESULTS, clone, host)
+    assert not old.exists()
+
+
+def test_the_library_is_not_loaded_for_other_faces():
+    code = (
+        "import sys, formalbench_leaderboard.rendered, formalbench_leaderboard.session\n"
+        "sys.exit('matplotlib' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
