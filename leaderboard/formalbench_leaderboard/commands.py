@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from formalbench_leaderboard import audit_command, publishing_commands
+from formalbench_leaderboard.auditing.command import add_command as add_audit
+from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
@@ -163,5 +164,5 @@ def _check_protocol(protocol: str, known: set[str]) -> None:
         raise unknown("protocol among the records", protocol, known)
 
 
-publishing_commands.add_commands(leaderboard)
-audit_command.add_command(leaderboard)
+add_publishing(leaderboard)
+add_audit(leaderboard)

@@ -14,7 +14,7 @@ from formalbench.execute import make_units
 from formalbench.host import PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.weights import load_network
-from formalbench_leaderboard.admission import Admission
+from formalbench_leaderboard.publishing.admission import Admission
 from pydantic import ValidationError
 
 LONG = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.evaluation import cells
-from formalbench_leaderboard.admission import Admission
+from formalbench_leaderboard.publishing.admission import Admission
 
 FORGED = {
     "run_id": {"run_id": "0" * 16},

@@ -13,9 +13,9 @@ from formalbench.execute import execute
 from formalbench.host import Plugin, PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.store import Store
-from formalbench_leaderboard.admission import Admission
 from formalbench_leaderboard.aggregate import facts_of
 from formalbench_leaderboard.faces.markdown import _facts
+from formalbench_leaderboard.publishing.admission import Admission
 
 WINDOW = """
     name: window

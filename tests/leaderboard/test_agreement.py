@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench_leaderboard.agreement import ALARM, Counts, allowed, changed, p_value
+from formalbench_leaderboard.auditing.agreement import ALARM, Counts, allowed, changed, p_value
 from scipy.stats import fisher_exact
 
 CELLS, STRINGS = 16, 256

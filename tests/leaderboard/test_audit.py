@@ -17,9 +17,9 @@ from formalbench.execute import execute
 from formalbench.host import PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.audit import UNKNOWN, Audit, Auditor
+from formalbench_leaderboard.auditing.audit import UNKNOWN, Audit, Auditor
+from formalbench_leaderboard.auditing.retested import Bench
 from formalbench_leaderboard.keys import run_of
-from formalbench_leaderboard.retested import Bench
 
 TINY = """
 name: tiny

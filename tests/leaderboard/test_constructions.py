@@ -15,8 +15,8 @@ from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.faces import FORMATS, face
-from formalbench_leaderboard.publish import RefusedError, publish
-from formalbench_leaderboard.rendered import stale_faces
+from formalbench_leaderboard.publishing.publish import RefusedError, publish
+from formalbench_leaderboard.publishing.rendered import stale_faces
 from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}

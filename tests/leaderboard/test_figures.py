@@ -14,8 +14,8 @@ from formalbench.store import Store
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.faces import cost_figure, figures, length_figure
 from formalbench_leaderboard.faces.marks import marks
-from formalbench_leaderboard.publish import publish
-from formalbench_leaderboard.rendered import stale_faces, uncompared_figures
+from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.publishing.rendered import stale_faces, uncompared_figures
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
@@ -134,7 +134,9 @@ def test_check_compares_figures_of_the_same_version_only(clone, host):
 
 def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
     monkeypatch.setattr(figures, "installed_version", lambda: None)
-    monkeypatch.setattr("formalbench_leaderboard.rendered.installed_version", lambda: None)
+    monkeypatch.setattr(
+        "formalbench_leaderboard.publishing.rendered.installed_version", lambda: None
+    )
     assert set(uncompared_figures(clone)) == {LENGTH, COST}
     assert stale_faces(clone, host) == []
     page = clone / "leaderboard" / "README.md"
@@ -155,7 +157,7 @@ def test_a_figure_left_over_is_removed(clone, host):
 
 def test_the_library_is_not_loaded_for_other_faces():
     code = (
-        "import sys, formalbench_leaderboard.rendered, formalbench_leaderboard.session\n"
+        "import sys, formalbench_leaderboard.publishing.rendered, formalbench_leaderboard.session\n"
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 
 import pytest
 from formalbench.store import Store
-from formalbench_leaderboard.publish import publish
-from formalbench_leaderboard.rendered import linked_files, render_faces, stale_faces
+from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.publishing.rendered import linked_files, render_faces, stale_faces
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")

@@ -59,7 +59,7 @@ def test_seed_0_keeps_its_weights(invoke, own, published, make_runs):
 
 
 def test_every_standard_run_keeps_its_weights(make_record, protocol):
-    from formalbench_leaderboard.weights_kept import keeps_weights
+    from formalbench_leaderboard.publishing.weights_kept import keeps_weights
 
     standard = protocol | {"name": "standard"}
     for seed in range(3):
@@ -70,7 +70,7 @@ def test_every_standard_run_keeps_its_weights(make_record, protocol):
 
 
 def test_which_runs_keep_them_does_not_hang_on_their_results(make_record):
-    from formalbench_leaderboard.weights_kept import keeps_weights
+    from formalbench_leaderboard.publishing.weights_kept import keeps_weights
 
     for accuracy in (0.0, 0.5, 1.0):
         assert keeps_weights(with_weights(make_record(accuracy=accuracy, validation=accuracy)))
@@ -178,7 +178,7 @@ def test_a_write_that_fails_is_taken_back(invoke, own, repository, make_runs, mo
         read.append(path)
         return path.read_bytes()
 
-    monkeypatch.setattr("formalbench_leaderboard.weights_kept.read_weights", changing)
+    monkeypatch.setattr("formalbench_leaderboard.publishing.weights_kept.read_weights", changing)
     done = invoke("publish")
     assert "Input/output error" in str(done.exception)
     assert snapshot(repository) == before

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from formalbench.host import PluginHost
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.audit import Auditor
-from formalbench_leaderboard.checking import check_published
-from formalbench_leaderboard.places import published_path
+from formalbench_leaderboard.auditing.audit import Auditor
+from formalbench_leaderboard.publishing.checking import check_published
+from formalbench_leaderboard.publishing.places import published_path
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"

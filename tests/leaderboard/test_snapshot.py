@@ -13,8 +13,8 @@ from formalbench.contracts.record import Training
 from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
 from formalbench_leaderboard import snapshot, sources
-from formalbench_leaderboard.publish import publish
-from formalbench_leaderboard.rendered import stale_faces
+from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.publishing.rendered import stale_faces
 from formalbench_leaderboard.snapshot import read_snapshot, written
 
 ROOT = Path(__file__).parents[2]

@@ -10,7 +10,7 @@ import yaml
 from formalbench.contracts.specs import SuiteSpec
 from formalbench.host import LocalPlugin, Plugin
 from formalbench.store import Store
-from formalbench_leaderboard.places import published_path
+from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.sources import current_of
 
 

@@ -12,7 +12,7 @@ from formalbench.evaluation.cells import CellSet
 from formalbench.evaluation.evaluate import CellScore, evaluate, total
 from torch import nn
 
-from formalbench_leaderboard.agreement import Counts
+from formalbench_leaderboard.auditing.agreement import Counts
 
 
 @dataclass(frozen=True, slots=True)

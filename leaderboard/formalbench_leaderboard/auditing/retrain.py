@@ -12,7 +12,7 @@ from formalbench.contracts.record import Record
 from formalbench.plan import Plan
 from formalbench.store import Store
 
-from formalbench_leaderboard.agreement import ALARM, Counts, changed, p_value
+from formalbench_leaderboard.auditing.agreement import ALARM, Counts, changed, p_value
 from formalbench_leaderboard.keys import run_of
 
 if TYPE_CHECKING:

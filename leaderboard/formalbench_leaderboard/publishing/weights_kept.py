@@ -10,7 +10,7 @@ from formalbench.store import weights_path
 from formalbench.weights import read_weights
 
 from formalbench_leaderboard.keys import counts_of, has_result
-from formalbench_leaderboard.untrusted import Found, check_plain
+from formalbench_leaderboard.publishing.untrusted import Found, check_plain
 
 EVERY_RUN = "standard"
 """The protocol all of whose runs keep their weights; it takes a GPU to make them again."""

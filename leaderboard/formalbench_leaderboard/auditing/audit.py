@@ -16,17 +16,17 @@ from formalbench.contracts.record import Record
 from formalbench.precision import check_precision
 from formalbench.store import read_record, weights_path
 
-from formalbench_leaderboard.admission import Admission
-from formalbench_leaderboard.agreement import (
+from formalbench_leaderboard.auditing.agreement import (
     ALARM,
     Counts,
     allowed,
     changed,
     p_value,
 )
+from formalbench_leaderboard.auditing.retested import Bench
+from formalbench_leaderboard.auditing.retrain import Retrained, retrain
 from formalbench_leaderboard.keys import protocol_contents
-from formalbench_leaderboard.retested import Bench
-from formalbench_leaderboard.retrain import Retrained, retrain
+from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.sources import current_of
 
 if TYPE_CHECKING:

@@ -12,13 +12,13 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import weights_path
 
-from formalbench_leaderboard.admission import Admission
-from formalbench_leaderboard.places import published_path
-from formalbench_leaderboard.rendered import stale_faces
+from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.places import published_path
+from formalbench_leaderboard.publishing.rendered import stale_faces
+from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming, read_plain
+from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
 from formalbench_leaderboard.text import harmless
-from formalbench_leaderboard.untrusted import Found, disagreeing, naming, read_plain
-from formalbench_leaderboard.weights_kept import checked_weights, keeps_weights
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

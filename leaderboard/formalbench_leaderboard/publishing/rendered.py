@@ -21,7 +21,7 @@ from formalbench_leaderboard.faces.figures import drawn_by, installed_version, r
 from formalbench_leaderboard.faces.links import FIGURES, FRONT, MODELS, SUITES, Links
 from formalbench_leaderboard.faces.site import Model, Site, Suite
 from formalbench_leaderboard.keys import ModelKey
-from formalbench_leaderboard.places import REST, built_in, home_suite
+from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
 from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
 from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
 from formalbench_leaderboard.sources import (

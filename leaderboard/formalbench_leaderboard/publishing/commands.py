@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from formalbench_leaderboard.publish import Published
+    from formalbench_leaderboard.publishing.publish import Published
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -46,8 +46,8 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.cli.state import host_of
         from formalbench.store import default_results
 
-        from formalbench_leaderboard import publish as publishing
-        from formalbench_leaderboard.untrusted import RefusedError
+        from formalbench_leaderboard.publishing import publish as publishing
+        from formalbench_leaderboard.publishing.untrusted import RefusedError
 
         repository = publishing.find_repository()
         try:
@@ -72,8 +72,8 @@ def add_commands(app: typer.Typer) -> None:
         """
         from formalbench.cli.state import host_of
 
-        from formalbench_leaderboard.checking import check_published
-        from formalbench_leaderboard.publish import find_repository
+        from formalbench_leaderboard.publishing.checking import check_published
+        from formalbench_leaderboard.publishing.publish import find_repository
         from formalbench_leaderboard.text import plural
 
         repository = find_repository()
@@ -102,7 +102,7 @@ def add_commands(app: typer.Typer) -> None:
 def _tell_uncompared(repository: Path) -> None:
     """Say which figures could not be compared, if any."""
     from formalbench_leaderboard.faces.figures import installed_version
-    from formalbench_leaderboard.rendered import uncompared_figures
+    from formalbench_leaderboard.publishing.rendered import uncompared_figures
     from formalbench_leaderboard.text import harmless, plural
 
     other = uncompared_figures(repository)

@@ -11,8 +11,8 @@ import typer
 from formalbench.cli.listing import JsonFlag
 
 if TYPE_CHECKING:
-    from formalbench_leaderboard.audit import Audit, Auditor
-    from formalbench_leaderboard.retrain import Retrained
+    from formalbench_leaderboard.auditing.audit import Audit, Auditor
+    from formalbench_leaderboard.auditing.retrain import Retrained
 
 
 def add_command(app: typer.Typer) -> None:
@@ -70,7 +70,7 @@ def add_command(app: typer.Typer) -> None:
         files = _files(records or [_published()])
         typer.echo(f"fresh strings of seed {used} (--seed {used} repeats them)", err=True)
 
-        from formalbench_leaderboard.audit import Auditor
+        from formalbench_leaderboard.auditing.audit import Auditor
 
         auditor = Auditor(host_of(ctx), used, chosen, retrain)
         found = []
@@ -87,7 +87,7 @@ def add_command(app: typer.Typer) -> None:
 
 
 def _published() -> Path:
-    from formalbench_leaderboard.publish import find_repository
+    from formalbench_leaderboard.publishing.publish import find_repository
     from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
     return find_repository() / PUBLISHED_RESULTS

@@ -13,8 +13,8 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import read_record
 
-from formalbench_leaderboard.admission import Admission
 from formalbench_leaderboard.keys import counts_of, has_result, identity
+from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.text import harmless
 
 

@@ -14,13 +14,21 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import Store, weights_path
 
-from formalbench_leaderboard.admission import Admission
 from formalbench_leaderboard.build import build_page
-from formalbench_leaderboard.changes import board_changes
 from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
-from formalbench_leaderboard.places import published_path
-from formalbench_leaderboard.rendered import left_over, linked_files, render_faces
+from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.changes import board_changes
+from formalbench_leaderboard.publishing.places import published_path
+from formalbench_leaderboard.publishing.rendered import left_over, linked_files, render_faces
+from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
+from formalbench_leaderboard.publishing.weights_kept import (
+    checked_weights,
+    completes,
+    differs,
+    keeps_weights,
+)
+from formalbench_leaderboard.publishing.writing import Contents, write_all
 from formalbench_leaderboard.sources import (
     DEFAULT_SUITE,
     PUBLISHED_RESULTS,
@@ -28,14 +36,6 @@ from formalbench_leaderboard.sources import (
     repository_above,
     suite_view,
 )
-from formalbench_leaderboard.untrusted import Found, RefusedError, admitted, naming
-from formalbench_leaderboard.weights_kept import (
-    checked_weights,
-    completes,
-    differs,
-    keeps_weights,
-)
-from formalbench_leaderboard.writing import Contents, write_all
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
