@@ -138,7 +138,9 @@ class Recurrent(nn.Module):
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= _FEW
         on_cpu = symbols_BN.device.type == "cpu" and not self.under_vmap
-        return on_cpu and (few or self._library_on_cpu)
+        # In half precision the library's kernel is missing on many CPUs.
+        halved = torch.is_autocast_enabled("cpu") or self.embedding.weight.itemsize < 4
+        return on_cpu and not halved and (few or self._library_on_cpu)
 
     def _table(self, layer: LayerWeights) -> Tensor:
         """Return what the lowest gates get from each symbol, (S, G)."""
