@@ -88,6 +88,17 @@ def test_a_small_network_gives_the_same_whichever_kernel(kind):
     torch.testing.assert_close(network(batch), other(batch), rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("half", ["autocast", "weights"])
+def test_in_half_precision_a_small_lstm_uses_no_library_kernel(monkeypatch, half):
+    """Many CPUs have none."""
+    network = build("lstm", width=8).float()
+    monkeypatch.setattr(network.recurrence, "forward", None)  # it cannot be called
+    if half == "weights":
+        network = network.bfloat16()
+    with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=half == "autocast"):
+        assert network(Batch(strings(5, 9))).isfinite().all()
+
+
 @pytest.mark.parametrize("kernel", [Elman, Gru, Lstm])
 def test_the_last_state_is_the_last_of_all(kernel):
     gates = {Elman: 1, Gru: 3, Lstm: 4}[kernel]
