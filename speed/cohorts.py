@@ -20,7 +20,7 @@ from harness import Comparison, alternate, clock, compare, table
 MODELS = ("regulargpt", "transformer", "lstm", "rnn")
 WIDTHS = (16, 64, 256)
 RUNS = (1, 3, 9, 27)
-LENGTH, SHORT = 40, 10  # short ones at the greatest width on a CPU: 27 runs take seconds a step
+LENGTH, SHORT = 40, 5  # short ones at the greatest width on a CPU: 27 runs take seconds a step
 GPU_STEPS = 20
 
 HOST = PluginHost.load()

@@ -46,9 +46,23 @@ def compare(
     a: tuple[str, Program], b: tuple[str, Program], inputs: str, repeats: int = REPEATS
 ) -> Comparison:
     """Time A and B in turn in this process, each after one call that is not timed."""
-    for _, program in (a, b):
+    return compare_each([a], b, inputs, repeats)[0]
+
+
+def compare_each(
+    many: Sequence[tuple[str, Program]],
+    b: tuple[str, Program],
+    inputs: str,
+    repeats: int = REPEATS,
+) -> list[Comparison]:
+    """Time several programs and B in turn, as `compare` does; a comparison of each with B."""
+    for _, program in (*many, b):
         program()  # what happens once only is not what is measured
-    return alternate((a[0], lambda: clock(a[1])), (b[0], lambda: clock(b[1])), inputs, repeats)
+    measured = [[clock(program) for _, program in (*many, b)] for _ in range(repeats)]
+    return [
+        _compared(a, b[0], inputs, [(turn[place], turn[-1]) for turn in measured])
+        for place, (a, _) in enumerate(many)
+    ]
 
 
 def alternate(
@@ -67,20 +81,22 @@ def alternate(
         repeats: pairs.
         units: how much work one measurement of A and of B does; times are per unit.
     """
-    pairs = []
-    for _ in range(repeats):
-        pairs.append((a[1]() / units[0], b[1]() / units[1]))
+    pairs = [(a[1]() / units[0], b[1]() / units[1]) for _ in range(repeats)]
+    return _compared(a[0], b[0], inputs, pairs)
+
+
+def _compared(a: str, b: str, inputs: str, pairs: Sequence[tuple[float, float]]) -> Comparison:
     ratios = [seconds_b / seconds_a for seconds_a, seconds_b in pairs]
     row = Comparison(
-        a=a[0],
-        b=b[0],
+        a=a,
+        b=b,
         inputs=inputs,
         seconds_a=statistics.median(seconds for seconds, _ in pairs),
         seconds_b=statistics.median(seconds for _, seconds in pairs),
         ratio=statistics.median(ratios),
         low=min(ratios),
         high=max(ratios),
-        repeats=repeats,
+        repeats=len(pairs),
     )
     tell(f"{inputs}: {row.a} {show(row.seconds_a)}, {row.b} {show(row.seconds_b)}")
     return row

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -9,19 +10,19 @@ from formalbench.contracts.batch import Batch
 from formalbench.host import PluginHost
 from formalbench_models.regulargpt import RegularGPT, levels
 from formalbench_models.regulargpt_reference import mask
-from harness import Comparison, clock, compare, markdown, show
+from harness import Comparison, clock, compare_each, markdown, show
 from torch import Tensor
 from torch.nn import functional
 
 WIDTH, HEADS = 256, 8
 POWERS = (14, 17, 20)
 
+HOST = PluginHost.load()
 
-def build(task_name: str) -> tuple[RegularGPT, object]:
-    host = PluginHost.load()
-    task = host.task(task_name)
+
+def build(task_name: str) -> RegularGPT:
     torch.manual_seed(0)
-    return host.network("regulargpt", task, {"width": WIDTH, "heads": HEADS}), task.objective
+    return HOST.network("regulargpt", HOST.task(task_name), {"width": WIDTH, "heads": HEADS})
 
 
 def dense(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
@@ -40,52 +41,47 @@ def dense(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
         bias = mask(block, x_BND.shape[1], network.chunk**level)
         mixed = functional.scaled_dot_product_attention(query, key, value, attn_mask=bias)
         x_BND = block.finish(x_BND, mixed.transpose(1, 2).flatten(2))
-    return network.readout(network.norm(x_BND if network.layout != "last" else x_BND[:, -1]))
+    return network.readout(network.norm(x_BND[:, -length:]))
 
 
 def measure() -> list[Comparison]:
+    tree, dilated = build("parity"), build("parity:tag")  # with equal parameters
     rows = []
-    for task_name, form in (("parity", "tree"), ("parity:tag", "dilated")):
-        network, objective = build(task_name)
-        for length, batch in ((40, 128), (500, 4), (2048, 1)):
-            symbols = torch.randint(2, (batch, length))
-            targets = torch.randint(2, (batch,) if form == "tree" else (batch, length))
-            inputs = f"width {WIDTH}, batch {batch}, T = {length}"
+    for length, batch in ((40, 128), (500, 4), (2048, 1)):
+        symbols_BN = torch.randint(2, (batch, length))
+        forms = {
+            "tree form": (tree, lambda s=symbols_BN: tree(Batch(s))[:, None]),
+            "dilated form": (dilated, lambda s=symbols_BN: dilated(Batch(s))),
+            "dense form, SDPA": (dilated, lambda s=symbols_BN: dense(dilated, s)),
+        }
+        with torch.no_grad():  # shorter prefixes have fewer levels in the dilated form
+            last = [forward()[:, -1] for _, forward in forms.values()]
+        assert all(torch.allclose(answers, last[-1], atol=1e-3) for answers in last)
+        for name, job in (("forward", test), ("training step", train)):
+            *ours, theirs = ((form, partial(job, *what)) for form, what in forms.items())
+            inputs = f"{name}, width {WIDTH}, batch {batch}, T = {length}"
+            rows += compare_each(ours, theirs, inputs)
+    return sorted(rows, key=lambda row: row.a, reverse=True)
 
-            def ours(symbols=symbols, network=network):
-                return network(Batch(symbols))
 
-            def theirs(symbols=symbols, network=network, length=length):
-                answer = dense(network, symbols)
-                return answer if network.layout == "last" else answer[:, -length:]
+def test(network: RegularGPT, forward: Callable[[], Tensor]) -> None:
+    with torch.no_grad():
+        forward()
 
-            def train(forward, network=network, objective=objective, targets=targets):
-                network.zero_grad(set_to_none=True)
-                objective.loss(forward(), targets).backward()
 
-            def test(forward):
-                with torch.no_grad():
-                    return forward()
-
-            if form == "tree":
-                assert torch.allclose(test(ours), test(theirs), atol=1e-3)
-            for name, job in (("forward", test), ("training step", train)):
-                rows.append(
-                    compare(
-                        (f"{form} form", lambda job=job, f=ours: job(f)),
-                        ("dense form, SDPA", lambda job=job, f=theirs: job(f)),
-                        f"{name}, {inputs}",
-                    )
-                )
-    return rows
+def train(network: RegularGPT, forward: Callable[[], Tensor]) -> None:
+    """Compute the gradients of a loss of all answers."""
+    network.zero_grad(set_to_none=True)
+    logits_BNK = forward()
+    answers = torch.zeros(logits_BNK.shape[:-1], dtype=torch.long)
+    functional.cross_entropy(logits_BNK.flatten(0, 1), answers.flatten()).backward()
 
 
 def growth() -> str:
     """Time the two forms alone on very long strings: cost must grow with the length."""
     rows = []
-    host = PluginHost.load()
     for task_name, form in (("parity", "tree"), ("parity:tag", "dilated")):
-        network = host.network("regulargpt", host.task(task_name), {"width": 16})
+        network = HOST.network("regulargpt", HOST.task(task_name), {"width": 16})
         times = []
         for power in POWERS:
             symbols = torch.randint(2, (1, 1 << power))

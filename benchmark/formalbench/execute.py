@@ -9,10 +9,11 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import resource_tracker
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
@@ -95,7 +96,7 @@ def _jobs(device: str, units: int, asked: int | None) -> int:
 def make_units(
     runs: Sequence[Run],
     device: str,
-    together: Collection[Pair] = (),
+    together: Mapping[Pair, int] = MappingProxyType({}),
     jobs: int | None = None,
     threads: int = 1,
 ) -> list[Unit]:
@@ -108,7 +109,8 @@ def make_units(
     Args:
         runs: all of them.
         device: ``cpu`` or ``cuda:i``.
-        together: the pairs of model and task that go together on a CPU.
+        together: the pairs of model and task whose runs go together on a CPU, and from how many
+            runs on.
         jobs: how many processes work at once; None for `default_jobs`.
         threads: CPU threads that each trains with.
     """
@@ -119,8 +121,10 @@ def make_units(
         return [Unit(tuple(cohort), device) for cohort in cohorts.values()]
     parts: list[tuple[Run, ...]] = []
     for pair, cohort in cohorts.items():
-        wanted = -(-_jobs(device, len(runs), jobs) // len(cohorts)) if pair in together else None
-        size = -(-len(cohort) // wanted) if wanted else 1
+        wanted = -(-_jobs(device, len(runs), jobs) // len(cohorts))
+        size = -(-len(cohort) // wanted)
+        if size < together.get(pair, size + 1):
+            size = 1
         parts += [tuple(cohort[i : i + size]) for i in range(0, len(cohort), size)]
     cores = max(threads, usable_cores() // _jobs(device, len(parts), jobs))
     return [Unit(part, device, threads, cores) for part in parts]
@@ -130,11 +134,12 @@ def _pair(run: Run) -> Pair:
     return run.info.model, run.info.task, run.protocol
 
 
-def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> set[Pair]:
+def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> dict[Pair, int]:
     """Build each network once, so that what a model or task refuses is told before any run.
 
     Returns:
-        The pairs of model and task whose runs train faster together than one by one.
+        The pairs of model and task whose runs train faster together than one by one, and from
+        how many runs on they do.
 
     Raises:
         RequestError: for options or pairings that are refused. Anything else that goes wrong
@@ -143,10 +148,10 @@ def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> set[Pa
     import torch
 
     from formalbench.evaluation.cells import check_process, split_lengths
-    from formalbench.training.programs import trains_together
+    from formalbench.training.programs import least_together
     from formalbench.training.watch import check_watch
 
-    together = set()
+    together = {}
     for pair, run in {_pair(run): run for run in runs}.items():
         with torch.random.fork_rng(devices=[]):
             try:
@@ -160,9 +165,9 @@ def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> set[Pa
                 raise
             except PLUGIN_FAILURES:
                 continue
-        kind = device.partition(":")[0]
-        if trains_together([network, network], kind, run.protocol.batch):
-            together.add(pair)
+        least = least_together(network, device.partition(":")[0], run.protocol.batch)
+        if least is not None:
+            together[pair] = least
     return together
 
 

@@ -79,8 +79,9 @@ class Recurrent(nn.Module):
         self.readout = nn.Linear(width, outputs)
         # Measured on CPUs (speed/README.md): small networks gain from going together, but
         # for a small LSTM nothing is as fast as the library's kernel, which goes alone.
-        self.cpu_cohort = width <= _SMALL and kind != "lstm"
         self._is_lstm = kind == "lstm"
+        if width <= 2 * _SMALL and not self._is_lstm:
+            self.cpu_cohort = 2 if width <= _SMALL else 9
         self._library_on_cpu = width <= _SMALL and self._is_lstm
 
     def forward(self, batch: Batch) -> Tensor:

@@ -82,7 +82,8 @@ class RegularGPT(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(thickness))
         self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(shape.width, outputs)
-        self.cpu_cohort = shape.width <= 32  # measured: speed/README.md
+        if shape.width <= 64:  # measured: speed/README.md
+            self.cpu_cohort = 2 if shape.width <= 32 else 9
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""

@@ -31,13 +31,19 @@ def test_a_cpu_takes_runs_one_by_one_and_a_gpu_a_cohort(host_with_tiny):
 
 def test_small_networks_go_together_unless_cores_would_be_idle(host_with_tiny):
     runs = plan(host_with_tiny, "bag", 4) + plan(host_with_tiny, "rnn", 4)
-    pairs = {
+    of_rnn = {
         (run.info.model, run.info.task, run.protocol) for run in runs if run.model.name == "rnn"
     }
-    sizes = lambda jobs: [len(unit.runs) for unit in make_units(runs, "cpu", pairs, jobs)]  # noqa: E731
-    assert sizes(1) == sizes(2) == [1, 1, 1, 1, 4]
-    assert sizes(4) == [1, 1, 1, 1, 2, 2]
-    assert sizes(64) == [1] * 8
+
+    def sizes(jobs, least):
+        units = make_units(runs, "cpu", dict.fromkeys(of_rnn, least), jobs)
+        return [len(unit.runs) for unit in units]
+
+    assert sizes(1, 2) == sizes(2, 2) == [1, 1, 1, 1, 4]
+    assert sizes(4, 2) == [1, 1, 1, 1, 2, 2]
+    assert sizes(64, 2) == [1] * 8
+    assert sizes(2, 4) == [1, 1, 1, 1, 4]
+    assert sizes(4, 4) == sizes(2, 5) == [1] * 8  # too few to gain
 
 
 def test_cores_are_shared_out_for_testing(host_with_tiny, monkeypatch):

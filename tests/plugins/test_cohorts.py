@@ -80,12 +80,14 @@ def test_training_in_bf16(name, program):
 def test_which_networks_go_together_on_which_device():
     host = PluginHost.load()
     task = host.task("parity")
-    small, large, plain = (
-        [host.network(name, task, {"width": width})] * 3
-        for name, width in (("rnn", 16), ("rnn", 128), ("transformer", 16))
+    small, medium, large, plain = (
+        [host.network(name, task, {"width": width})] * 9
+        for name, width in (("rnn", 16), ("rnn", 64), ("rnn", 128), ("transformer", 16))
     )
     assert trains_together(small, "cpu")
     assert not trains_together(small[:1], "cpu")
+    assert trains_together(medium, "cpu")
+    assert not trains_together(medium[:3], "cpu")
     assert not trains_together(large, "cpu")
     assert not trains_together(plain, "cpu")
     assert trains_together(large, "cuda")

@@ -49,6 +49,14 @@ def test_what_a_process_does_once_is_not_timed():
     assert row.repeats == 5
 
 
+def test_several_programs_take_turns_with_one():
+    harness, calls = load("harness"), []
+    programs = [(name, lambda name=name: calls.append(name)) for name in "abc"]
+    rows = harness.compare_each(programs[:2], programs[2], "x", 3)
+    assert "".join(calls) == "abc" * 4
+    assert [(row.a, row.b, row.repeats) for row in rows] == [("a", "c", 3), ("b", "c", 3)]
+
+
 def test_a_table_tells_of_other_numbers_of_pairs():
     harness = load("harness")
     rows = [

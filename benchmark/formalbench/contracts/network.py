@@ -21,8 +21,8 @@ class Network(Protocol):
     * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
       kernel, or because it draws random numbers, as dropout does), and a cohort of it
       trains run by run: same numbers, slower.
-    * `cpu_cohort = True`: also on a CPU runs of it train faster as one program than one by
-      one, as small networks do. (On a GPU all do that can.)
+    * `cpu_cohort = 2`: also on a CPU so many runs of it, or more, train faster as one program
+      than one by one, as runs of small networks do. (On a GPU all do that can.)
     * `symbol_embedding`: the `torch.nn.Embedding` with a row per symbol, for networks that have
       others too (of positions); whoever asks how much a symbol moves the answer needs it.
 

@@ -207,18 +207,25 @@ def choose_program(
 
 
 def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
-    """Say whether networks go under `vmap` on a kind of device.
+    """Say whether networks go under `vmap` on a kind of device; `least_together` says how."""
+    least = least_together(networks[0], device, batch)
+    return least is not None and len(networks) >= least
+
+
+def least_together(network: nn.Module, device: str, batch: int | None = None) -> int | None:
+    """Return from how many runs on a network's runs go under `vmap`; None for never.
 
     Args:
-        networks: of the runs.
+        network: of one of them.
         device: its kind.
         batch: strings per step; None for as many as there usually are.
     """
-    first = networks[0]
-    able = bool(getattr(first, "vmappable", True))
+    if not getattr(network, "vmappable", True):
+        return None
     if device != "cpu":
-        return able  # even one: a program under `vmap` can be recorded as a CUDA graph
-    small = bool(getattr(first, "cpu_cohort", False))
-    if batch is not None and batch <= FEW_STRINGS:
-        small = small or sum(p.numel() for p in first.parameters()) <= FEW_PARAMETERS
-    return able and len(networks) > 1 and small
+        return 1  # even one: a program under `vmap` can be recorded as a CUDA graph
+    few = batch is not None and batch <= FEW_STRINGS
+    if few and sum(p.numel() for p in network.parameters()) <= FEW_PARAMETERS:
+        return 2
+    least: int | None = getattr(network, "cpu_cohort", None)
+    return least
