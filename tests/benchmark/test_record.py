@@ -185,6 +185,12 @@ def test_a_record_without_cells_has_no_accuracy_to_compute():
     problem(json.dumps(put(("test", "cells"), empty)))
 
 
+def test_cross_entropy_counts_every_cell_alike_though_the_last_entry_has_fewer():
+    five = {"length": [1, 2, 3, 4, 5], "strings": [9] * 5, "correct": [9] * 5}
+    data = put(("test", "cells"), {**five, "window": 2, "millibits": [100, 200, 450]})
+    assert read(data).test.cells.bits == pytest.approx((2 * 100 + 2 * 200 + 450) / 5000)
+
+
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
 def test_numbers_that_are_none_are_refused(number):
     text = json.dumps(sample()).replace('"bits": 0.001', f'"bits": {number}')

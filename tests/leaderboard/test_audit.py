@@ -192,6 +192,19 @@ def test_forged_validation_is_found(audit, run):
     assert "validation strings are right" in reason
 
 
+def test_a_forged_cross_entropy_is_found(audit, run):
+    file, record = run()
+    less = tuple(number // 2 for number in record.test.cells.millibits)
+    cells = record.test.cells.model_copy(update={"millibits": less})
+    forge(file, record, test=with_test(record, cells=cells))
+    (reason,) = audit(file).reasons
+    assert reason.startswith("cross-entropy on its own test strings is ")
+    best = record.selected.model_copy(update={"bits": record.selected.bits * 0.9})
+    forge(file, record, selected=best)
+    (reason,) = audit(file).reasons
+    assert reason.startswith("cross-entropy on validation strings is ")
+
+
 def test_a_forged_size_is_found(audit, run):
     for model in ("rnn", "exact-parity"):
         file, record = run(model)

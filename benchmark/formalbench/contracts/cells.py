@@ -105,3 +105,10 @@ class Cells(Part):
         if any(map(operator.gt, self.correct, self.strings)):
             raise ValueError("more strings correct than tested")
         return self
+
+    @property
+    def bits(self) -> float:
+        """Cross-entropy per answer in bits, the mean over the cells."""
+        last = len(self.length) - self.window * (len(self.millibits) - 1)
+        whole = self.window * sum(self.millibits[:-1]) + last * self.millibits[-1]
+        return whole / (1000 * len(self.length))

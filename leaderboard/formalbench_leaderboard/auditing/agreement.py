@@ -88,3 +88,15 @@ def allowed(strings: int, moved: int = 0) -> int:
         moved: how many change between the two precisions.
     """
     return max(2, strings // 500, 4 * moved)
+
+
+def allowed_bits(bits: float, moved: float = 0.0) -> float:
+    """Return by how much a mean cross-entropy on the same strings may change likewise.
+
+    One part in 50, and at least 2 millibits (a record rounds to one).
+
+    Args:
+        bits: the cross-entropy.
+        moved: how much it changes between the two precisions.
+    """
+    return max(0.002, bits / 50, 4 * moved)

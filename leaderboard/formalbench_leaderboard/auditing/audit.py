@@ -20,6 +20,7 @@ from formalbench_leaderboard.auditing.agreement import (
     ALARM,
     Counts,
     allowed,
+    allowed_bits,
     changed,
     p_value,
 )
@@ -187,6 +188,8 @@ class Auditor:
         found.changed = changed(told, own.counts)
         if not self._could_be(bench, strings.own, told, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
+        if bits := self._other_bits(bench, strings.own, record.test.cells.bits, own.total.bits):
+            found.mismatch(f"cross-entropy on its own test strings is {bits}")
         again = closes_of(own.total.close_brackets)
         if closes and again and abs(closes.right - again.right) > allowed(closes.asked):
             found.mismatch(f"{again.right:,} close brackets are right, not {closes.right:,}")
@@ -200,6 +203,19 @@ class Auditor:
                     f"{score.correct:,} of {score.strings:,} validation strings are right, "
                     f"not {right}"
                 )
+            if bits := self._other_bits(bench, strings.validation, selected.bits, score.bits):
+                found.mismatch(f"cross-entropy on validation strings is {bits}")
+
+    @staticmethod
+    def _other_bits(bench: Bench, cells: CellSet, told: float, now: float) -> str | None:
+        """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
+        difference = abs(told - now)
+        if difference <= allowed_bits(now):
+            return None
+        double = bench.test(cells, double=True).total.bits
+        if difference <= allowed_bits(now, abs(now - double)):
+            return None
+        return f"{now:.3g} bits, not {told:.3g}"
 
     @staticmethod
     def _could_be(bench: Bench, cells: CellSet, told: Counts, now: Counts) -> bool:
