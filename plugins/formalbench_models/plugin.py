@@ -97,9 +97,10 @@ def _transformer(name: str, log_length: bool, summary: str, reference: str) -> M
             ),
             "init": Option(
                 "linear",
-                "initial weights: all of PyTorch's linear layers (linear), or those of its "
-                "TransformerEncoder (library): attention by Xavier, the layers copies of one",
-                choices=("linear", "library"),
+                "initial weights: PyTorch's of single layers (linear), those of its "
+                "TransformerEncoder (library): attention by Xavier, the layers copies of one, or "
+                "GPT-2's (gpt2): normal, deviation 0.02, biases 0",
+                choices=("linear", "library", "gpt2"),
             ),
         },
         reference=reference,

@@ -38,6 +38,9 @@ _ATTENTION: dict[str, type[Attention]] = {
 }
 
 
+_GPT2_DEVIATION = 0.02
+
+
 class Shape(NamedTuple):
     """The sizes and choices of a Transformer; `plugin.py` says what each means."""
 
@@ -53,7 +56,7 @@ class Shape(NamedTuple):
     epsilon: float = 1e-5
     hidden: int = 0
     hard: bool = False
-    as_library: bool = False
+    init: str = "linear"
 
 
 def make_norm(shape: Shape) -> nn.Module:
@@ -79,7 +82,7 @@ class Block(nn.Module):
             log_length=shape.log_length,
             hard=shape.hard,
         )
-        if shape.as_library:
+        if shape.init == "library":
             self.attention.begin_as_the_library()
         self.feed_forward = FeedForward(
             shape.width, shape.feed_forward, shape.activation, hidden=shape.hidden
@@ -123,11 +126,26 @@ class Transformer(nn.Module):
         self.causal = shape.causal
         self.embedding = Embedding(self.alphabet.size, shape.width, shape.positions, most)
         self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
-        if shape.as_library:  # `nn.TransformerEncoder` stacks copies of the layer it is given
+        if shape.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
         self.norm = make_norm(shape) if shape.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(shape.width, outputs)
+        if shape.init == "gpt2":
+            self._begin_as_gpt2()
+
+    def _begin_as_gpt2(self) -> None:
+        """Draw the initial values of GPT-2 (Radford et al. 2019): normal, biases 0.
+
+        Where a position is a dimension of its own, the symbols' vectors stay as they are drawn:
+        GPT-2 has no such thing, and Yao et al. (2021) gave it embeddings from outside.
+        """
+        kinds = nn.Linear if self.embedding.scalar else (nn.Linear, nn.Embedding)
+        for module in self.modules():
+            if isinstance(module, kinds):
+                nn.init.normal_(module.weight, std=_GPT2_DEVIATION)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
 
     @property
     def symbol_embedding(self) -> nn.Embedding:
@@ -237,7 +255,7 @@ def build(
         eps,
         hidden,
         attention == "hard",
-        init == "library",
+        init,
     )
     most = max(task.splits.train[1], task.splits.test[1])
     return Transformer(len(task.alphabet), task.outputs, task.layout, shape, most=most)
