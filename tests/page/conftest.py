@@ -117,7 +117,7 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
         options = {"reduced_motion": "reduce", "color_scheme": "light", **options}
         size = {"width": width, "height": 800}
         context = browser.new_context(offline=True, viewport=size, **options)
-        context.set_default_timeout(10_000)
+        context.set_default_timeout(60_000)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: heard.complaints.append(message.text))
