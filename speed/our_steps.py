@@ -41,9 +41,9 @@ def make_protocol(steps: int, batch: int = 128) -> Protocol:
     )
 
 
-def make_task(name: str, first: int, last: int) -> Task:
-    """Return a task that trains on lengths first … last."""
-    return dataclasses.replace(HOST.task(name), splits=Splits(train=(first, last)))
+def make_task(name: str, first: int, last: int, every: int = 1) -> Task:
+    """Return a task that trains on lengths first, first + every, … last."""
+    return dataclasses.replace(HOST.task(name), splits=Splits(train=(first, last), step=every))
 
 
 def make_cohort(
@@ -55,9 +55,10 @@ def make_cohort(
     runs: int = 1,
     device: str = "cpu",
     task_name: str = "parity",
+    every: int = 1,
 ) -> Cohort:
     """Return a cohort of runs that differ in their seed."""
-    task = make_task(task_name, *lengths)
+    task = make_task(task_name, *lengths, every)
     members = [Member(1e-3, seed) for seed in range(runs)]
     return Cohort(
         lambda: HOST.network(model, task, options),
@@ -69,10 +70,16 @@ def make_cohort(
 
 
 def train(
-    model: str, options: Mapping[str, Any], first: int, last: int, steps: int, seed: int = 0
+    model: str,
+    options: Mapping[str, Any],
+    first: int,
+    last: int,
+    steps: int,
+    seed: int = 0,
+    every: int = 1,
 ) -> dict[str, Any]:
-    """Train a network on strings of lengths first … last and return the time."""
-    cohort = make_cohort(model, options, (first, last), steps)
+    """Train a network on strings of lengths first, first + every, … last and return the time."""
+    cohort = make_cohort(model, options, (first, last), steps, every=every)
     cohort = dataclasses.replace(cohort, members=[Member(1e-3, seed)])
     start = time.perf_counter()
     (trained,) = train_cohort(cohort)

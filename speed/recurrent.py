@@ -12,9 +12,10 @@ from our_steps import make_protocol
 from turns import Contender, usable_cores
 
 WIDTH = 256
-STEPS = {"rnn": 50, "lstm": 20}
-UNIFORM_STEPS = {"rnn": 100, "lstm": 50}
+STEPS = {"rnn": 50, "lstm": 10}
+UNIFORM_STEPS = {"rnn": 100, "lstm": 30}
 FIRST_STEPS = 500
+LONGEST, EVERY = 40, 4
 UNROLL = {"rnn": 40, "lstm": 1}  # the fastest once compiled; 1 is the fastest to compile
 
 
@@ -69,24 +70,30 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
         Contender("jax_step.py", python=python) as theirs,
     ):
 
-        def engine(steps: int) -> float:
-            options = {"width": WIDTH}
+        def engine(steps: int, every: int = 1) -> float:
+            what = {"model": kind, "options": {"width": WIDTH}}
             return ours.seconds(
-                do="train", model=kind, options=options, first=1, last=40, steps=steps
+                do="train", **what, first=every, last=LONGEST, every=every, steps=steps
             )
 
-        def library(steps: int, **options: object) -> float:
-            lengths = the_lengths(steps)
+        def library(steps: int, every: int = 1, **options: object) -> float:
+            lengths = the_lengths(steps, every)
             return theirs.seconds(do="train", kind=kind, width=WIDTH, lengths=lengths, **options)
 
         engine(20), library(20, anew=True, padded=40)  # what a process does once
 
         def pair(
-            steps: int, what: str, name: str, repeats: int, unit: int = 1, **options: object
+            steps: int,
+            what: str,
+            name: str,
+            repeats: int,
+            unit: int = 1,
+            every: int = 1,
+            **options: object,
         ) -> Comparison:
             return alternate(
-                ("ours, 1 core", lambda: engine(steps)),
-                (f"{name}, {_cores(usable_cores())}", lambda: library(steps, **options)),
+                ("ours, 1 core", lambda: engine(steps, every)),
+                (f"{name}, {_cores(usable_cores())}", lambda: library(steps, every, **options)),
                 _inputs(kind, what),
                 repeats,
                 units=(unit, unit),
@@ -98,12 +105,12 @@ def _uniform(kind: str, python: str) -> list[Comparison]:
         rows = [pair(FIRST_STEPS, first, "JAX, padded to 40", 1, anew=True, padded=40, **best)]
         if kind == "rnn":  # an LSTM takes JAX as long either way
             rows.append(pair(FIRST_STEPS, first, "JAX, compiled for each T", 1, anew=True))
-        library(steps, **best)
-        later = "a step, T uniform in 1–40, compiled before"
-        return [*rows, pair(steps, later, "JAX", REPEATS, steps, **best)]
+        library(steps, EVERY, **best)  # JAX compiles each length: all would take minutes
+        later = f"a step, T uniform in {EVERY}, {2 * EVERY}, …, {LONGEST}, compiled before"
+        return [*rows, pair(steps, later, "JAX", REPEATS, steps, EVERY, **best)]
 
 
-def the_lengths(steps: int) -> list[int]:
+def the_lengths(steps: int, every: int = 1) -> list[int]:
     """Return the lengths that ours trains on, so that both train on the same."""
-    protocol, whole = make_protocol(steps), range(1, 41)
+    protocol, whole = make_protocol(steps), range(every, LONGEST + 1, every)
     return [draw_length(protocol, whole, step) for step in range(steps)]

@@ -53,7 +53,7 @@ def test_several_programs_take_turns_with_one():
     harness, calls = load("harness"), []
     programs = [(name, lambda name=name: calls.append(name)) for name in "abc"]
     rows = harness.compare_each(programs[:2], programs[2], "x", 3)
-    assert "".join(calls) == "abc" * 4
+    assert "".join(calls) == "abc" + "aabbcc" * 3  # each is short: the second call is timed
     assert [(row.a, row.b, row.repeats) for row in rows] == [("a", "c", 3), ("b", "c", 3)]
 
 
@@ -124,7 +124,8 @@ def test_a_program_answers_and_tells_when_it_cannot(tmp_path, monkeypatch):
     assert turns.usable_cores() == before
 
 
-def test_both_train_on_strings_of_the_same_lengths(monkeypatch):
+@pytest.mark.parametrize("every", [1, 4])
+def test_both_train_on_strings_of_the_same_lengths(monkeypatch, every):
     our_steps, recurrent = load("our_steps"), load("recurrent")
     lengths, sample = [], Task.sample
 
@@ -134,9 +135,10 @@ def test_both_train_on_strings_of_the_same_lengths(monkeypatch):
         return sample(task, stream, length, count)
 
     monkeypatch.setattr(Task, "sample", noted)
-    our_steps.train("rnn", {"width": 4}, 1, 40, 6)
-    assert lengths == recurrent.the_lengths(6)
+    our_steps.train("rnn", {"width": 4}, every, 40, 6, every=every)
+    assert lengths == recurrent.the_lengths(6, every)
     assert len(set(lengths)) > 1
+    assert all(length % every == 0 for length in lengths)
 
 
 def test_testing_reports_each_length():
