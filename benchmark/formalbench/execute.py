@@ -161,11 +161,11 @@ def _look_at_pairs(host: PluginHost, runs: Sequence[Run], device: str) -> dict[P
                 network = host.network(run.model.name, task, run.model.options)
                 if run.learning_rate is not None:
                     check_watch(network, run.info.model, task, run.protocol)
+                least = least_together(network, device.partition(":")[0], run.protocol.batch)
             except RequestError:
                 raise
             except PLUGIN_FAILURES:
                 continue
-        least = least_together(network, device.partition(":")[0], run.protocol.batch)
         if least is not None:
             together[pair] = least
     return together

@@ -90,5 +90,8 @@ def test_which_networks_go_together_on_which_device():
     assert not trains_together(medium[:3], "cpu")
     assert not trains_together(large, "cpu")
     assert not trains_together(plain, "cpu")
+    plain[0].cpu_cohort = True  # from the least number that can be meant
+    assert trains_together(plain[:2], "cpu")
+    assert not trains_together(plain[:1], "cpu")
     assert trains_together(large, "cuda")
     assert trains_together(plain, "cuda")

@@ -22,7 +22,7 @@ class Network(Protocol):
       kernel, or because it draws random numbers, as dropout does), and a cohort of it
       trains run by run: same numbers, slower.
     * `cpu_cohort = 2`: also on a CPU so many runs of it, or more, train faster as one program
-      than one by one, as runs of small networks do. (On a GPU all do that can.)
+      than one by one, as runs of small networks do; without it, none. (On a GPU all do that can.)
     * `symbol_embedding`: the `torch.nn.Embedding` with a row per symbol, for networks that have
       others too (of positions); whoever asks how much a symbol moves the answer needs it.
 

@@ -227,5 +227,5 @@ def least_together(network: nn.Module, device: str, batch: int | None = None) ->
     few = batch is not None and batch <= FEW_STRINGS
     if few and sum(p.numel() for p in network.parameters()) <= FEW_PARAMETERS:
         return 2
-    least: int | None = getattr(network, "cpu_cohort", None)
-    return least
+    least = int(getattr(network, "cpu_cohort", 0))
+    return max(2, least) if least else None  # one run has nobody to go with
