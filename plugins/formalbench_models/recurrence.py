@@ -43,13 +43,21 @@ class Recurrence(torch.autograd.Function):
     keeps: ClassVar[tuple[int, ...]]
     gates: ClassVar[int]
 
+    @classmethod
+    def views(cls, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Return what `step` needs of each position: what is kept of it, then parts of that.
+
+        Made for all positions at once: a view costs a tenth of the arithmetic on it.
+        """
+        raise NotImplementedError
+
     @staticmethod
     def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Go on by one position.
 
         Args:
-            before: what the previous step wrote; None at the first.
-            now: what to write; the gates hold x.
+            before: views of what the previous step wrote; None at the first.
+            now: views of what to write; the gates hold x.
             *weights: the recurrence's.
         """
         raise NotImplementedError
@@ -62,7 +70,7 @@ class Recurrence(torch.autograd.Function):
         shape = table.shape[:-1] if symbols_NB is None else symbols_NB.shape
         kept = cls.room(table, shape, weights[0].shape[-1])
         before = None
-        for t, now in enumerate(zip(*kept, strict=True)):
+        for t, now in enumerate(cls.views(kept)):
             if symbols_NB is None:
                 now[cls.gates].copy_(table[t])
             else:
@@ -152,11 +160,16 @@ class Elman(Recurrence):
     keeps = (1,)
     gates = 0
 
+    @classmethod
+    def views(cls, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Return the state."""
+        return list(zip(kept[0], strict=True))
+
     @staticmethod
     def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state."""
         _add_product(now[0], before, weights[0])
-        now[0].tanh_()
+        _tanh(now[0])
 
     @staticmethod
     @once_differentiable
@@ -182,43 +195,50 @@ class Lstm(Recurrence):
     keeps = (1, 4, 1, 1)  # the state, the gates, c, tanh c
     gates = 1
 
+    @classmethod
+    def views(cls, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Return the state, the gates, c, tanh c; the gates i, f and o together; i, f, o, g."""
+        width = kept[0].shape[-1]
+        parts = torch.split(kept[1], width, dim=-1)
+        return list(zip(*kept, kept[1][..., : 3 * width], *parts, strict=True))
+
     @staticmethod
     def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state, the gates, c and tanh c."""
-        state_BW, gates_BG, cell_BW, squashed_BW = now
-        width = state_BW.shape[-1]
+        state_BW, gates_BG, cell_BW, squashed_BW, ifo, i, f, o, g = now
         _add_product(gates_BG, before, weights[0])
-        gates_BG[..., : 3 * width].sigmoid_()
-        gates_BG[..., 3 * width :].tanh_()
-        i, f, o, g = torch.split(gates_BG, width, dim=-1)
-        torch.mul(i, g, out=cell_BW)
+        ifo.sigmoid_()
+        torch.mul(i, _tanh(g), out=cell_BW)
         if before is not None:
             cell_BW.addcmul_(f, before[2])
-        torch.mul(o, torch.tanh(cell_BW, out=squashed_BW), out=state_BW)
+        torch.mul(o, _tanh(cell_BW, out=squashed_BW), out=state_BW)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         """Return the gradients of the table and the weight."""
         symbols_NB, weight_GW, *kept = ctx.saved_tensors
-        states_NBW, gates_NBG, cells_NBW, squashed_NBW = kept
+        states_NBW, gates_NBG, cells_NBW, _ = kept
         width, length = states_NBW.shape[-1], len(states_NBW)
         dx_NBG, after = torch.empty_like(gates_NBG), None
         dh, part = torch.empty_like(states_NBW[0]), torch.empty_like(states_NBW[0])
         dc = torch.zeros_like(dh)
-        nothing = torch.zeros_like(dh)
-        for t, dx_BG in reversed(list(enumerate(dx_NBG))):
+        before_NBW = [torch.zeros_like(dh), *cells_NBW[:-1]]
+        gradients = zip(
+            dx_NBG, dx_NBG[..., : 3 * width], *torch.split(dx_NBG, width, dim=-1), strict=True
+        )
+        everything = zip(Lstm.views(kept), before_NBW, gradients, strict=True)
+        for t, (now, before, then) in reversed(list(enumerate(everything))):
+            _, _, _, squashed, ifo, i, f, o, g = now
+            dx_BG, difo, di, df, do, dg = then
             _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
-            i, f, o, g = torch.split(gates_NBG[t], width, dim=-1)
-            di, df, do, dg = torch.split(dx_BG, width, dim=-1)
-            torch.mul(dh, squashed_NBW[t], out=do)
-            dc += _tanh_backward(torch.mul(dh, o, out=part), squashed_NBW[t], grad_input=part)
+            torch.mul(dh, squashed, out=do)
+            dc += _tanh_backward(torch.mul(dh, o, out=part), squashed, grad_input=part)
             torch.mul(dc, g, out=di)
-            torch.mul(dc, cells_NBW[t - 1] if t else nothing, out=df)
+            torch.mul(dc, before, out=df)
             _tanh_backward(torch.mul(dc, i, out=part), g, grad_input=dg)
             dc *= f
-            squashed, outer = gates_NBG[t][..., : 3 * width], dx_BG[..., : 3 * width]
-            _sigmoid_backward(outer, squashed, grad_input=outer)
+            _sigmoid_backward(difo, ifo, grad_input=difo)
             after = dx_BG
         weight_gradient = _outer(dx_NBG[1:], states_NBW[:-1])
         return _table_gradient(dx_NBG, symbols_NB, ctx.symbols), None, None, weight_gradient
@@ -234,18 +254,24 @@ class Gru(Recurrence):
     keeps = (1, 3, 1)  # the state, the gates, U h_before + b of the gate n
     gates = 1
 
+    @classmethod
+    def views(cls, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Return the state, the gates and the inside of n; r and z together; r, z, n."""
+        width = kept[0].shape[-1]
+        parts = torch.split(kept[1], width, dim=-1)
+        return list(zip(*kept, kept[1][..., : 2 * width], *parts, strict=True))
+
     @staticmethod
     def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
         """Write the state, the gates and the inside of n."""
-        state_BW, gates_BG, inner_BW = now
+        state_BW, _, inner_BW, rz, r, z, n = now
         weight_GW, bias_W = weights
         width = state_BW.shape[-1]
-        rz, n = gates_BG[..., : 2 * width], gates_BG[..., 2 * width :]
         _add_product(rz, before, weight_GW[..., : 2 * width, :])
         inner_BW.copy_(bias_W.unsqueeze(-2).expand_as(inner_BW))
         _add_product(inner_BW, before, weight_GW[..., 2 * width :, :])
-        r, z = torch.split(rz.sigmoid_(), width, dim=-1)
-        n.addcmul_(r, inner_BW).tanh_()
+        rz.sigmoid_()
+        _tanh(n.addcmul_(r, inner_BW))
         torch.sub(n, torch.mul(z, n, out=state_BW), out=state_BW)
         if before is not None:
             state_BW.addcmul_(z, before[0])
@@ -255,25 +281,28 @@ class Gru(Recurrence):
     def backward(ctx: Any, grad_MBW: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         """Return the gradients of the table, the weight and the bias."""
         symbols_NB, weight_GW, _bias, *kept_NB = ctx.saved_tensors
-        states_NBW, gates_NBG, inner_NBW = kept_NB
+        states_NBW, gates_NBG, _ = kept_NB
         width, length = states_NBW.shape[-1], len(states_NBW)
         # Of the gates, and of U h_before + b: they differ in n.
         dx_NBG, du_NBG, after = torch.empty_like(gates_NBG), torch.empty_like(gates_NBG), None
         dh, part = torch.empty_like(states_NBW[0]), torch.empty_like(states_NBW[0])
         kept = torch.zeros_like(dh)
-        nothing = torch.zeros_like(dh)
-        for t, (dx_BG, du_BG) in reversed(list(enumerate(zip(dx_NBG, du_NBG, strict=True)))):
+        before_NBW = [torch.zeros_like(dh), *states_NBW[:-1]]
+        gates = torch.split(dx_NBG, width, dim=-1)
+        inside = torch.split(du_NBG, [2 * width, width], dim=-1)
+        gradients = zip(dx_NBG[..., : 2 * width], *gates, du_NBG, *inside, strict=True)
+        everything = zip(Gru.views(kept_NB), before_NBW, gradients, strict=True)
+        for t, (now, before, then) in reversed(list(enumerate(everything))):
+            _, _, inner_BW, _, r, z, n = now
+            drz, dr, dz, dn, du_BG, du_rz, du_n = then
             _state_gradient(_at(grad_MBW, t, length, ctx.every), after, weight_GW, dh)
             dh += kept
-            r, z, n = torch.split(gates_NBG[t], width, dim=-1)
-            dr, dz, dn = torch.split(dx_BG, width, dim=-1)
-            before = states_NBW[t - 1] if t else nothing
             _sigmoid_backward(torch.sub(before, n, out=part).mul_(dh), z, grad_input=dz)
             torch.mul(dh, z, out=kept)
             _tanh_backward(torch.sub(dh, kept, out=part), n, grad_input=dn)
-            _sigmoid_backward(torch.mul(dn, inner_NBW[t], out=part), r, grad_input=dr)
-            du_BG[..., : 2 * width] = dx_BG[..., : 2 * width]
-            torch.mul(dn, r, out=du_BG[..., 2 * width :])
+            _sigmoid_backward(torch.mul(dn, inner_BW, out=part), r, grad_input=dr)
+            du_rz.copy_(drz)
+            torch.mul(dn, r, out=du_n)
             after = du_BG
         bias_gradient = du_NBG[..., 2 * width :].sum((0, -2))
         table_gradient = _table_gradient(dx_NBG, symbols_NB, ctx.symbols)
@@ -290,12 +319,12 @@ class _LastState(torch.autograd.Function):
         """Compute the state; in a cohort table and symbols have an R in front."""
         shape, width = symbols_BN.shape[:-1], weights[0].shape[-1]
         before = None
-        now, spare = kind.room(table_SG, shape, width), kind.room(table_SG, shape, width)
+        now, spare = kind.views(kind.room(table_SG, (2, *shape), width))
         for symbols_B in symbols_BN.movedim(-1, 0).contiguous():
             _look_up(table_SG, symbols_B, now[kind.gates])
             kind.step(before, now, *weights)
             before, now, spare = now, spare, now
-        return now[0] if before is None else before[0]
+        return (now if before is None else before)[0].clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -309,6 +338,18 @@ class _LastState(torch.autograd.Function):
         pairs = zip(tensors, in_dims[1:], strict=True)
         stacked = [_with_runs(tensor, dim, 0, info.batch_size) for tensor, dim in pairs]
         return _LastState.apply(kind, *stacked), 0  # type: ignore[no-untyped-call]
+
+
+def _tanh(x: Tensor, out: Tensor | None = None) -> Tensor:
+    """Write tanh x, over x itself if nowhere else.
+
+    On a CPU as 2 σ(2x) - 1: the vector library's tanh takes up to 2.5 times as long. The error is
+    that of numbers near 1, two units in their last place: too much in half precision.
+    """
+    out = x if out is None else out
+    if x.device.type != "cpu" or x.itemsize < 4:
+        return torch.tanh(x, out=out)
+    return torch.add(x, x, out=out).sigmoid_().mul_(2).sub_(1)
 
 
 def _look_up(table_SG: Tensor, symbols_B: Tensor, out_BG: Tensor) -> None:
@@ -364,7 +405,8 @@ def _state_gradient(
 def _outer(gradient_NBG: Tensor, states_NBW: Tensor) -> Tensor:
     """Return the sum of the outer products over positions and strings, (G, W)."""
     if gradient_NBG.dim() == 3:
-        return gradient_NBG.flatten(0, 1).t() @ states_NBW.flatten(0, 1)
+        # A tenth faster than (G, W) at once: the wider operand is read as it lies in memory.
+        return (states_NBW.flatten(0, 1).t() @ gradient_NBG.flatten(0, 1)).t()
     gradient_RXG, states_RXW = (
         tensor.transpose(0, 1).flatten(1, 2) for tensor in (gradient_NBG, states_NBW)
     )

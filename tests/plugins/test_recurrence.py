@@ -8,7 +8,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
-from formalbench_models.recurrence import Elman, Gru, Lstm, last_state, states
+from formalbench_models.recurrence import Elman, Gru, Lstm, _tanh, last_state, states
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
 KINDS = ("rnn", "gru", "lstm")
@@ -97,6 +97,23 @@ def test_in_half_precision_a_small_lstm_uses_no_library_kernel(monkeypatch, half
         network = network.bfloat16()
     with torch.no_grad(), torch.autocast("cpu", torch.bfloat16, enabled=half == "autocast"):
         assert network(Batch(strings(5, 9))).isfinite().all()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16, torch.float16])
+def test_the_squashing_is_as_exact_as_numbers_near_one(dtype):
+    exact = dtype.itemsize < 4  # there it is the library's own
+    for x in (
+        torch.linspace(-20, 20, 100_001, dtype=torch.float64),
+        torch.logspace(-8, 0, 1001, dtype=torch.float64),
+        torch.tensor([0.0, 1e30, -1e30], dtype=torch.float64),
+    ):
+        cast = x.to(dtype)
+        other = torch.empty_like(cast)
+        assert _tanh(cast, out=other) is other
+        reference = cast.tanh() if exact else cast.double().tanh()
+        error = (other.to(reference.dtype) - reference).abs().max().item()
+        assert error <= (0 if exact else 2 * torch.finfo(dtype).eps)
+        assert torch.equal(_tanh(cast), other)  # over itself
 
 
 @pytest.mark.parametrize("kernel", [Elman, Gru, Lstm])

@@ -67,5 +67,5 @@ def adam(
         gradient_RP = gradient_RP + options.weight_decay * state.parameters
     state.mean.lerp_(gradient_RP, 1 - first)
     state.square.mul_(second).addcmul_(gradient_RP, gradient_RP, value=1 - second)
-    spread_RP = (state.square.sqrt() / square_scale).add_(options.eps)
-    state.parameters.sub_(rate_R1 * state.mean / spread_RP)
+    spread_RP = state.square.sqrt().div_(square_scale).add_(options.eps)
+    state.parameters.sub_((rate_R1 * state.mean).div_(spread_RP))
