@@ -17,7 +17,7 @@ Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -36,6 +36,7 @@ _NONE = -(1 << 40)  # the exponent of a count of zero: below every other
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
 _BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 _PLAIN = 1 << 16  # numbers of a table that may become plain ones
+_AT_ONCE = 1 << 16  # uniform numbers drawn at once
 _STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
 
 Row = tuple[Floats, Ints]
@@ -102,12 +103,13 @@ class Paths:
         if len(classes_B) <= FEW and length * self._next_SR.size <= _PLAIN:
             return self._sample_few(stream, length, rows_B)
         strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
+        uniforms_NB = _uniforms(stream, length, len(classes_B))
         block = max(1, _BLOCK // self._next_SR.size)
         for first in range(0, length, block):
             last = min(first + block, length)
             thresholds = self.thresholds(length - last + 1, length - first)
             for position in range(first, last):
-                symbols_B = _choose(thresholds[last - 1 - position], rows_B, stream)
+                symbols_B = _choose(thresholds[last - 1 - position], rows_B, next(uniforms_NB))
                 strings_NB[position] = symbols_B
                 rows_B = self._next_SR[symbols_B, rows_B]
         return np.ascontiguousarray(strings_NB.T)
@@ -214,12 +216,18 @@ def _scale(mantissas: Floats, exponents: Ints) -> Floats:
     return scaled
 
 
-def _choose(thresholds_SR: Floats, rows_B: Ints, stream: Stream) -> Ints:
-    """Draw one symbol per string: the number of thresholds that a uniform number reaches.
+def _uniforms(stream: Stream, length: int, count: int) -> Iterator[Floats]:
+    """Yield a uniform number per string for each position; drawn for some positions at a time."""
+    some = max(1, _AT_ONCE // max(count, 1))
+    for first in range(0, length, some):
+        yield from stream.uniform((min(some, length - first), count))
+
+
+def _choose(thresholds_SR: Floats, rows_B: Ints, uniform_B: Floats) -> Ints:
+    """Choose one symbol per string: the number of thresholds that a uniform number reaches.
 
     A branch of probability 0 has no room between its thresholds, so it is never taken.
     """
-    uniform_B = stream.uniform(len(rows_B))
     symbols_B = np.zeros(len(rows_B), dtype=np.int64)
     for threshold_R in thresholds_SR:
         symbols_B += uniform_B >= threshold_R.take(rows_B)
