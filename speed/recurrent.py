@@ -12,10 +12,10 @@ from our_steps import make_protocol
 from turns import Contender, usable_cores
 
 WIDTH = 256
-STEPS = {"rnn": 50, "lstm": 10}
-UNIFORM_STEPS = {"rnn": 100, "lstm": 30}
+STEPS = {"rnn": 25, "lstm": 6}
+UNIFORM_STEPS = {"rnn": 60, "lstm": 20}
 FIRST_STEPS = 500
-LONGEST, EVERY = 40, 4
+LONGEST, EVERY = 40, 8
 UNROLL = {"rnn": 40, "lstm": 1}  # the fastest once compiled; 1 is the fastest to compile
 
 
