@@ -62,12 +62,17 @@ class Layout:
         ]
         return torch.stack(rows)
 
-    @torch.no_grad()
     def load(self, network: nn.Module, flat_P: Tensor) -> None:
         """Copy a row into a network, into the memory its kernels know."""
-        views = self.views(flat_P.unsqueeze(0))
-        for name, parameter in trained(network).items():
-            parameter.copy_(views[name][0])
+        self.fill(list(trained(network).values()), flat_P)
+
+    @torch.no_grad()
+    def fill(self, parameters: Sequence[Tensor], flat_P: Tensor) -> None:
+        """Copy a row into a network's trained parameters, given in the order of the names."""
+        parts = torch.split(flat_P, [math.prod(shape) for shape in self.shapes])
+        pairs = zip(parts, self.shapes, strict=True)
+        # All in one call: for small networks calls are what a step's time goes into.
+        torch._foreach_copy_(list(parameters), [part.view(shape) for part, shape in pairs])
 
 
 def trained(network: nn.Module) -> dict[str, nn.Parameter]:

@@ -83,16 +83,24 @@ class Program(ABC):
         return logits.float() if logits.dtype == torch.bfloat16 else logits
 
 
+class Alone(NamedTuple):
+    """A network that trains by itself, and what training changes of it."""
+
+    network: nn.Module
+    parameters: Sequence[Tensor]
+
+
 class OneByOne(Program):
     """Run by run: for networks that `vmap` cannot take, and where it is slower."""
 
-    def select(self, runs: Sequence[int]) -> list[nn.Module]:
+    def select(self, runs: Sequence[int]) -> list[Alone]:
         """Return the runs' networks."""
-        return [self.networks[run] for run in runs]
+        chosen = [self.networks[run] for run in runs]
+        return [Alone(network, list(trained(network).values())) for network in chosen]
 
     def gradients(
         self,
-        selected: list[nn.Module],
+        selected: list[Alone],
         flat_RP: Tensor,
         symbols_RBN: Tensor,
         targets: Tensor,
@@ -100,20 +108,18 @@ class OneByOne(Program):
     ) -> Result:
         """Compute one step of some runs; `Program.gradients` says how."""
         parts = []
-        for row, network in enumerate(selected):
-            self.layout.load(network, flat_RP[row])
+        for row, one in enumerate(selected):
+            self.layout.fill(one.parameters, flat_RP[row])
             _seed(noise[row], symbols_RBN.device)
-            parts.append(self._one(network, symbols_RBN[row], targets[row]))
+            parts.append(self._one(one, symbols_RBN[row], targets[row]))
         return Result(*(torch.stack(part) for part in zip(*parts, strict=True)))
 
     def _one(
-        self, network: nn.Module, symbols_BN: Tensor, answers: Tensor
+        self, one: Alone, symbols_BN: Tensor, answers: Tensor
     ) -> tuple[Tensor, Tensor, Tensor]:
-        logits = self._call(symbols_BN.device, lambda: network(Batch(symbols_BN)))
+        logits = self._call(symbols_BN.device, lambda: one.network(Batch(symbols_BN)))
         loss = self.objective.loss(logits, answers)
-        gradients = torch.autograd.grad(
-            loss, list(trained(network).values()), materialize_grads=True
-        )
+        gradients = torch.autograd.grad(loss, one.parameters, materialize_grads=True)
         with torch.no_grad():
             right_B, _ = self.objective.score(logits.detach(), answers)
         flat_P = torch.cat([gradient.flatten() for gradient in gradients])
