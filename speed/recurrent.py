@@ -12,7 +12,7 @@ from our_steps import make_protocol
 from turns import Contender, usable_cores
 
 WIDTH = 256
-STEPS = {"rnn": 25, "lstm": 6}
+STEPS = {"rnn": 50, "lstm": 6}
 UNIFORM_STEPS = {"rnn": 60, "lstm": 20}
 FIRST_STEPS = 500
 LONGEST, EVERY = 40, 8
