@@ -10,7 +10,14 @@ from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import trainer
 from formalbench.training.control import Checkpoint, Member
 from formalbench.training.flat import Layout
-from formalbench.training.optimiser import State, adam, clip
+from formalbench.training.optimiser import (
+    _ONE_PASS,
+    State,
+    adam,
+    adam_in_one_pass,
+    adam_plainly,
+    clip,
+)
 from formalbench.training.programs import OneByOne, Together
 from formalbench.training.step import schedule
 from formalbench.training.trainer import Cohort, train_cohort
@@ -272,7 +279,8 @@ def test_dropout_does_not_depend_on_the_cohort(task):
 
 @pytest.mark.parametrize("weight_decay", [0.0, 0.1])
 @pytest.mark.parametrize("largest", [None, 0.1])
-def test_adam_is_the_librarys(weight_decay, largest):
+@pytest.mark.parametrize("take", [adam, adam_plainly])
+def test_adam_is_the_librarys(weight_decay, largest, take):
     torch.manual_seed(0)
     networks = [nn.Linear(3, 2).double() for _ in range(2)]
     layout = Layout.of(networks[0])
@@ -293,8 +301,29 @@ def test_adam_is_the_librarys(weight_decay, largest):
                 nn.utils.clip_grad_norm_(network.parameters(), largest)
             optimiser.step()
         rates_TR1, scales_T = schedule([rates], step, options, gradient)
-        adam(state, gradient, rates_TR1[0], scales_T[0], options)
+        take(state, gradient, rates_TR1[0], scales_T[0], options)
         assert torch.allclose(state.parameters, layout.stack(networks), atol=1e-12)
+
+
+@pytest.mark.parametrize("size", [_ONE_PASS - 1, _ONE_PASS])
+@pytest.mark.parametrize("largest", [None, 1.0])
+@pytest.mark.parametrize("worst", [1.0, math.inf, math.nan])
+def test_adam_in_one_pass_is_the_plain_one(size, largest, worst):
+    torch.manual_seed(0)
+    parameters, gradient = torch.randn(2, size), torch.randn(2, size)
+    gradient[1, 3] = worst
+    options = protocol(optimiser={"gradient_clip": largest}).optimiser
+    plain, fast, chosen = (State.start(parameters.clone()) for _ in range(3))
+    for step in range(3):
+        (rate,), (scale,) = schedule([[0.1, 0.003]], step, options, gradient)
+        adam_plainly(plain, gradient.clone(), rate, scale, options)
+        adam_in_one_pass(fast, gradient.clone(), rate, scale, options)
+        adam(chosen, gradient.clone(), rate, scale, options)
+    for one, other in zip(plain, fast, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7, equal_nan=True)
+    expected = fast if size == _ONE_PASS else plain
+    for one, other in zip(chosen, expected, strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
 
 
 def test_a_gradient_is_clipped_run_by_run():

@@ -5,6 +5,7 @@ Legend: R runs, P parameters of a network.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import torch
@@ -44,6 +45,10 @@ def clip(gradient_RP: Tensor, largest: float) -> Tensor:
     return gradient_RP * factor_R1
 
 
+_ONE_PASS = 1 << 15
+"""Parameters of a run from which on a CPU waits for memory more than it spends on calls."""
+
+
 def adam(
     state: State,
     gradient_RP: Tensor,
@@ -55,11 +60,25 @@ def adam(
 
     Args:
         state: of the runs.
-        gradient_RP: their gradients.
+        gradient_RP: their gradients; may be overwritten.
         rate_R1: their learning rates, divided by the mean's bias correction 1 - β₁ᵗ.
         square_scale: the root of the square's bias correction 1 - β₂ᵗ.
         options: of the protocol.
     """
+    on_cpu = gradient_RP.device.type == "cpu" and gradient_RP.dtype == torch.float32
+    large = gradient_RP.shape[1] >= _ONE_PASS
+    take = adam_in_one_pass if on_cpu and large else adam_plainly
+    take(state, gradient_RP, rate_R1, square_scale, options)
+
+
+def adam_plainly(
+    state: State,
+    gradient_RP: Tensor,
+    rate_R1: Tensor,
+    square_scale: Tensor | float,
+    options: Optimiser,
+) -> None:
+    """Take a step of all runs at once; `adam` says how."""
     first, second = options.betas
     if options.gradient_clip is not None:
         gradient_RP = clip(gradient_RP, options.gradient_clip)
@@ -69,3 +88,41 @@ def adam(
     state.square.mul_(second).addcmul_(gradient_RP, gradient_RP, value=1 - second)
     spread_RP = state.square.sqrt().div_(square_scale).add_(options.eps)
     state.parameters.sub_((rate_R1 * state.mean).div_(spread_RP))
+
+
+def adam_in_one_pass(
+    state: State,
+    gradient_RP: Tensor,
+    rate_R1: Tensor,
+    square_scale: Tensor | float,
+    options: Optimiser,
+) -> None:
+    """Take the same step run by run, in fp32, with the library's kernel: it reads all once.
+
+    Its own bias corrections are 1 after endless steps. Ours go into the rate, since
+    r m / (√v / s + ε) = r s m / (√v + ε s).
+    """
+    first, second = options.betas
+    scale = float(square_scale)
+    for row, rate in enumerate(rate_R1[:, 0].tolist()):
+        divisor = None
+        if options.gradient_clip is not None:
+            norm = torch.linalg.vector_norm(gradient_RP[row])
+            divisor = ((norm + 1e-6) / options.gradient_clip).clamp(min=1.0)
+        torch._fused_adam_(
+            [state.parameters[row]],
+            [gradient_RP[row]],
+            [state.mean[row]],
+            [state.square[row]],
+            [],
+            [torch.tensor(math.inf)],
+            lr=rate * scale,
+            beta1=first,
+            beta2=second,
+            weight_decay=options.weight_decay,
+            eps=options.eps * scale,
+            amsgrad=False,
+            maximize=False,
+            grad_scale=divisor,
+            found_inf=None,
+        )
