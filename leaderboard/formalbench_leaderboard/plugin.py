@@ -31,6 +31,7 @@ PROTOCOLS = {
     },
     "yao": "Yao et al. on learned models: 2e8 tokens, two learning rates, windows of lengths",
     "yao-fig4-quick": "Yao et al., Figure 4, on a CPU: 2e7 tokens, one learning rate",
+    "yao-fig4-lstm-quick": "Yao et al., Figure 4, the LSTM on a CPU: 2e7 tokens, both rates",
     "yao-fig5-quick": "Yao et al., Figures 5 and 8, on a CPU: 5e6 tokens, one learning rate",
 }
 PROTOCOLS |= {

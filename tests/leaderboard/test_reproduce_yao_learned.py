@@ -6,13 +6,15 @@ import json
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
+from formalbench.contracts.close_brackets import CloseBrackets
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.plan import make_plan
-from formalbench_leaderboard.reproductions import get_reproduction, yao_fig4, yao_fig5
+from formalbench_leaderboard.reproductions import get_reproduction, yao_fig4a, yao_fig5
 from formalbench_leaderboard.reproductions.output import Circumstances, as_csv, as_markdown
 from formalbench_leaderboard.reproductions.runs import Got
 
@@ -70,6 +72,28 @@ class Canned:
         ]
 
 
+def canned_positions(_, records):
+    """Say that a trial does up to position 700 as on validation, and beyond as on the test."""
+    return [
+        None if record.test is None else placed(record.selected.closes, record.test.closes)
+        for record in records
+    ]
+
+
+def placed(seen, unseen):
+    parts = [(seen, yao_fig4a.SEEN + 1), (unseen, yao_fig4a.LONGEST - yao_fig4a.SEEN)]
+    right, asked = (
+        np.concatenate([np.full(count, getattr(part, name)) for part, count in parts])
+        for name in ("right", "asked")
+    )
+    return CloseBrackets(right, asked, 0.125)
+
+
+@pytest.fixture(autouse=True)
+def _without_weights(monkeypatch):
+    monkeypatch.setattr(yao_fig4a, "by_position", canned_positions)
+
+
 @pytest.fixture
 def canned(make_record):
     """Make a bench that trains nothing."""
@@ -118,7 +142,7 @@ def test_what_nothing_learns_does_not(canned, name):
     found = verdicts(name, canned(lambda wanted: (0.4, 0.4)))
     held = [claim for claim, holds in enumerate(found) if holds]
     # One layer fails then, too; equal models are equal.
-    assert held == {"yao-fig4a": [3], "yao-fig4bc": [], "yao-fig5": [3, 4]}[name]
+    assert held == {"yao-fig4a": [5], "yao-fig4bc": [], "yao-fig5": [3, 4]}[name]
 
 
 @pytest.mark.parametrize(("others", "holds"), [(0.79, True), (0.81, False)])
@@ -129,6 +153,27 @@ def test_twenty_points_are_asked_for(canned, others, holds):
                 kind == "scalar-6000" else 0.3)  # fmt: skip
 
     assert verdicts("yao-fig4a", canned(accuracy))[0] is holds
+
+
+@pytest.mark.parametrize(("beyond", "to", "holds"), [
+    (0.79, 0.96, [True, True]),
+    (0.81, 0.96, [False, True]),
+    (0.79, 0.94, [True, False]),
+])  # fmt: skip
+def test_what_training_has_seen_is_told_from_what_it_has_not(canned, beyond, to, holds):
+    def accuracy(wanted):
+        kind, *_ = options(wanted)
+        return (0.999, 0.992) if kind == "scalar-6000" else (to, beyond)
+
+    assert verdicts("yao-fig4a", canned(accuracy))[2:4] == holds
+
+
+def test_without_weights_nothing_is_said_of_positions(monkeypatch, canned):
+    monkeypatch.setattr(yao_fig4a, "by_position", lambda _, records: [None] * len(records))
+    findings = get_reproduction("yao-fig4a").carry_out(canned(as_in_the_paper))
+    assert [claim.holds for claim in findings.claims[2:4]] == [None, None]
+    assert {row["test_micro_beyond_700"] for row in findings.rows} == {""}
+    findings.draw()
 
 
 def test_the_width_is_chosen_by_validation_alone(canned):
@@ -163,7 +208,7 @@ def test_a_trial_that_failed_counts_as_nothing(make_record):
     [
         ("yao-fig4a", "quick", 2 * 3, 2 * 3 * 2),
         ("yao-fig4a", "paper", 6 * 3, 6 * 3 * 2 * 3),
-        ("yao-fig4bc", "quick", 3 * 2, 3 * 2 * 2),
+        ("yao-fig4bc", "quick", 3 * 2, 3 * 2 * (1 + 2)),
         ("yao-fig4bc", "paper", 10 * 2, 10 * 2 * 2 * 3),
         ("yao-fig5", "quick", 4 * (3 + 3 + 1), 4 * (6 * 2 + 1)),
         ("yao-fig5", "paper", 16 * 9, 16 * 9 * 2 * 2),
@@ -208,7 +253,7 @@ def test_the_files_hold_what_was_found(canned, name):
 
 
 @pytest.mark.parametrize(("name", "panels", "lines"), [
-    ("yao-fig4a", 2, {"COS", "LEARN", "POS/N"}),
+    ("yao-fig4a", 3, {"COS", "LEARN", "POS/N"}),
     ("yao-fig4bc", 2, {"Transformer", "LSTM"}),
     ("yao-fig5", 4, {"Transformer", "LSTM", "Transformer, 5 layers"}),
 ])  # fmt: skip
@@ -232,4 +277,4 @@ def test_learned_positions_reach_to_the_longest_test_strings(host, canned):
     with torch.no_grad():
         logits = network(Batch(torch.zeros(1, task.splits.test[1], dtype=torch.int64)))
     assert logits.shape == (1, 1400, 17)
-    assert yao_fig4.POSITIONS["LEARN"] == "learned"
+    assert yao_fig4a.POSITIONS["LEARN"] == "learned"

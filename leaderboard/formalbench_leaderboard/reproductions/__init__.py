@@ -24,8 +24,8 @@ REPRODUCTIONS = {
     "chiang-cholak-fig4": f"{_HERE}.chiang_cholak_fig4:REPRODUCTION",
     "steffen-dyck": f"{_HERE}.steffen_dyck:REPRODUCTION",
     "steffen-layernorm": f"{_HERE}.steffen_layernorm:REPRODUCTION",
-    "yao-fig4a": f"{_HERE}.yao_fig4:FIG4A",
-    "yao-fig4bc": f"{_HERE}.yao_fig4:FIG4BC",
+    "yao-fig4a": f"{_HERE}.yao_fig4a:REPRODUCTION",
+    "yao-fig4bc": f"{_HERE}.yao_fig4bc:REPRODUCTION",
     "yao-fig5": f"{_HERE}.yao_fig5:REPRODUCTION",
     "yao-theorem-4-3": f"{_HERE}.yao_theorem_4_3:REPRODUCTION",
 }

@@ -5,7 +5,7 @@ Reference: Yao et al. (2021), sections 6.1 and 6.2, appendix D.1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -136,6 +136,11 @@ def train(bench: Bench, wanted: Mapping[K, Wanted]) -> dict[K, Outcome]:
     return {
         key: Outcome(got) for key, got in zip(wanted, bench.train([*wanted.values()]), strict=True)
     }
+
+
+def records(outcomes: Iterable[Outcome]) -> list[Record]:
+    """Return all records, those of the rates that were not chosen, too."""
+    return [record for one in outcomes for record in one.got.records]
 
 
 def percent(values: Sequence[float]) -> str:

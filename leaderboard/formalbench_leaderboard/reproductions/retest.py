@@ -1,4 +1,4 @@
-"""Trained networks tested again, on strings that their runs were not tested on."""
+"""Trained networks tested again: on strings that their runs were not tested on, or otherwise."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.task import Task
 from formalbench.device import choose_device, usable_cores
 from formalbench.evaluation.cells import Cell, CellSet
-from formalbench.evaluation.evaluate import evaluate
+from formalbench.evaluation.evaluate import CellScore, evaluate
 from formalbench.store import Store, weights_path
 from formalbench.weights import load_network
 
@@ -41,7 +41,7 @@ def retest(bench: Bench, got: Got, task: Task, cells: CellSet) -> Score | None:
         None if a run has no weights to test.
     """
     finished = [record for record in got.chosen if record.status == "finished"]
-    if not finished or not all(_has_weights(bench, record) for record in finished):
+    if not finished or not all(has_weights(bench, record) for record in finished):
         bench.report("no weights were kept: remove its records to train it again")
         return None
     runs = [_retested(bench, record, task, cells) for record in finished]
@@ -54,16 +54,22 @@ def retest(bench: Bench, got: Got, task: Task, cells: CellSet) -> Score | None:
     )
 
 
-def _has_weights(bench: Bench, record: Record) -> bool:
+def has_weights(bench: Bench, record: Record) -> bool:
+    """Say whether there are weights to test."""
     path = weights_path(Store(bench.folder).path_of(record))
     return record.weights is not None and path.is_file()
 
 
-def _retested(bench: Bench, record: Record, task: Task, cells: CellSet) -> Measured:
+def score_again(bench: Bench, record: Record, task: Task, cells: CellSet) -> list[CellScore]:
+    """Score the selected weights of a run on strings of a task with the same symbols."""
     device = torch.device(choose_device(bench.device))
     path = weights_path(Store(bench.folder).path_of(record))
     network = load_network(bench.host, record, path).to(device)
     threads = bench.jobs or usable_cores()
-    scores = evaluate(network, task.objective, cells, device, threads)
+    return evaluate(network, task.objective, cells, device, threads, record.protocol.precision)
+
+
+def _retested(bench: Bench, record: Record, task: Task, cells: CellSet) -> Measured:
+    scores = score_again(bench, record, task, cells)
     mean = sum(score.correct / score.strings for score in scores) / len(scores)
     return measured([score.strings for score in scores], mean)

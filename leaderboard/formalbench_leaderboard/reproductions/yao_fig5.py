@@ -12,6 +12,7 @@ from formalbench_leaderboard.reproductions.close_brackets import (
     Outcome,
     failed,
     percent,
+    records,
     train,
     transformer,
 )
@@ -83,7 +84,9 @@ def carry_out(bench: Bench) -> Findings:
     best = best_settings(found)
     rows = [row for one, outcome in found.items() for row in outcome.rows(**one._asdict())]
     remarks = [*REMARKS, *failed(list(found.values())), *bench.choose(_LESS, ())]
-    return Findings(rows, claims(best), lambda: _draw(best), remarks, cells(best))
+    return Findings(
+        rows, claims(best), lambda: _draw(best), remarks, cells(best), records(found.values())
+    )
 
 
 _LESS = (
