@@ -9,7 +9,7 @@ from formalbench.contracts.hooks import hookimpl
 if TYPE_CHECKING:
     from formalbench.api import run
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["__version__", "hookimpl", "run"]
 
 
