@@ -308,11 +308,12 @@ def test_adam_is_the_librarys(weight_decay, largest, take):
 @pytest.mark.parametrize("size", [_ONE_PASS - 1, _ONE_PASS])
 @pytest.mark.parametrize("largest", [None, 1.0])
 @pytest.mark.parametrize("worst", [1.0, math.inf, math.nan])
-def test_adam_in_one_pass_is_the_plain_one(size, largest, worst):
+@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
+def test_adam_in_one_pass_is_the_plain_one(size, largest, worst, weight_decay):
     torch.manual_seed(0)
     parameters, gradient = torch.randn(2, size), torch.randn(2, size)
     gradient[1, 3] = worst
-    options = protocol(optimiser={"gradient_clip": largest}).optimiser
+    options = protocol(optimiser={"gradient_clip": largest, "weight_decay": weight_decay}).optimiser
     plain, fast, chosen = (State.start(parameters.clone()) for _ in range(3))
     for step in range(3):
         (rate,), (scale,) = schedule([[0.1, 0.003]], step, options, gradient)

@@ -20,7 +20,8 @@ SOURCE = "Yao et al. (2021), Self-attention networks can process bounded hierarc
 BUDGET = (
     "two trials of three; for a Transformer one learning rate, 0.01, in place of the better of "
     "0.01 and 0.001; 2·10⁷ training tokens, each seen once, where the paper has up to 100 epochs "
-    "of 2·10⁶; 10⁵ validation tokens of 2·10⁵. All 10⁶ test tokens."
+    "of 2·10⁶; 10⁵ validation tokens of 2·10⁵. All 10⁶ test tokens. Rate and steps were set by "
+    "hand after single runs, which were looked at on longer strings, too; not those of the test."
 )
 """What ``quick`` has less, as a remark says it."""
 
