@@ -18,7 +18,8 @@ from formalbench.contracts.task import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.recurrence import Elman, Gru, Lstm, Recurrence, last_state, states
+from formalbench_models.recurrence import Recurrence, last_state, states
+from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
 
 _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurrence]]] = {
     "rnn": (nn.RNN, Elman),

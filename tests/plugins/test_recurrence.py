@@ -8,7 +8,8 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
-from formalbench_models.recurrence import Elman, Gru, Lstm, _tanh, last_state, states
+from formalbench_models.recurrence import last_state, states
+from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, _tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
 KINDS = ("rnn", "gru", "lstm")
