@@ -315,7 +315,7 @@ class RunResult:
         from formalbench.contracts.record import SCHEMA_VERSION, Record
         from formalbench.device import describe_environment
 
-        run = self.run
+        run, cohort = self.run, self.trained.cohort if self.trained else 1
         now = datetime.datetime.now(datetime.UTC)
         return Record(
             schema_version=SCHEMA_VERSION,
@@ -331,7 +331,7 @@ class RunResult:
             selected=self._selected(),
             test=self.tested,
             weights=weights,
-            environment=describe_environment(self.device),
+            environment=describe_environment(self.device, cohort),
             command=run.command,
             date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )

@@ -1,18 +1,24 @@
 """Recurrences over whole strings, with their gradients written out.
 
-The library's kernels multiply an Elman network's weight gradient position by position, where
-one product over all positions does (backpropagation through time: Werbos 1990), and cannot
-be batched over networks. Here a position costs one matrix product and a few operations in
-place, forwards and backwards, and a weight's gradient one product for the whole string.
-Under `torch.func.vmap` the same loops serve the R networks of a cohort, with a batched
-product in place of a plain one. The kinds are in `recurrence_kinds.py`. The slow, obvious
-reference is the library: `torch.nn.RNN`, `torch.nn.LSTM` and `torch.nn.GRU`.
+The library's kernels make an Elman network's weight gradient anew at every position, and cannot
+be batched over networks. Here a position costs one matrix product forwards and two backwards,
+one of them added to the weights' gradient where it stands (backpropagation through time: Werbos
+1990), and a few operations in place. Under `torch.func.vmap` the same loops serve the R networks
+of a cohort, with batched products in place of plain ones. The kinds are in
+`recurrence_kinds.py`. The slow, obvious reference is the library: `torch.nn.RNN`,
+`torch.nn.LSTM` and `torch.nn.GRU`.
 
-What the gates get from a position's input, x, is computed before, biases included. The state
-before the first position is zero. Positions come first, so that each is one piece of memory.
+What feeds a position is one piece of memory, the state before it and then its input, so one
+product gives the gates. Strings are columns: every gate is one piece of memory, too, and on two
+threads the products are faster than with strings as rows (speed/README.md). The state before
+the first position is zero.
 
-Legend: N positions, B batch, W width, G gates times W, S symbols. In a cohort B has an R
-before it, as have the dimensions of a weight.
+Few symbols make few prefixes: two make 32 of five. So a batch may begin with a column for each
+prefix, and go on with one for each string.
+
+Legend: N positions, B batch, W width, G gates times W, X the size of an input, Y = W + X, D and C
+the positions and columns of the prefixes. In a cohort there is an R before the dimensions of a
+position and of a weight.
 """
 
 from __future__ import annotations
@@ -22,86 +28,185 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 
 class Recurrence(torch.autograd.Function):
-    """What the kinds share; `apply(table, symbols_NB, every, weight_GW, …)`, N at least 1.
+    """What the kinds share; `apply(inputs_NXB, every, inputs_DXC, columns_CB, *weights)`.
 
-    The table (S, G) holds what the gates get from each symbol; without symbols (None) it is
-    what they get at each position, x (N, B, G). Returns the state after every position
-    (N, B, W), or after the last one alone (1, B, W); then what the backward pass needs.
+    Returns the state after every position (N, W, B), or after the last one alone (1, W, B);
+    then what the backward pass needs. `states` says what the arguments are.
 
     Attributes:
-        keeps: what a step writes, the state first, each in multiples of W.
-        gates: which of it holds x when the step begins.
+        keeps: what a step writes beside the state, each in multiples of W.
+        carries: how many of the views of a step the next one reads: the state and what follows.
+        hands: how many tensors of its room a step back hands on to the one before.
     """
 
     keeps: ClassVar[tuple[int, ...]]
-    gates: ClassVar[int]
+    carries: ClassVar[int] = 1
+    hands: ClassVar[int] = 0
 
     @classmethod
-    def views(cls, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-        """Return what `step` needs of each position: what is kept of it, then parts of that.
+    def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
+        """Return what `step` needs of each position: what it carries, what is kept, parts of that.
 
         Made for all positions at once: a view costs a tenth of the arithmetic on it.
         """
         raise NotImplementedError
 
     @staticmethod
-    def step(before: Sequence[Tensor] | None, now: Sequence[Tensor], *weights: Tensor) -> None:
+    def step(
+        weight_GY: Tensor,
+        fed_YB: Tensor,
+        before: Sequence[Tensor] | None,
+        now: Sequence[Tensor],
+        *more: Tensor,
+    ) -> None:
         """Go on by one position.
 
         Args:
-            before: views of what the previous step wrote; None at the first.
-            now: views of what to write; the gates hold x.
-            *weights: the recurrence's.
+            weight_GY: the weights of what feeds it.
+            fed_YB: what feeds it; at the first position the input alone, as in the weights.
+            before: what the step before it carries; None at the first position.
+            now: views of what to write.
+            *more: further weights.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def room_back(cls, like_WB: Tensor) -> list[Tensor]:
+        """Return what `step_back` hands on, zeros to begin with, then room for what it writes."""
+        raise NotImplementedError
+
+    @staticmethod
+    def step_back(
+        dh_WB: Tensor,
+        before: Sequence[Tensor] | None,
+        now: Sequence[Tensor],
+        room: Sequence[Tensor],
+        *d_more: Tensor,
+    ) -> tuple[Tensor, Tensor]:
+        """Go back by one position.
+
+        Args:
+            dh_WB: the gradient of its state.
+            before: what the step before it carries; None at the first position.
+            now: views of what it wrote.
+            room: what `room_back` returned.
+            *d_more: the gradients of the further weights, to add to.
+
+        Returns:
+            The gradients of what the state and of what the input add to the gates, (G, B).
         """
         raise NotImplementedError
 
     @classmethod
     def forward(
-        cls, table: Tensor, symbols_NB: Tensor | None, every: bool, *weights: Tensor
+        cls,
+        inputs_NXB: Tensor,
+        every: bool,
+        inputs_DXC: Tensor | None,
+        columns_CB: Tensor | None,
+        *weights: Tensor,
     ) -> tuple[Tensor, ...]:
         """Compute the states."""
-        shape = table.shape[:-1] if symbols_NB is None else symbols_NB.shape
-        kept = cls.room(table, shape, weights[0].shape[-1])
-        before = None
-        for t, now in enumerate(cls.views(kept)):
-            if symbols_NB is None:
-                now[cls.gates].copy_(table[t])
-            else:
-                _look_up(table, symbols_NB[t], now[cls.gates])
-            cls.step(before, now, *weights)
-            before = now
-        # The answer is a tensor of its own: what is kept has no gradient.
-        return (kept[0] if every else kept[0][-1:]).clone(), *kept
+        inputs_GX, weight_GW, *more = weights
+        width = weight_GW.shape[-1]
+        weight_GY = torch.cat((weight_GW, inputs_GX), -1)
+        saved: list[Tensor] = []
+        before: Sequence[Tensor] | None = None
+        for inputs, columns in ((inputs_DXC, None), (inputs_NXB, columns_CB)):
+            if inputs is None:
+                continue
+            fed, kept = cls.room(inputs.shape, weight_GW)
+            fed[:-1, ..., width:, :].copy_(inputs)
+            saved += [fed, *kept]
+            if before is not None and columns is not None:
+                before = [carried @ columns for carried in before[: cls.carries]]
+                fed[0, ..., :width, :].copy_(before[0])
+                saved += before
+            for fed_YB, now in zip(fed, cls.views(fed[1:, ..., :width, :], kept), strict=False):
+                if before is None:
+                    cls.step(inputs_GX, fed_YB[..., width:, :], None, now, *more)
+                else:
+                    cls.step(weight_GY, fed_YB, before, now, *more)
+                before = now
+        # The answer is a tensor of its own: what is saved has no gradient.
+        return fed[1 if every else -1 :, ..., :width, :].clone(), *saved
 
     @classmethod
-    def room(cls, like: Tensor, shape: Sequence[int], width: int) -> list[Tensor]:
-        """Return empty tensors (*shape, …) for what a step writes."""
-        return [like.new_empty(*shape, multiple * width) for multiple in cls.keeps]
+    def room(cls, shape: Sequence[int], weight_GW: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """Return empty tensors for what feeds N positions and one more, and for what N keep.
+
+        The shape is that of the inputs, (N, X, B).
+        """
+        length, size, batch = shape[0], *shape[-2:]
+        *runs, _, width = weight_GW.shape
+        fed = weight_GW.new_empty(length + 1, *runs, width + size, batch)
+        return fed, [weight_GW.new_empty(length, *runs, k * width, batch) for k in cls.keeps]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep what the backward pass needs."""
-        table, symbols_NB, ctx.every, *weights = inputs
-        ctx.symbols = 0 if symbols_NB is None else table.shape[-2]
-        ctx.save_for_backward(symbols_NB, *weights, *output[1:])
+        _, ctx.every, _, columns_CB, *weights = inputs
+        ctx.weights = len(weights)
+        ctx.save_for_backward(columns_CB, *weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
 
     @classmethod
+    @once_differentiable
+    def backward(cls, ctx: Any, grad_MWB: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
+        """Return the gradients of the inputs, where they are wanted, and of the weights."""
+        columns_CB, *tensors = ctx.saved_tensors
+        weights, saved = tensors[: ctx.weights], tensors[ctx.weights :]
+        gradients = [torch.zeros_like(weight) for weight in weights]
+        dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
+        inputs_GX, weight_GW = weights[:2]
+        d_inputs_GX, d_weight_GW, *d_more = gradients
+        width, back_WG = weight_GW.shape[-1], weight_GW.mT.contiguous()
+        room, d_inputs_NXB = cls.room_back(dh_WB), None
+        own = saved if columns_CB is None else saved[1 + len(cls.keeps) :]
+        stretches = [own] if own is saved else [own, saved[: 1 + len(cls.keeps)]]
+        for fed, *rest in stretches:
+            kept, start = rest[: len(cls.keeps)], rest[len(cls.keeps) :] or None
+            steps = cls.views(fed[1:, ..., :width, :], kept)
+            if ctx.needs_input_grad[0]:
+                d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])
+            for t in reversed(range(len(steps))):
+                before = steps[t - 1] if t else start
+                du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *d_more)
+                add_product(dx_GB, fed[t, ..., width:, :].mT, d_inputs_GX)
+                if d_inputs_NXB is not None:
+                    write_product(inputs_GX.mT, dx_GB, d_inputs_NXB[t])
+                if before is not None:
+                    add_product(du_GB, fed[t, ..., :width, :].mT, d_weight_GW)
+                    write_product(back_WG, du_GB, dh_WB)
+                if t and ctx.every:
+                    dh_WB += grad_MWB[t - 1]
+            if start is not None:
+                dh_WB, *handed = (part @ columns_CB.mT for part in (dh_WB, *room[: cls.hands]))
+                room = cls.room_back(dh_WB)
+                for part, value in zip(room, handed, strict=False):
+                    part.copy_(value)
+        return d_inputs_NXB, None, None, None, *gradients
+
+    @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         """Compute the states of R networks."""
-        table, symbols_NB, every, *weights = inputs
+        inputs_NXB, every, inputs_DXC, columns_CB, *weights = inputs
         runs = info.batch_size
-        if symbols_NB is not None:
-            symbols_NB = _with_runs(symbols_NB, in_dims[1], 1, runs)
-        table = _with_runs(table, in_dims[0], 1 if symbols_NB is None else 0, runs)
-        pairs = zip(weights, in_dims[3:], strict=True)
+        inputs_NRXB = _with_runs(inputs_NXB, in_dims[0], 1, runs)
+        if inputs_DXC is not None:
+            inputs_DXC = _with_runs(inputs_DXC, in_dims[2], 1, runs)
+            columns_CB = _with_runs(columns_CB, in_dims[3], 0, runs)
+        pairs = zip(weights, in_dims[4:], strict=True)
         stacked = [_with_runs(weight, dim, 0, runs) for weight, dim in pairs]
-        answer = cls.apply(table, symbols_NB, every, *stacked)  # type: ignore[no-untyped-call]
-        return answer, (1,) * len(answer)
+        answer = cls.apply(  # type: ignore[no-untyped-call]
+            inputs_NRXB, every, inputs_DXC, columns_CB, *stacked
+        )
+        return answer, tuple(part.dim() - 3 for part in answer)  # what has positions, after them
 
 
 def _with_runs(tensor: Tensor, dim: int | None, place: int, runs: int) -> Tensor:
@@ -112,40 +217,56 @@ def _with_runs(tensor: Tensor, dim: int | None, place: int, runs: int) -> Tensor
     return tensor.unsqueeze(place).expand(*shape[:place], runs, *shape[place:])
 
 
+def write_product(a: Tensor, b: Tensor, out: Tensor) -> None:
+    """Write a b, of matrices or of R of them."""
+    (torch.mm if a.dim() == 2 else torch.bmm)(a, b, out=out)
+
+
+def add_product(a: Tensor, b: Tensor, to: Tensor) -> None:
+    """Add a b, of matrices or of R of them."""
+    (to.addmm_ if a.dim() == 2 else to.baddbmm_)(a, b)
+
+
 def states(
     kind: type[Recurrence],
-    table: Tensor,
-    symbols_NB: Tensor | None,
+    inputs_NXB: Tensor,
     every: bool,
     *weights: Tensor,
+    shared: tuple[Tensor, Tensor] | None = None,
 ) -> Tensor:
-    """Return the state after every position, (N, B, W), or after the last alone, (1, B, W).
+    """Return the state after every position, (N, W, B), or after the last alone, (1, W, B).
 
     Args:
         kind: of recurrence.
-        table: what the gates get from each symbol, (S, G).
-        symbols_NB: the strings, N at least 1; None if the table is what the gates get at
-            each position, (N, B, G).
+        inputs_NXB: the positions' inputs, N at least 1; their type is that of all that is
+            computed.
         every: whether all states are wanted.
-        *weights: the recurrence's, as its class says.
+        *weights: of the inputs, (G, X), and of the states, (G, W); then what the kind says.
+        shared: the inputs of positions that come before, (D, X, C), if only the last state is
+            wanted; and which column of theirs each string goes on from, one-hot, (C, B).
     """
-    cast = [weight.to(table.dtype) for weight in weights]  # which autocast may have chosen
+    cast = [weight.to(inputs_NXB.dtype) for weight in weights]  # as autocast may ask for
     answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
-        table, symbols_NB, every, *cast
+        inputs_NXB, every, *(shared or (None, None)), *cast
     )[0]
     return answer
 
 
-def last_state(
-    kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
-) -> Tensor:
-    """Return the state after the last symbol, (B, W), in memory that does not grow with N.
+def one_hot(symbols_NB: Tensor, size: int, dtype: torch.dtype) -> Tensor:
+    """Return each symbol's column of the unit matrix, (N, X, B), X being `size`."""
+    all_X1 = torch.arange(size, device=symbols_NB.device).unsqueeze(-1)
+    return (symbols_NB.unsqueeze(-2) == all_X1).to(dtype)
 
-    There is no gradient. The table says what the gates get from each symbol; N is at least 1.
+
+def last_state(kind: type[Recurrence], symbols_BN: Tensor, *weights: Tensor) -> Tensor:
+    """Return the state after the last symbol, (W, B), in memory that does not grow with N.
+
+    There is no gradient. The weights are as for `states`; a symbol's input is its column of
+    the unit matrix, and N is at least 1.
     """
-    cast = [weight.to(table_SG.dtype) for weight in weights]
+    cast = [weight.to(weights[0].dtype) for weight in weights]
     answer: Tensor = _LastState.apply(  # type: ignore[no-untyped-call]
-        kind, table_SG, symbols_BN, *cast
+        kind, symbols_BN, *cast
     )
     return answer
 
@@ -154,18 +275,30 @@ class _LastState(torch.autograd.Function):
     """What `last_state` computes, as one operation that `vmap` can batch."""
 
     @staticmethod
-    def forward(
-        kind: type[Recurrence], table_SG: Tensor, symbols_BN: Tensor, *weights: Tensor
-    ) -> Tensor:
-        """Compute the state; in a cohort table and symbols have an R in front."""
-        shape, width = symbols_BN.shape[:-1], weights[0].shape[-1]
+    def forward(kind: type[Recurrence], symbols_BN: Tensor, *weights: Tensor) -> Tensor:
+        """Compute the state; in a cohort symbols and weights have an R in front."""
+        inputs_GX, weight_GW, *more = weights
+        width, size = weight_GW.shape[-1], inputs_GX.shape[-1]
+        weight_GY = torch.cat((weight_GW, inputs_GX), -1)
+        fed, kept = kind.room((2, size, symbols_BN.shape[-2]), weight_GW)
+        inputs, states = fed[..., width:, :], fed[..., :width, :]
+        # Two positions take turns: what the one writes feeds the other.
+        steps = [
+            kind.views(states[1 - k : 2 - k], [part[k : k + 1] for part in kept])[0] for k in (0, 1)
+        ]
+        all_S1 = torch.arange(size, device=symbols_BN.device).unsqueeze(-1)
         before = None
-        now, spare = kind.views(kind.room(table_SG, (2, *shape), width))
-        for symbols_B in symbols_BN.movedim(-1, 0).contiguous():
-            _look_up(table_SG, symbols_B, now[kind.gates])
-            kind.step(before, now, *weights)
-            before, now, spare = now, spare, now
-        return (now if before is None else before)[0].clone()
+        for t, symbols_1B in enumerate(symbols_BN.movedim(-1, 0).contiguous().unsqueeze(-2)):
+            k = t % 2
+            now = steps[k]
+            torch.eq(symbols_1B, all_S1, out=inputs[k])
+            if before is None:
+                kind.step(inputs_GX, inputs[k], None, now, *more)
+            else:
+                kind.step(weight_GY, fed[k], before, now, *more)
+            before = now
+        assert before is not None
+        return before[0].clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -179,12 +312,3 @@ class _LastState(torch.autograd.Function):
         pairs = zip(tensors, in_dims[1:], strict=True)
         stacked = [_with_runs(tensor, dim, 0, info.batch_size) for tensor, dim in pairs]
         return _LastState.apply(kind, *stacked), 0  # type: ignore[no-untyped-call]
-
-
-def _look_up(table_SG: Tensor, symbols_B: Tensor, out_BG: Tensor) -> None:
-    """Write the table's row of each symbol."""
-    if table_SG.dim() == 2:
-        torch.index_select(table_SG, 0, symbols_B, out=out_BG)
-    else:
-        rows_RBG = symbols_B.unsqueeze(-1).expand_as(out_BG)
-        torch.gather(table_SG, 1, rows_RBG, out=out_BG)

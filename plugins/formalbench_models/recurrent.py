@@ -18,7 +18,7 @@ from formalbench.contracts.task import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.recurrence import Recurrence, last_state, states
+from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
 
 _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurrence]]] = {
@@ -31,17 +31,20 @@ _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurr
 _SMALL = 32
 """A width up to which calls cost more than arithmetic."""
 
+_LARGE = 256
+"""A width from which a few columns saved are worth some calls more."""
+
 _FEW = 64
 """Strings up to which they do at any width, if they are long and answered at every prefix."""
 
 
 class LayerWeights(NamedTuple):
-    """The parameters of one recurrence, ordered for their use.
+    """The parameters of one recurrence, arranged for their use.
 
     Attributes:
         inputs: of the input, (G, W).
         bias: that is added to the input's part of the gates, (G,).
-        recurrence: what `formalbench_models.recurrence` takes.
+        recurrence: what `formalbench_models.recurrence` takes beside the input's.
     """
 
     inputs: Tensor
@@ -78,11 +81,11 @@ class Recurrent(nn.Module):
         library, self.kind = _KINDS[kind]
         self.recurrence = library(width, width, num_layers=layers, batch_first=True)
         self.readout = nn.Linear(width, outputs)
-        # Measured on CPUs (speed/README.md): small networks gain from going together, but
-        # for a small LSTM nothing is as fast as the library's kernel, which goes alone.
+        # Measured on CPUs (speed/README.md): runs gain from going together, but for a small LSTM
+        # that goes alone nothing is as fast as the library's kernel.
         self._is_lstm = kind == "lstm"
-        if width <= 2 * _SMALL and not self._is_lstm:
-            self.cpu_cohort = 2 if width <= _SMALL else 9
+        if width < _LARGE:
+            self.cpu_cohort = 2 if width <= _SMALL and not self._is_lstm else 3
         self._library_on_cpu = width <= _SMALL and self._is_lstm
 
     def forward(self, batch: Batch) -> Tensor:
@@ -101,41 +104,54 @@ class Recurrent(nn.Module):
 
     def _states(self, symbols_BN: Tensor) -> Tensor:
         """Return the topmost state after every prefix, the empty one first, (B, N+1, W)."""
-        start_1BW = self._start(symbols_BN).unsqueeze(0)
+        start_B1W = self._start(symbols_BN).unsqueeze(1)
         if symbols_BN.shape[1] == 0:
-            return start_1BW.transpose(0, 1)
-        states_NBW = self._run(symbols_BN, every=True)
-        return torch.cat((start_1BW, states_NBW)).transpose(0, 1)
+            return start_B1W
+        return torch.cat((start_B1W, self._run(symbols_BN, every=True)), dim=1)
 
     def _last_state(self, symbols_BN: Tensor) -> Tensor:
         """Return the topmost state after the whole string, (B, W)."""
         if symbols_BN.shape[1] == 0:
             return self._start(symbols_BN)
-        if self._uses_library(symbols_BN):
-            return self._run(symbols_BN, every=True)[-1]
-        if self.recurrence.num_layers > 1 or torch.is_grad_enabled():
-            return self._run(symbols_BN, every=False)[0]
+        one_layer = self.recurrence.num_layers == 1
+        if self._uses_library(symbols_BN) or torch.is_grad_enabled() or not one_layer:
+            return self._run(symbols_BN, every=False)[:, -1]
         layer = self._layer(0)
-        return last_state(self.kind, self._table(layer), symbols_BN, *layer.recurrence)
+        return last_state(self.kind, symbols_BN, self._table(layer), *layer.recurrence).mT
 
     def _start(self, symbols_BN: Tensor) -> Tensor:
         weight = self.embedding.weight
         return weight.new_zeros(symbols_BN.shape[0], weight.shape[1])
 
     def _run(self, symbols_BN: Tensor, *, every: bool) -> Tensor:
-        """Return the topmost states after every symbol, (N, B, W), or after the last alone."""
+        """Return the topmost states, (B, N, W), or at least the last one, (B, 1, W)."""
         if self._uses_library(symbols_BN):
             states_BNW: Tensor = self.recurrence(self.embedding(symbols_BN))[0]
-            return states_BNW.transpose(0, 1)
+            return states_BNW
         # With few symbols, what the gates get from each is computed once.
         layer = self._layer(0)
-        table = self._table(layer)
-        symbols_NB: Tensor | None = symbols_BN.t().contiguous()
+        weights = (self._table(layer), *layer.recurrence)
+        size, dtype = weights[0].shape[1], weights[0].dtype
+        depth = 0 if every or self.recurrence.num_layers > 1 else self._shared(symbols_BN)
+        shared = _all_prefixes(symbols_BN[:, :depth], size, dtype) if depth else None
+        inputs_NXB = one_hot(symbols_BN[:, depth:].t(), size, dtype)
         for index in range(1, self.recurrence.num_layers):
-            states_NBW = states(self.kind, table, symbols_NB, True, *layer.recurrence)
+            states_NWB = states(self.kind, inputs_NXB, True, *weights)
             layer = self._layer(index)
-            table, symbols_NB = functional.linear(states_NBW, layer.inputs, layer.bias), None
-        return states(self.kind, table, symbols_NB, every, *layer.recurrence)
+            # The bias is the weight of an input that is always 1.
+            inputs_NXB = torch.cat((states_NWB, torch.ones_like(states_NWB[:, :1])), dim=1)
+            inputs_GX = torch.cat((layer.inputs, layer.bias.unsqueeze(-1)), dim=1)
+            weights = (inputs_GX, *layer.recurrence)
+        top_NWB = states(self.kind, inputs_NXB, every, *weights, shared=shared)
+        return top_NWB.permute(2, 0, 1)
+
+    def _shared(self, symbols_BN: Tensor) -> int:
+        """Return how many symbols it is the least work to read as all prefixes, a column each."""
+        (strings, length), (symbols, width) = symbols_BN.shape, self.embedding.weight.shape
+        if width < _LARGE or symbols_BN.device.type != "cpu":
+            return 0
+        depths = range(min(length, strings.bit_length()))
+        return max(depths, key=lambda depth: depth * (strings - symbols**depth))
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= _FEW
@@ -145,20 +161,16 @@ class Recurrent(nn.Module):
         return on_cpu and not halved and (few or self._library_on_cpu)
 
     def _table(self, layer: LayerWeights) -> Tensor:
-        """Return what the lowest gates get from each symbol, (S, G)."""
-        return functional.linear(self.embedding.weight, layer.inputs, layer.bias)
+        """Return what the lowest gates get from each symbol, (G, S)."""
+        return functional.linear(self.embedding.weight, layer.inputs, layer.bias).t()
 
     def _layer(self, index: int) -> LayerWeights:
         inputs_GW, weight_GW, bias_G, hidden_G = (
             getattr(self.recurrence, f"{name}_l{index}")
             for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
         )
-        if self.kind is Elman:
+        if self.kind is not Gru:
             return LayerWeights(inputs_GW, bias_G + hidden_G, (weight_GW,))
-        if self.kind is Lstm:
-            ours = (_in_our_order(part) for part in (inputs_GW, bias_G + hidden_G, weight_GW))
-            inputs, bias, weight = ours
-            return LayerWeights(inputs, bias, (weight,))
         # One of a GRU's biases is multiplied by a gate, so it is not the input's.
         width = weight_GW.shape[1]
         outer_G = functional.pad(hidden_G[: 2 * width], (0, width))
@@ -175,10 +187,13 @@ class Recurrent(nn.Module):
         return states_BMW.gather(1, index_B1W).squeeze(1)
 
 
-def _in_our_order(gates: Tensor) -> Tensor:
-    """Turn an LSTM's gates i, f, g, o, the library's order, into i, f, o, g, ours."""
-    i, f, g, o = gates.chunk(4)
-    return torch.cat((i, f, o, g))
+def _all_prefixes(symbols_BD: Tensor, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Return all strings of D symbols, one-hot, (D, X, C), and which each of these is, (C, B)."""
+    count, depth = size ** symbols_BD.shape[1], symbols_BD.shape[1]
+    places_D = size ** torch.arange(depth - 1, -1, -1, device=symbols_BD.device)
+    digits_DC = torch.arange(count, device=symbols_BD.device) // places_D.unsqueeze(-1) % size
+    numbers_B = (symbols_BD * places_D).sum(-1)
+    return one_hot(digits_DC, size, dtype), one_hot(numbers_B, count, dtype)
 
 
 def _build(kind: str, task: Task, width: int, layers: int) -> Recurrent:

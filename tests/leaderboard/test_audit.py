@@ -50,10 +50,11 @@ validation: {every: 20, tokens: 500}
 test: {tokens: 4000}
 """
 
-RUNS = [
-    ("tiny", "rnn", "parity", ("model.width=8",)),
-    ("tiny", "exact-parity", "parity", ()),
-    ("window", "lstm", "dyck-2-3:generate", ("model.width=8",)),
+RUNS = [  # with two jobs, two runs of a model do not go together
+    ("tiny", "rnn", "parity", ("model.width=8",), 2),
+    ("tiny", "gru", "parity", ("model.width=8",), 1),
+    ("tiny", "exact-parity", "parity", (), 1),
+    ("window", "lstm", "dyck-2-3:generate", ("model.width=8",), 1),
 ]
 
 
@@ -79,11 +80,11 @@ def trained(host, tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
         store = Store(folder / "results")
-        for protocol, model, task, settings in RUNS:
+        for protocol, model, task, settings, jobs in RUNS:
             request = Request(
                 (model,), (task,), protocol=protocol, settings=parse_settings(settings)
             )
-            execute(host, make_plan(host, request, "cpu"), store, "cpu", 1)
+            execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs)
     return store.path
 
 
@@ -253,20 +254,26 @@ def test_training_again_gives_the_same_counts(audit, run):
     file, record = run()
     found = audit(file, again=True)
     assert found.verdict == "ok"
-    assert found.retrained.same_machine
+    assert found.retrained.alike
     assert found.retrained.changed == 0
     forge(file, record, test=with_correct(record, [128] * 4))
     reasons = audit(file, again=True).reasons
     assert "trained again on the same kind of machine, it gives other counts" in reasons
 
 
-def test_on_another_machine_training_again_is_shown_without_a_verdict(audit, run):
+@pytest.mark.parametrize("other", [{"hardware": "another"}, {"cohort": 3}])
+def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit, run, other):
     file, record = run()
-    elsewhere = record.environment.model_copy(update={"hardware": "another"})
+    elsewhere = record.environment.model_copy(update=other)
     forge(file, record, environment=elsewhere, test=with_correct(record, [128] * 4))
     found = audit(file, again=True)
-    assert not found.retrained.same_machine
+    assert not found.retrained.alike
     assert not any("trained again" in reason for reason in found.reasons)
+
+
+def test_a_record_says_how_many_runs_trained_with_it(run):
+    cohorts = [run(model)[1].environment.cohort for model in ("rnn", "gru", "exact-parity")]
+    assert cohorts == [None, 2, None]
 
 
 def test_without_weights_a_run_can_only_be_trained_again(audit, run):
@@ -338,7 +345,7 @@ def test_the_command(command, run, results):
     code, out, err = command(results)
     assert code == 0, out
     lines = out.splitlines()
-    assert len(lines) == 4
+    assert len(lines) == 6
     assert all(line.startswith("ok        ") for line in lines)
     assert "recorded 100.0 %, fresh 100.0 %, p 1" in out
     seed = err.split()[4]

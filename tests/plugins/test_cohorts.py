@@ -6,8 +6,9 @@ import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
+from formalbench.training import trainer
 from formalbench.training.control import Member
-from formalbench.training.programs import OneByOne, Together, trains_together
+from formalbench.training.programs import ManyTogether, OneByOne, Together, trains_together
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench_models.plugin import formalbench_models
 
@@ -77,17 +78,49 @@ def test_training_in_bf16(name, program):
         assert (weights[0] - weights[1]).abs().max() < 0.05
 
 
+def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
+    host = PluginHost.load()
+    task = host.task("parity")
+
+    def build():
+        return host.network("rnn", task, {"width": 8}).double()
+
+    def train(members, program):
+        cohort = Cohort(build, task, PROTOCOL, members, torch.device("cpu"), program)
+        return train_cohort(cohort)
+
+    alone = [train([member], lambda *networks: OneByOne(*networks[:2]))[0] for member in MEMBERS]
+    assert [one.cohort for one in alone] == [1, 1, 1]
+
+    taken = []
+
+    class Watched(ManyTogether):
+        def select(self, runs):
+            selected = super().select(runs)
+            taken.append((runs, type(selected)))
+            return selected
+
+    # As when one of them reaches its next stage after 20 steps.
+    intervals = iter([[(0, 1, 2)], [(0, 1, 2)], [(0, 1), (2,)], [(0, 1), (2,)], [(0, 1), (2,)]])
+    monkeypatch.setattr(trainer._CohortTraining, "_together", lambda *_: next(intervals))
+    parted = train(MEMBERS, lambda *networks: Watched(*networks[:2], least=3))
+    assert taken == [((0, 1, 2), dict), ((0, 1), list), ((2,), list)]
+    assert [one.cohort for one in parted] == [3, 3, 3]
+    for mine, other in zip(parted, alone, strict=True):
+        torch.testing.assert_close(parameters(mine), parameters(other), rtol=0, atol=1e-9)
+
+
 def test_which_networks_go_together_on_which_device():
     host = PluginHost.load()
     task = host.task("parity")
     small, medium, large, plain = (
         [host.network(name, task, {"width": width})] * 9
-        for name, width in (("rnn", 16), ("rnn", 64), ("rnn", 128), ("transformer", 16))
+        for name, width in (("rnn", 16), ("rnn", 64), ("rnn", 256), ("transformer", 16))
     )
     assert trains_together(small, "cpu")
     assert not trains_together(small[:1], "cpu")
-    assert trains_together(medium, "cpu")
-    assert not trains_together(medium[:3], "cpu")
+    assert trains_together(medium[:3], "cpu")
+    assert not trains_together(medium[:2], "cpu")
     assert not trains_together(large, "cpu")
     assert not trains_together(plain, "cpu")
     plain[0].cpu_cohort = True  # from the least number that can be meant

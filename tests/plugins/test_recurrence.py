@@ -8,8 +8,8 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
-from formalbench_models.recurrence import last_state, states
-from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, _tanh
+from formalbench_models.recurrence import last_state, one_hot, states
+from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
 KINDS = ("rnn", "gru", "lstm")
@@ -52,6 +52,54 @@ def test_logits_and_gradients_are_the_librarys(monkeypatch, kind, layers, layout
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-11)
     with torch.no_grad():
         torch.testing.assert_close(network(Batch(symbols)), theirs, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("length", [1, 2, 3, 9])
+@pytest.mark.parametrize("count", [7, 130])
+def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, kind, length, count):
+    network = build(kind)
+    symbols = strings(count, length)
+    assert network._shared(symbols) == 0  # a small network reads all strings
+    plain, parameters = network(Batch(symbols)), list(network.parameters())
+    weight = torch.randn_like(plain)
+    reference = torch.autograd.grad((plain * weight).sum(), parameters)
+    monkeypatch.setattr(recurrent, "_LARGE", 0)
+    assert network._shared(symbols) == min(length - 1, {7: 1, 130: 3}[count])
+    shared = network(Batch(symbols))
+    torch.testing.assert_close(shared, plain, rtol=0, atol=1e-12)
+    for mine, other in zip(
+        torch.autograd.grad((shared * weight).sum(), parameters), reference, strict=True
+    ):
+        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-11)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cohort_reads_prefixes_once(monkeypatch, kind):
+    monkeypatch.setattr(recurrent, "_LARGE", 0)
+    network = build(kind)
+    network.under_vmap = True
+    symbols = torch.stack([strings(70, 6, seed=seed) for seed in range(2)])
+    assert network._shared(symbols[0]) == 3
+
+    together = {name: torch.stack([p, 2 * p]) for name, p in network.named_parameters()}
+    call = torch.func.vmap(lambda own, one: torch.func.functional_call(network, own, (Batch(one),)))
+    logits = call(together, symbols)
+    batched = torch.autograd.grad(
+        logits.square().sum(), list(together.values()), materialize_grads=True
+    )
+    for run, one in enumerate(symbols):
+        alone = copy.deepcopy(network)
+        with torch.no_grad():
+            for parameter in alone.parameters():
+                parameter.mul_(1 + run)
+        expected = by_the_library(alone, one)
+        torch.testing.assert_close(logits[run], expected, rtol=0, atol=1e-12)
+        gradients = torch.autograd.grad(
+            expected.square().sum(), list(alone.parameters()), materialize_grads=True
+        )
+        for mine, other in zip(batched, gradients, strict=True):
+            torch.testing.assert_close(mine[run], other, rtol=1e-10, atol=1e-11)
 
 
 @pytest.mark.parametrize(("count", "layout"), [(3, "prefixes"), (3, "each"), (65, "prefixes")])
@@ -110,25 +158,23 @@ def test_the_squashing_is_as_exact_as_numbers_near_one(dtype):
     ):
         cast = x.to(dtype)
         other = torch.empty_like(cast)
-        assert _tanh(cast, out=other) is other
+        assert write_tanh(cast, other) is other
         reference = cast.tanh() if exact else cast.double().tanh()
         error = (other.to(reference.dtype) - reference).abs().max().item()
         assert error <= (0 if exact else 2 * torch.finfo(dtype).eps)
-        assert torch.equal(_tanh(cast), other)  # over itself
+        assert torch.equal(write_tanh(cast, cast), other)  # over itself
 
 
 @pytest.mark.parametrize("kernel", [Elman, Gru, Lstm])
 def test_the_last_state_is_the_last_of_all(kernel):
     gates = {Elman: 1, Gru: 3, Lstm: 4}[kernel]
-    table = torch.randn(3, gates * 5, dtype=torch.float64)
-    weights = [torch.randn(gates * 5, 5, dtype=torch.float64)]
+    weights = [torch.randn(gates * 5, size, dtype=torch.float64) for size in (3, 5)]
     weights += [torch.randn(5, dtype=torch.float64)] if kernel is Gru else []
     for length in (1, 2, 7):
         symbols = strings(4, length)
-        every = states(kernel, table, symbols.t(), True, *weights)
-        by_position = states(kernel, table[symbols.t()], None, True, *weights)
-        torch.testing.assert_close(by_position, every, rtol=0, atol=1e-13)
-        last = states(kernel, table, symbols.t(), False, *weights)
+        inputs = one_hot(symbols.t(), 3, torch.float64)
+        every = states(kernel, inputs, True, *weights)
+        last = states(kernel, inputs, False, *weights)
         assert torch.equal(last[0], every[-1])
-        alone = last_state(kernel, table, symbols, *weights)
+        alone = last_state(kernel, symbols, *weights)
         torch.testing.assert_close(alone, every[-1], rtol=0, atol=1e-13)

@@ -223,13 +223,18 @@ class Environment(Part):
         peak_memory_mib: the process's largest resident set (CPU), or the largest
             allocation on the device (CUDA), up to the end of the run.
         versions: of Python, formalbench and the libraries that compute.
+        cohort: how many runs trained as one program, which ends in other last digits than one
+            alone; None for one.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"cohort"})
 
     device: Name
     hardware: Line
     threads: Count
     peak_memory_mib: Count
     versions: dict[Name, Line]
+    cohort: Count | None = None
 
 
 class Record(Part):

@@ -190,6 +190,39 @@ class Together(Program):
         return self.objective.loss(logits, answers), logits
 
 
+class ManyTogether(Together):
+    """Runs of one group together from so many on, fewer run by run: on a CPU.
+
+    The runs of a cohort part when they reach their stages at different times.
+
+    Args:
+        least: how many go together.
+    """
+
+    def __init__(self, networks: Sequence[nn.Module], objective: Objective, least: int) -> None:
+        super().__init__(networks, objective)
+        self._least = least
+        self._apart = OneByOne(networks, objective)
+
+    def select(self, runs: Sequence[int]) -> Any:
+        """Return the runs' networks if they are few, and else what training leaves alone."""
+        return super().select(runs) if len(runs) >= self._least else self._apart.select(runs)
+
+    def gradients(
+        self,
+        selected: Any,
+        flat_RP: Tensor,
+        symbols_RBN: Tensor,
+        targets: Tensor,
+        noise: Sequence[int],
+    ) -> Result:
+        """Compute one step of some runs; `Program.gradients` says how."""
+        if isinstance(selected, dict):
+            return super().gradients(selected, flat_RP, symbols_RBN, targets, noise)
+        self._apart.precision = self.precision
+        return self._apart.gradients(selected, flat_RP, symbols_RBN, targets, noise)
+
+
 FEW_STRINGS = 4
 """A step on at most so many strings is nearly all calls, in networks that are not large."""
 
@@ -208,8 +241,12 @@ def choose_program(
     CPU core is busy with one, unless it is so small, or has so few strings, that calls cost more
     than arithmetic (speed/README.md).
     """
-    together = trains_together(networks, device.type, batch)
-    return (Together if together else OneByOne)(networks, objective)
+    least = least_together(networks[0], device.type, batch)
+    if least is None or len(networks) < least:
+        return OneByOne(networks, objective)
+    if device.type == "cpu":
+        return ManyTogether(networks, objective, least)
+    return Together(networks, objective)
 
 
 def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:

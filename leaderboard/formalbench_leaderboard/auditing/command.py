@@ -50,8 +50,8 @@ def add_command(app: typer.Typer) -> None:
         test, over all lengths and length by length, p < 1e-6). Exact models are built again.
 
         With --retrain the run is trained again, too. On the kind of machine that the record
-        names it must give the same counts, or such as one network could; on another one
-        training can end elsewhere, and the result is shown without a verdict.
+        names it must give the same counts, or such as one network could; on another one, or
+        if it trained in a cohort, training can end elsewhere: shown without a verdict.
 
         Exit code 1 if a record does not match or is refused.
 
@@ -166,7 +166,7 @@ def _line(one: Audit) -> str:
 def _retrained(again: Retrained) -> str:
     from formalbench_leaderboard.text import percent
 
-    where = "" if again.same_machine else " on another kind of machine"
+    where = "" if again.alike else " under other conditions"
     if again.accuracy is None:
         return f"trained again{where}: {again.status}"
     counts = "every count equal" if not again.changed else f"{again.changed:,} strings otherwise"

@@ -25,14 +25,15 @@ class Retrained:
 
     Attributes:
         status: how it ended.
-        same_machine: whether the kind of device, its name and all versions are the record's.
+        alike: whether the kind of device, its name, all versions and the number of runs that
+            trained together are the record's.
         accuracy: on the record's test strings; None if it did not finish.
         changed: how many of them are answered otherwise, at least.
         p: how likely one network gives both counts.
     """
 
     status: str
-    same_machine: bool
+    alike: bool
     accuracy: float | None
     changed: int | None
     p: float | None
@@ -42,10 +43,11 @@ class Retrained:
         """Why the record cannot be of this run; None if it can.
 
         On the same kind of machine a run gives the same numbers, or nearly: other counts than
-        one network gives are a mismatch. On another one training can make much of a little
-        rounding, and end anywhere that a seed can: nothing follows from that.
+        one network gives are a mismatch. On another one, or if the run was one of a cohort,
+        training can make much of a little rounding, and end anywhere that a seed can: nothing
+        follows from that.
         """
-        if not self.same_machine:
+        if not self.alike:
             return None
         if self.p is None:
             return f"trained again on the same kind of machine, it ends as: {self.status}"
@@ -69,14 +71,15 @@ def retrain(host: PluginHost, record: Record, device: str) -> Retrained:
     with TemporaryDirectory(prefix="formalbench-audit-") as folder:
         (again,) = execute_live(host, plan, Store(Path(folder)), device, jobs=1)
     there, here = record.environment, again.environment
-    same = (there.device, there.hardware, there.versions) == (
+    alike = (there.device, there.hardware, there.versions, there.cohort) == (
         here.device,
         here.hardware,
         here.versions,
+        here.cohort,
     )
     if again.test is None or record.test is None:
-        return Retrained(again.status, same, None, None, None)
+        return Retrained(again.status, alike, None, None, None)
     told, now = (
         Counts(test.cells.strings, test.cells.correct) for test in (record.test, again.test)
     )
-    return Retrained(again.status, same, now.accuracy, changed(told, now), p_value(told, now))
+    return Retrained(again.status, alike, now.accuracy, changed(told, now), p_value(told, now))
