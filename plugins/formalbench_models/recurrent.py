@@ -146,7 +146,10 @@ class Recurrent(nn.Module):
         return top_NWB.permute(2, 0, 1)
 
     def _shared(self, symbols_BN: Tensor) -> int:
-        """Return how many symbols it is the least work to read as all prefixes, a column each."""
+        """Return how many first symbols to read as prefixes, with a column for each possible one.
+
+        As many as save most columns.
+        """
         (strings, length), (symbols, width) = symbols_BN.shape, self.embedding.weight.shape
         if width < _LARGE or symbols_BN.device.type != "cpu":
             return 0
