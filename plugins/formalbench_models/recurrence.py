@@ -167,10 +167,10 @@ class Recurrence(torch.autograd.Function):
         d_inputs_GX, d_weight_GW, *d_more = gradients
         width, back_WG = weight_GW.shape[-1], weight_GW.mT.contiguous()
         room, d_inputs_NXB = cls.room_back(dh_WB), None
-        own = saved if columns_CB is None else saved[1 + len(cls.keeps) :]
-        stretches = [own] if own is saved else [own, saved[: 1 + len(cls.keeps)]]
-        for fed, *rest in stretches:
-            kept, start = rest[: len(cls.keeps)], rest[len(cls.keeps) :] or None
+        # Of the strings, then of the prefixes that they begin with, if there are any.
+        count = 1 + len(cls.keeps)
+        for fed, *rest in [saved] if columns_CB is None else [saved[count:], saved[:count]]:
+            kept, start = rest[: count - 1], rest[count - 1 :] or None
             steps = cls.views(fed[1:, ..., :width, :], kept)
             if ctx.needs_input_grad[0]:
                 d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])

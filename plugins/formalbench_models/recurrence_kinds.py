@@ -71,9 +71,7 @@ class Lstm(Recurrence):
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
         """Return the state, c, the gates, tanh c; the gates i and f together; i, f, g, o."""
-        width, gates = states.shape[-2], kept[1]
-        parts = (gates[..., : 2 * width, :], *torch.split(gates, width, dim=-2))
-        return list(zip(states, *kept, *parts, strict=True))
+        return list(zip(states, *kept, *_gates(kept[1], states.shape[-2]), strict=True))
 
     @staticmethod
     def step(
@@ -102,8 +100,8 @@ class Lstm(Recurrence):
     @classmethod
     def room_back(cls, like_WB: Tensor) -> list[Tensor]:
         """Return the gradient of c, then room for those of the gates and of what is squashed."""
-        width, gates_GB = like_WB.shape[-2], _room(4, like_WB)
-        parts = (gates_GB[..., : 2 * width, :], *torch.split(gates_GB, width, dim=-2))
+        gates_GB = _room(4, like_WB)
+        parts = _gates(gates_GB, like_WB.shape[-2])
         return [torch.zeros_like(like_WB), _room(1, like_WB), gates_GB, *parts]
 
     @staticmethod
@@ -144,9 +142,7 @@ class Gru(Recurrence):
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
         """Return the state, the gates and the inside of n; r and z together; r, z, n."""
-        width, gates = states.shape[-2], kept[0]
-        parts = (gates[..., : 2 * width, :], *torch.split(gates, width, dim=-2))
-        return list(zip(states, *kept, *parts, strict=True))
+        return list(zip(states, *kept, *_gates(kept[0], states.shape[-2]), strict=True))
 
     @staticmethod
     def step(
@@ -177,9 +173,9 @@ class Gru(Recurrence):
     def room_back(cls, like_WB: Tensor) -> list[Tensor]:
         """Return what is handed on, then room for the gradients of the gates and their insides."""
         width, dx_GB, du_GB = like_WB.shape[-2], _room(3, like_WB), _room(3, like_WB)
-        of_x = (dx_GB[..., : 2 * width, :], *torch.split(dx_GB, width, dim=-2))
         of_u = torch.split(du_GB, [2 * width, width], dim=-2)
-        return [torch.zeros_like(like_WB), _room(1, like_WB), dx_GB, du_GB, *of_x, *of_u]
+        parts = (*_gates(dx_GB, width), *of_u)
+        return [torch.zeros_like(like_WB), _room(1, like_WB), dx_GB, du_GB, *parts]
 
     @staticmethod
     def step_back(
@@ -205,6 +201,11 @@ class Gru(Recurrence):
         d_bias_W = d_more[0]
         d_bias_W += torch.mul(dn, r, out=du_n).sum(-1)
         return du_GB, dx_GB
+
+
+def _gates(together: Tensor, width: int) -> tuple[Tensor, ...]:
+    """Return views of the first two gates, squashed alike, as one, then of each."""
+    return together[..., : 2 * width, :], *torch.split(together, width, dim=-2)
 
 
 def _room(multiple: int, like_WB: Tensor) -> Tensor:

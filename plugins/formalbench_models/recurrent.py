@@ -148,13 +148,18 @@ class Recurrent(nn.Module):
     def _shared(self, symbols_BN: Tensor) -> int:
         """Return how many first symbols to read as prefixes, with a column for each possible one.
 
-        As many as save most columns.
+        As many as save most columns of products with a state, which the first symbol has none of;
+        none if they save no more than one position's, which the way from prefixes to strings costs.
         """
         (strings, length), (symbols, width) = symbols_BN.shape, self.embedding.weight.shape
         if width < _LARGE or symbols_BN.device.type != "cpu":
             return 0
-        depths = range(min(length, strings.bit_length()))
-        return max(depths, key=lambda depth: depth * (strings - symbols**depth))
+
+        def saved(depth: int) -> int:
+            return int((depth - 1) * (strings - symbols**depth))
+
+        depth = max(range(1, max(2, min(length, strings.bit_length()))), key=saved)
+        return depth if saved(depth) > strings else 0
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= _FEW

@@ -191,9 +191,9 @@ class Together(Program):
 
 
 class ManyTogether(Together):
-    """Runs of one group together from so many on, fewer run by run: on a CPU.
+    """The runs of a group together from so many on, fewer run by run.
 
-    The runs of a cohort part when they reach their stages at different times.
+    A cohort's form groups, which change as runs reach their stages at different times.
 
     Args:
         least: how many go together.
@@ -244,9 +244,7 @@ def choose_program(
     least = least_together(networks[0], device.type, batch)
     if least is None or len(networks) < least:
         return OneByOne(networks, objective)
-    if device.type == "cpu":
-        return ManyTogether(networks, objective, least)
-    return Together(networks, objective)
+    return ManyTogether(networks, objective, least) if least > 1 else Together(networks, objective)
 
 
 def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
