@@ -165,23 +165,24 @@ class Recurrence(torch.autograd.Function):
         dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
         inputs_GX, weight_GW = weights[:2]
         d_inputs_GX, d_weight_GW, *d_more = gradients
-        width, back_WG = weight_GW.shape[-1], weight_GW.mT.contiguous()
+        width, back_WG = weight_GW.shape[-1], weight_GW.mT
         room, d_inputs_NXB = cls.room_back(dh_WB), None
         # Of the strings, then of the prefixes that they begin with, if there are any.
         count = 1 + len(cls.keeps)
         for fed, *rest in [saved] if columns_CB is None else [saved[count:], saved[:count]]:
             kept, start = rest[: count - 1], rest[count - 1 :] or None
             steps = cls.views(fed[1:, ..., :width, :], kept)
+            states, inputs = fed[..., :width, :].mT.unbind(), fed[..., width:, :].mT.unbind()
             if ctx.needs_input_grad[0]:
                 d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])
             for t in reversed(range(len(steps))):
                 before = steps[t - 1] if t else start
                 du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *d_more)
-                add_product(dx_GB, fed[t, ..., width:, :].mT, d_inputs_GX)
+                add_product(dx_GB, inputs[t], d_inputs_GX)
                 if d_inputs_NXB is not None:
                     write_product(inputs_GX.mT, dx_GB, d_inputs_NXB[t])
                 if before is not None:
-                    add_product(du_GB, fed[t, ..., :width, :].mT, d_weight_GW)
+                    add_product(du_GB, states[t], d_weight_GW)
                     write_product(back_WG, du_GB, dh_WB)
                 if t and ctx.every:
                     dh_WB += grad_MWB[t - 1]

@@ -107,23 +107,24 @@ class OneByOne(Program):
         noise: Sequence[int],
     ) -> Result:
         """Compute one step of some runs; `Program.gradients` says how."""
-        parts = []
+        gradients_RP, counted = torch.empty_like(flat_RP), []
         for row, one in enumerate(selected):
             self.layout.fill(one.parameters, flat_RP[row])
             _seed(noise[row], symbols_RBN.device)
-            parts.append(self._one(one, symbols_RBN[row], targets[row]))
-        return Result(*(torch.stack(part) for part in zip(*parts, strict=True)))
+            gradients, *counts = self._one(one, symbols_RBN[row], targets[row])
+            torch.cat([gradient.flatten() for gradient in gradients], out=gradients_RP[row])
+            counted.append(counts)
+        return Result(gradients_RP, *(torch.stack(counts) for counts in zip(*counted, strict=True)))
 
     def _one(
         self, one: Alone, symbols_BN: Tensor, answers: Tensor
-    ) -> tuple[Tensor, Tensor, Tensor]:
+    ) -> tuple[Sequence[Tensor], Tensor, Tensor]:
         logits = self._call(symbols_BN.device, lambda: one.network(Batch(symbols_BN)))
         loss = self.objective.loss(logits, answers)
         gradients = torch.autograd.grad(loss, one.parameters, materialize_grads=True)
         with torch.no_grad():
             right_B, _ = self.objective.score(logits.detach(), answers)
-        flat_P = torch.cat([gradient.flatten() for gradient in gradients])
-        return flat_P, loss.detach(), (~right_B).sum()
+        return gradients, loss.detach(), (~right_B).sum()
 
 
 def _seed(seed: int, device: torch.device) -> None:
