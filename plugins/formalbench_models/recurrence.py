@@ -13,12 +13,11 @@ product gives the gates. Strings are columns: every gate is one piece of memory,
 threads the products are faster than with strings as rows (speed/README.md). The state before
 the first position is zero.
 
-Few symbols make few prefixes: two make 32 of five. So a batch may begin with a column for each
-prefix, and go on with one for each string.
+A batch may begin with a column for each of its prefixes, which `prefixes.py` finds, and go on
+with one for each string.
 
-Legend: N positions, B batch, W width, G gates times W, X the size of an input, Y = W + X, D and C
-the positions and columns of the prefixes. In a cohort there is an R before the dimensions of a
-position and of a weight.
+Legend: N positions, B batch, W width, G gates times W, X the size of an input, Y = W + X. In a
+cohort there is an R before the dimensions of a position and of a weight.
 """
 
 from __future__ import annotations
@@ -30,9 +29,13 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+Shared = Sequence[tuple[Tensor, Tensor]]
+"""Positions that have fewer columns than there are strings: their inputs, (N, X, C), and which of
+the columns each of those that come next goes on from, one-hot, (C, B)."""
+
 
 class Recurrence(torch.autograd.Function):
-    """What the kinds share; `apply(inputs_NXB, every, inputs_DXC, columns_CB, *weights)`.
+    """What the kinds share; `apply(inputs_NXB, every, shared, *weights)`.
 
     Returns the state after every position (N, W, B), or after the last one alone (1, W, B);
     then what the backward pass needs. `states` says what the arguments are.
@@ -106,8 +109,7 @@ class Recurrence(torch.autograd.Function):
         cls,
         inputs_NXB: Tensor,
         every: bool,
-        inputs_DXC: Tensor | None,
-        columns_CB: Tensor | None,
+        shared: Shared,
         *weights: Tensor,
     ) -> tuple[Tensor, ...]:
         """Compute the states."""
@@ -116,9 +118,8 @@ class Recurrence(torch.autograd.Function):
         weight_GY = torch.cat((weight_GW, inputs_GX), -1)
         saved: list[Tensor] = []
         before: Sequence[Tensor] | None = None
-        for inputs, columns in ((inputs_DXC, None), (inputs_NXB, columns_CB)):
-            if inputs is None:
-                continue
+        columns = None
+        for inputs, onward in (*shared, (inputs_NXB, None)):
             fed, kept = cls.room(inputs.shape, weight_GW)
             fed[:-1, ..., width:, :].copy_(inputs)
             saved += [fed, *kept]
@@ -132,6 +133,7 @@ class Recurrence(torch.autograd.Function):
                 else:
                     cls.step(weight_GY, fed_YB, before, now, *more)
                 before = now
+            columns = onward
         # The answer is a tensor of its own: what is saved has no gradient.
         return fed[1 if every else -1 :, ..., :width, :].clone(), *saved
 
@@ -149,9 +151,9 @@ class Recurrence(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
         """Keep what the backward pass needs."""
-        _, ctx.every, _, columns_CB, *weights = inputs
-        ctx.weights = len(weights)
-        ctx.save_for_backward(columns_CB, *weights, *output[1:])
+        _, ctx.every, shared, *weights = inputs
+        ctx.weights, ctx.columns = len(weights), [columns for _, columns in shared]
+        ctx.save_for_backward(*weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
 
@@ -159,18 +161,19 @@ class Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(cls, ctx: Any, grad_MWB: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         """Return the gradients of the inputs, where they are wanted, and of the weights."""
-        columns_CB, *tensors = ctx.saved_tensors
-        weights, saved = tensors[: ctx.weights], tensors[ctx.weights :]
+        weights, saved = ctx.saved_tensors[: ctx.weights], ctx.saved_tensors[ctx.weights :]
         gradients = [torch.zeros_like(weight) for weight in weights]
         dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
         inputs_GX, weight_GW = weights[:2]
         d_inputs_GX, d_weight_GW, *d_more = gradients
         width, back_WG = weight_GW.shape[-1], weight_GW.mT
         room, d_inputs_NXB = cls.room_back(dh_WB), None
-        # Of the strings, then of the prefixes that they begin with, if there are any.
-        count = 1 + len(cls.keeps)
-        for fed, *rest in [saved] if columns_CB is None else [saved[count:], saved[:count]]:
-            kept, start = rest[: count - 1], rest[count - 1 :] or None
+        # Of the strings, then of the prefixes that they begin with, the shortest last.
+        count = 1 + len(cls.keeps) + cls.carries
+        ends = range(len(saved), 0, -count)
+        for end, columns in zip(ends, [*reversed(ctx.columns), None], strict=True):
+            fed, *rest = saved[max(0, end - count) : end]
+            kept, start = rest[: len(cls.keeps)], rest[len(cls.keeps) :] or None
             steps = cls.views(fed[1:, ..., :width, :], kept)
             states, inputs = fed[..., :width, :].mT.unbind(), fed[..., width:, :].mT.unbind()
             if ctx.needs_input_grad[0]:
@@ -186,27 +189,22 @@ class Recurrence(torch.autograd.Function):
                     write_product(back_WG, du_GB, dh_WB)
                 if t and ctx.every:
                     dh_WB += grad_MWB[t - 1]
-            if start is not None:
-                dh_WB, *handed = (part @ columns_CB.mT for part in (dh_WB, *room[: cls.hands]))
+            if columns is not None:
+                dh_WB, *handed = (part @ columns.mT for part in (dh_WB, *room[: cls.hands]))
                 room = cls.room_back(dh_WB)
                 for part, value in zip(room, handed, strict=False):
                     part.copy_(value)
-        return d_inputs_NXB, None, None, None, *gradients
+        return d_inputs_NXB, None, None, *gradients
 
     @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
-        """Compute the states of R networks."""
-        inputs_NXB, every, inputs_DXC, columns_CB, *weights = inputs
-        runs = info.batch_size
-        inputs_NRXB = _with_runs(inputs_NXB, in_dims[0], 1, runs)
-        if inputs_DXC is not None:
-            inputs_DXC = _with_runs(inputs_DXC, in_dims[2], 1, runs)
-            columns_CB = _with_runs(columns_CB, in_dims[3], 0, runs)
-        pairs = zip(weights, in_dims[4:], strict=True)
-        stacked = [_with_runs(weight, dim, 0, runs) for weight, dim in pairs]
-        answer = cls.apply(  # type: ignore[no-untyped-call]
-            inputs_NRXB, every, inputs_DXC, columns_CB, *stacked
-        )
+        """Compute the states of R networks, whose prefixes are not shared."""
+        inputs_NXB, every, shared, *weights = inputs
+        assert not shared, "how many prefixes there are is not the same in each run"
+        inputs_NRXB = _with_runs(inputs_NXB, in_dims[0], 1, info.batch_size)
+        pairs = zip(weights, in_dims[3:], strict=True)
+        stacked = [_with_runs(weight, dim, 0, info.batch_size) for weight, dim in pairs]
+        answer = cls.apply(inputs_NRXB, every, (), *stacked)  # type: ignore[no-untyped-call]
         return answer, tuple(part.dim() - 3 for part in answer)  # what has positions, after them
 
 
@@ -233,7 +231,7 @@ def states(
     inputs_NXB: Tensor,
     every: bool,
     *weights: Tensor,
-    shared: tuple[Tensor, Tensor] | None = None,
+    shared: Shared = (),
 ) -> Tensor:
     """Return the state after every position, (N, W, B), or after the last alone, (1, W, B).
 
@@ -243,20 +241,20 @@ def states(
             computed.
         every: whether all states are wanted.
         *weights: of the inputs, (G, X), and of the states, (G, W); then what the kind says.
-        shared: the inputs of positions that come before, (D, X, C), if only the last state is
-            wanted; and which column of theirs each string goes on from, one-hot, (C, B).
+        shared: what comes before, if only the last state is wanted, and not under `vmap`.
     """
     cast = [weight.to(inputs_NXB.dtype) for weight in weights]  # as autocast may ask for
     answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
-        inputs_NXB, every, *(shared or (None, None)), *cast
+        inputs_NXB, every, shared, *cast
     )[0]
     return answer
 
 
 def one_hot(symbols_NB: Tensor, size: int, dtype: torch.dtype) -> Tensor:
     """Return each symbol's column of the unit matrix, (N, X, B), X being `size`."""
-    all_X1 = torch.arange(size, device=symbols_NB.device).unsqueeze(-1)
-    return (symbols_NB.unsqueeze(-2) == all_X1).to(dtype)
+    *positions, batch = symbols_NB.shape
+    zeros_NXB = symbols_NB.new_zeros(*positions, size, batch, dtype=dtype)
+    return zeros_NXB.scatter(-2, symbols_NB.unsqueeze(-2), 1)
 
 
 def last_state(kind: type[Recurrence], symbols_BN: Tensor, *weights: Tensor) -> Tensor:

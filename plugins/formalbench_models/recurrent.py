@@ -18,6 +18,7 @@ from formalbench.contracts.task import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
+from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
 
@@ -132,9 +133,9 @@ class Recurrent(nn.Module):
         layer = self._layer(0)
         weights = (self._table(layer), *layer.recurrence)
         size, dtype = weights[0].shape[1], weights[0].dtype
-        depth = 0 if every or self.recurrence.num_layers > 1 else self._shared(symbols_BN)
-        shared = _all_prefixes(symbols_BN[:, :depth], size, dtype) if depth else None
-        inputs_NXB = one_hot(symbols_BN[:, depth:].t(), size, dtype)
+        inputs_NXB = one_hot(symbols_BN.t(), size, dtype)
+        shared = [] if every else self._prefixes(symbols_BN, inputs_NXB)
+        inputs_NXB = inputs_NXB[sum(len(inputs) for inputs, _ in shared) :]
         for index in range(1, self.recurrence.num_layers):
             states_NWB = states(self.kind, inputs_NXB, True, *weights)
             layer = self._layer(index)
@@ -145,21 +146,13 @@ class Recurrent(nn.Module):
         top_NWB = states(self.kind, inputs_NXB, every, *weights, shared=shared)
         return top_NWB.permute(2, 0, 1)
 
-    def _shared(self, symbols_BN: Tensor) -> int:
-        """Return how many first symbols to read as prefixes, with a column for each possible one.
-
-        As many as save most columns of products with a state, which the first symbol has none of;
-        none if they save no more than one position's, which the way from prefixes to strings costs.
-        """
-        (strings, length), (symbols, width) = symbols_BN.shape, self.embedding.weight.shape
-        if width < _LARGE or symbols_BN.device.type != "cpu":
-            return 0
-
-        def saved(depth: int) -> int:
-            return int((depth - 1) * (strings - symbols**depth))
-
-        depth = max(range(1, max(2, min(length, strings.bit_length()))), key=saved)
-        return depth if saved(depth) > strings else 0
+    def _prefixes(self, symbols_BN: Tensor, inputs_NXB: Tensor) -> list[tuple[Tensor, Tensor]]:
+        """Return what to read as prefixes: where products are what takes long, of few columns."""
+        large = self.recurrence.num_layers == 1 and self.embedding.weight.shape[1] >= _LARGE
+        if self.under_vmap or not large or symbols_BN.device.type != "cpu":
+            return []
+        length, alphabet, strings = inputs_NXB.shape
+        return prefixes(symbols_BN, inputs_NXB, changes(strings, alphabet, length))
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= _FEW
@@ -193,15 +186,6 @@ class Recurrent(nn.Module):
         assert lengths_B is not None
         index_B1W = lengths_B[:, None, None].expand(-1, 1, states_BMW.shape[2])
         return states_BMW.gather(1, index_B1W).squeeze(1)
-
-
-def _all_prefixes(symbols_BD: Tensor, size: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return all strings of D symbols, one-hot, (D, X, C), and which each of these is, (C, B)."""
-    count, depth = size ** symbols_BD.shape[1], symbols_BD.shape[1]
-    places_D = size ** torch.arange(depth - 1, -1, -1, device=symbols_BD.device)
-    digits_DC = torch.arange(count, device=symbols_BD.device) // places_D.unsqueeze(-1) % size
-    numbers_B = (symbols_BD * places_D).sum(-1)
-    return one_hot(digits_DC, size, dtype), one_hot(numbers_B, count, dtype)
 
 
 def _build(kind: str, task: Task, width: int, layers: int) -> Recurrent:

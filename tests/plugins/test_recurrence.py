@@ -55,19 +55,24 @@ def test_logits_and_gradients_are_the_librarys(monkeypatch, kind, layers, layout
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("length", [1, 3, 4, 9])
-@pytest.mark.parametrize("count", [7, 130])
-def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, kind, length, count):
-    network = build(kind)
-    symbols = strings(count, length)
-    assert network._shared(symbols) == 0  # a small network reads all strings
+@pytest.mark.parametrize("after", [(1,), (4,), (1, 2), (2, 5), (1, 2, 4)])
+def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, kind, after):
+    network, symbols, widths = build(kind), strings(20, 6), []
     plain, parameters = network(Batch(symbols)), list(network.parameters())
     weight = torch.randn_like(plain)
     reference = torch.autograd.grad((plain * weight).sum(), parameters)
+
+    def step(weight_GY, fed_YB, *rest):
+        widths.append(fed_YB.shape[-1])
+        own(weight_GY, fed_YB, *rest)
+
+    own = network.kind.step
+    monkeypatch.setattr(network.kind, "step", step)
     monkeypatch.setattr(recurrent, "_LARGE", 0)
-    # Of three symbols, three or nothing: 27 columns for 130, at the second and third position.
-    assert network._shared(symbols) == (3 if length > 3 and count == 130 else 0)
+    monkeypatch.setattr(recurrent, "changes", lambda *_: after)
     shared = network(Batch(symbols))
+    until = [min((end for end in after if end > t), default=None) for t in range(6)]
+    assert widths == [len(symbols[:, :end].unique(dim=0)) if end else 20 for end in until]
     torch.testing.assert_close(shared, plain, rtol=0, atol=1e-12)
     for mine, other in zip(
         torch.autograd.grad((shared * weight).sum(), parameters), reference, strict=True
@@ -76,31 +81,13 @@ def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, ki
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_cohort_reads_prefixes_once(monkeypatch, kind):
+def test_a_cohort_reads_whole_strings(monkeypatch, kind):
+    network, symbols = build(kind), torch.stack([strings(70, 6, seed=seed) for seed in range(2)])
     monkeypatch.setattr(recurrent, "_LARGE", 0)
-    network = build(kind)
     network.under_vmap = True
-    symbols = torch.stack([strings(70, 6, seed=seed) for seed in range(2)])
-    assert network._shared(symbols[0]) == 3
-
-    together = {name: torch.stack([p, 2 * p]) for name, p in network.named_parameters()}
-    call = torch.func.vmap(lambda own, one: torch.func.functional_call(network, own, (Batch(one),)))
-    logits = call(together, symbols)
-    batched = torch.autograd.grad(
-        logits.square().sum(), list(together.values()), materialize_grads=True
-    )
-    for run, one in enumerate(symbols):
-        alone = copy.deepcopy(network)
-        with torch.no_grad():
-            for parameter in alone.parameters():
-                parameter.mul_(1 + run)
-        expected = by_the_library(alone, one)
-        torch.testing.assert_close(logits[run], expected, rtol=0, atol=1e-12)
-        gradients = torch.autograd.grad(
-            expected.square().sum(), list(alone.parameters()), materialize_grads=True
-        )
-        for mine, other in zip(batched, gradients, strict=True):
-            torch.testing.assert_close(mine[run], other, rtol=1e-10, atol=1e-11)
+    together = torch.func.vmap(lambda one: network(Batch(one)))(symbols)
+    for logits, one in zip(together, symbols, strict=True):
+        torch.testing.assert_close(logits, by_the_library(network, one), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("count", "layout"), [(3, "prefixes"), (3, "each"), (65, "prefixes")])
