@@ -161,7 +161,8 @@ class Recurrence(torch.autograd.Function):
     @once_differentiable
     def backward(cls, ctx: Any, grad_MWB: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
         """Return the gradients of the inputs, where they are wanted, and of the weights."""
-        weights, saved = ctx.saved_tensors[: ctx.weights], ctx.saved_tensors[ctx.weights :]
+        tensors = ctx.saved_tensors
+        weights, saved = tensors[: ctx.weights], tensors[ctx.weights :]
         gradients = [torch.zeros_like(weight) for weight in weights]
         dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
         inputs_GX, weight_GW = weights[:2]

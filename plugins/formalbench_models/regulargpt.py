@@ -82,7 +82,7 @@ class RegularGPT(nn.Module):
         self.blocks = nn.ModuleList(Block(shape) for _ in range(thickness))
         self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(shape.width, outputs)
-        if shape.width <= 64:  # measured: speed/README.md
+        if shape.width <= 64:  # measured: speed/README.md says why three of width 64 do not
             self.cpu_cohort = 2 if shape.width <= 32 else 9
 
     def forward(self, batch: Batch) -> Tensor:
