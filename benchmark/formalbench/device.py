@@ -64,8 +64,8 @@ def keep_freed_memory() -> None:
     set_option(map_at_most, 0)
 
 
-def describe_environment(device: str, cohort: int = 1) -> Environment:
-    """Return the machine and the libraries, for a record of a run of such a cohort."""
+def describe_environment(device: str) -> Environment:
+    """Return the machine and the libraries, for a record."""
     import torch
 
     from formalbench.contracts.record import Environment
@@ -77,7 +77,6 @@ def describe_environment(device: str, cohort: int = 1) -> Environment:
         threads=torch.get_num_threads(),
         peak_memory_mib=_peak_bytes(device) >> 20,
         versions=_versions(),
-        cohort=cohort if cohort > 1 else None,
     )
 
 

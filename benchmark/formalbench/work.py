@@ -315,7 +315,7 @@ class RunResult:
         from formalbench.contracts.record import SCHEMA_VERSION, Record
         from formalbench.device import describe_environment
 
-        run, cohort = self.run, self.trained.cohort if self.trained else 1
+        run = self.run
         now = datetime.datetime.now(datetime.UTC)
         return Record(
             schema_version=SCHEMA_VERSION,
@@ -331,17 +331,18 @@ class RunResult:
             selected=self._selected(),
             test=self.tested,
             weights=weights,
-            environment=describe_environment(self.device, cohort),
+            environment=describe_environment(self.device),
             command=run.command,
             date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
 
     def _training(self) -> Training | None:
-        from formalbench.contracts.record import Training
+        from formalbench.contracts.record import Member, Training
 
         trained = self.trained
         if trained is None:
             return None
+        cohort = tuple(Member(learning_rate=m.learning_rate, seed=m.seed) for m in trained.cohort)
         return Training(
             steps=trained.steps,
             ended=trained.ended,
@@ -350,6 +351,7 @@ class RunResult:
             seconds=round(trained.seconds, 3),
             strings_per_second=round(trained.strings / max(trained.seconds, 1e-9), 1),
             history=trained.history,
+            cohort=cohort if len(cohort) > 1 else None,
         )
 
     def _selected(self) -> Selected | None:

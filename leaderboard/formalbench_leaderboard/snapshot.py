@@ -27,8 +27,9 @@ _OPENED = frozenset({"training", "selected", "test", "test.cells", "environment"
 _SHARED = frozenset(
     {
         *("schema_version", "kind", "status", "message", "model", "task", "protocol"),
-        *("training.ended", "test.metric", "test.fingerprint", "test.chance_constant"),
-        *("test.chance_length", "test.cells.length", "test.cells.first", "test.cells.strings"),
+        *("training.ended", "training.cohort"),
+        *("test.metric", "test.fingerprint", "test.chance_constant", "test.chance_length"),
+        *("test.cells.length", "test.cells.first", "test.cells.strings"),
         *("environment.device", "environment.hardware", "environment.versions"),
         *("asked", "constants", "break_length"),
     }

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.record import Record
+from formalbench.contracts.record import Member, Record
 from formalbench.evaluation.cells import fresh_set
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.execute import execute
 from formalbench.host import PluginHost
 from formalbench.plan import Request, make_plan
 from formalbench.store import Store, weights_path
+from formalbench_leaderboard.auditing import retrain as module
 from formalbench_leaderboard.auditing.audit import UNKNOWN, Audit, Auditor
 from formalbench_leaderboard.auditing.retested import Bench
 from formalbench_leaderboard.keys import run_of
@@ -261,7 +262,7 @@ def test_training_again_gives_the_same_counts(audit, run):
     assert "trained again on the same kind of machine, it gives other counts" in reasons
 
 
-@pytest.mark.parametrize("other", [{"hardware": "another"}, {"cohort": 3}])
+@pytest.mark.parametrize("other", [{"hardware": "another"}, {"threads": 1000}, {"threads": 0}])
 def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit, run, other):
     file, record = run()
     elsewhere = record.environment.model_copy(update=other)
@@ -271,9 +272,39 @@ def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit,
     assert not any("trained again" in reason for reason in found.reasons)
 
 
-def test_a_record_says_how_many_runs_trained_with_it(run):
-    cohorts = [run(model)[1].environment.cohort for model in ("rnn", "gru", "exact-parity")]
-    assert cohorts == [None, 2, None]
+def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, monkeypatch):
+    own, trained = module.execute_live, []
+
+    def watched(host, plan, *rest):
+        trained.append([one.seed for one in plan.runs])
+        return own(host, plan, *rest)
+
+    monkeypatch.setattr(module, "execute_live", watched)
+    assert run("rnn")[1].training.cohort is None
+    auditor = Auditor(host, 1, "cpu", again=True)
+    for seed in (0, 1):
+        file, record = run("gru", seed)
+        assert [(one.learning_rate, one.seed) for one in record.training.cohort] == [
+            (record.learning_rate, 0),
+            (record.learning_rate, 1),
+        ]
+        found = auditor.audit(file)
+        assert (found.verdict, found.retrained.alike, found.retrained.changed) == ("ok", True, 0)
+    assert trained == [[0, 1]]
+
+    forge(file, record, test=with_correct(record, [128] * 4))
+    reasons = auditor.audit(file).reasons
+    assert "trained again on the same kind of machine, it gives other counts" in reasons
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (0, 0, 1)])
+def test_a_cohort_that_cannot_be_is_refused(audit, run, seeds):
+    file, record = run("gru")
+    cohort = tuple(Member(learning_rate=record.learning_rate, seed=seed) for seed in seeds)
+    forge(file, record, training=record.training.model_copy(update={"cohort": cohort}))
+    found = audit(file)
+    assert found.verdict == "refused"
+    assert "a cohort holds the run itself, and every run once" in found.reasons[0]
 
 
 def test_without_weights_a_run_can_only_be_trained_again(audit, run):

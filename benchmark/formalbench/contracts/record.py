@@ -26,6 +26,7 @@ MAX_BYTES = 1_000_000
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Rate = Annotated[float, Field(gt=0)]
 Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
@@ -126,6 +127,13 @@ class History(Part):
         return tuple(self.every * (index + 1) for index in range(len(self.curves[0].correct)))
 
 
+class Member(Part):
+    """What tells a run from the others of its cohort."""
+
+    learning_rate: Rate
+    seed: Count
+
+
 class Training(Part):
     """What training took.
 
@@ -138,9 +146,11 @@ class Training(Part):
         seconds: wall time of training, validation included.
         strings_per_second: strings / seconds.
         history: curves over the steps; None unless the protocol watches.
+        cohort: the runs that trained as one program, this one among them: that ends in other
+            last digits than training alone. None if it did.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"history"})
+    later: ClassVar[frozenset[str]] = frozenset({"history", "cohort"})
 
     steps: Count
     ended: Literal["mastered", "budget", "stopped"]
@@ -149,6 +159,7 @@ class Training(Part):
     seconds: float
     strings_per_second: float
     history: History | None = None
+    cohort: Annotated[tuple[Member, ...], Field(min_length=2, max_length=1000)] | None = None
 
 
 class Selected(Part):
@@ -223,18 +234,13 @@ class Environment(Part):
         peak_memory_mib: the process's largest resident set (CPU), or the largest
             allocation on the device (CUDA), up to the end of the run.
         versions: of Python, formalbench and the libraries that compute.
-        cohort: how many runs trained as one program, which ends in other last digits than one
-            alone; None for one.
     """
-
-    later: ClassVar[frozenset[str]] = frozenset({"cohort"})
 
     device: Name
     hardware: Line
     threads: Count
     peak_memory_mib: Count
     versions: dict[Name, Line]
-    cohort: Count | None = None
 
 
 class Record(Part):
@@ -264,7 +270,7 @@ class Record(Part):
     model: ModelUsed
     task: TaskUsed
     protocol: Annotated[Protocol, WrapValidator(Once())]
-    learning_rate: Annotated[float, Field(gt=0)] | None
+    learning_rate: Rate | None
     seed: Count
     training: Training | None = None
     selected: Selected | None = None
@@ -284,6 +290,11 @@ class Record(Part):
             raise ValueError("a finished learned run names its selected checkpoint")
         if self.weights and not (self.status == "finished" and self.model.kind == "learned"):
             raise ValueError("only a finished learned run has weights")
+        cohort = self.training.cohort if self.training else None
+        if cohort:
+            runs = [(member.learning_rate, member.seed) for member in cohort]
+            if len({*runs}) < len(runs) or (self.learning_rate, self.seed) not in runs:
+                raise ValueError("a cohort holds the run itself, and every run once")
         return self
 
     def to_json(self) -> str:

@@ -73,7 +73,8 @@ class Trained:
             share of the cohort's.
         best: the selected checkpoint; None if none was validated.
         history: curves over the steps, as far as it came; None if nothing was watched.
-        cohort: how many runs trained as one program with it, itself included.
+        cohort: the runs that trained as one program, this one among them; empty if it trained
+            alone.
     """
 
     network: nn.Module
@@ -85,7 +86,7 @@ class Trained:
     seconds: float
     best: Checkpoint | None
     history: History | None = None
-    cohort: int = 1
+    cohort: Sequence[Member] = ()
 
 
 def train_cohort(cohort: Cohort) -> list[Trained]:
@@ -252,5 +253,5 @@ class _CohortTraining:
             seconds=self.seconds[i],
             best=control.best,
             history=self.watcher.history(control.seen) if self.watcher else None,
-            cohort=len(self.networks) if isinstance(self.program, Together) else 1,
+            cohort=self.cohort.members if isinstance(self.program, Together) else (),
         )

@@ -25,7 +25,7 @@ from formalbench_leaderboard.auditing.agreement import (
     p_value,
 )
 from formalbench_leaderboard.auditing.retested import Bench
-from formalbench_leaderboard.auditing.retrain import Retrained, retrain
+from formalbench_leaderboard.auditing.retrain import Retrained, Retrainer
 from formalbench_leaderboard.keys import protocol_contents
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.sources import current_of
@@ -104,7 +104,7 @@ class Auditor:
         self._host = host
         self._seed = seed
         self._device = device
-        self._again = again
+        self._retrainer = Retrainer(host, device) if again else None
         self._admission = Admission(host)
         self._current = current_of(host)
         self._strings: _Strings | None = None
@@ -137,10 +137,10 @@ class Auditor:
             return
         self._admission.check(record)
         learned = record.model.kind == "learned"
-        if not (self._again and learned and not weights_path(found.path).exists()):
+        if not (self._retrainer and learned and not weights_path(found.path).exists()):
             self._test(found, record)
-        if self._again and learned:
-            found.retrained = retrain(self._host, record, self._device)
+        if self._retrainer and learned:
+            found.retrained = self._retrainer.retrain(record)
             if found.retrained.mismatch:
                 found.mismatch(found.retrained.mismatch)
 

@@ -49,9 +49,9 @@ def add_command(app: typer.Typer) -> None:
         network or one that was fitted to the test strings show as a MISMATCH (Fisher's exact
         test, over all lengths and length by length, p < 1e-6). Exact models are built again.
 
-        With --retrain the run is trained again, too. On the kind of machine that the record
-        names it must give the same counts, or such as one network could; on another one, or
-        if it trained in a cohort, training can end elsewhere: shown without a verdict.
+        With --retrain the run is trained again, too, with all that trained as one program with
+        it. On the kind of machine that the record names it must give the same counts, or such
+        as one network could; on another one training can end elsewhere: shown without a verdict.
 
         Exit code 1 if a record does not match or is refused.
 

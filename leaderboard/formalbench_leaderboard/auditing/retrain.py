@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from formalbench.cli.live import execute_live
 from formalbench.contracts.record import Record
-from formalbench.plan import Plan
+from formalbench.device import usable_cores
+from formalbench.plan import Plan, Run
 from formalbench.store import Store
 
 from formalbench_leaderboard.auditing.agreement import ALARM, Counts, changed, p_value
@@ -25,8 +26,8 @@ class Retrained:
 
     Attributes:
         status: how it ended.
-        alike: whether the kind of device, its name, all versions and the number of runs that
-            trained together are the record's.
+        alike: whether it trained as the record says: on that kind of device of that name, by all
+            those versions, with as many threads and in that cohort.
         accuracy: on the record's test strings; None if it did not finish.
         changed: how many of them are answered otherwise, at least.
         p: how likely one network gives both counts.
@@ -42,10 +43,9 @@ class Retrained:
     def mismatch(self) -> str | None:
         """Why the record cannot be of this run; None if it can.
 
-        On the same kind of machine a run gives the same numbers, or nearly: other counts than
-        one network gives are a mismatch. On another one, or if the run was one of a cohort,
-        training can make much of a little rounding, and end anywhere that a seed can: nothing
-        follows from that.
+        Trained alike, a run gives the same numbers, or nearly: other counts than one network
+        gives are a mismatch. Otherwise training can make much of a little rounding, and end
+        anywhere that a seed can: nothing follows from that.
         """
         if not self.alike:
             return None
@@ -56,30 +56,57 @@ class Retrained:
         return None
 
 
-def retrain(host: PluginHost, record: Record, device: str) -> Retrained:
-    """Train and test a run again, in a folder that is gone afterwards.
+class Retrainer:
+    """Trains runs again. A cohort trains once for those of its records that come in a row.
 
     Args:
         host: the plugins.
-        record: of a finished run that `Admission` takes.
         device: ``cpu`` or ``cuda:i``.
-
-    Raises:
-        RequestError: if the protocol's precision is not to be had on the device.
     """
-    plan = Plan((run_of(record),), record.protocol)
-    with TemporaryDirectory(prefix="formalbench-audit-") as folder:
-        (again,) = execute_live(host, plan, Store(Path(folder)), device, jobs=1)
-    there, here = record.environment, again.environment
-    alike = (there.device, there.hardware, there.versions, there.cohort) == (
-        here.device,
-        here.hardware,
-        here.versions,
-        here.cohort,
-    )
-    if again.test is None or record.test is None:
-        return Retrained(again.status, alike, None, None, None)
-    told, now = (
-        Counts(test.cells.strings, test.cells.correct) for test in (record.test, again.test)
-    )
-    return Retrained(again.status, alike, now.accuracy, changed(told, now), p_value(told, now))
+
+    def __init__(self, host: PluginHost, device: str) -> None:
+        self._host = host
+        self._device = device
+        self._asked: tuple[tuple[Run, ...], int] | None = None
+        self._records: dict[str, Record] = {}
+
+    def retrain(self, record: Record) -> Retrained:
+        """Train and test a run again, with its cohort, in a folder that is gone afterwards.
+
+        Args:
+            record: of a finished run that `Admission` takes.
+
+        Raises:
+            RequestError: if the protocol's precision is not to be had on the device.
+        """
+        threads = max(1, min(record.environment.threads, usable_cores()))
+        asked = _cohort(record), threads
+        if asked != self._asked:
+            with TemporaryDirectory(prefix="formalbench-audit-") as folder:
+                plan, store = Plan(asked[0], record.protocol), Store(Path(folder))
+                done = execute_live(self._host, plan, store, self._device, 1, threads)
+            self._asked, self._records = asked, {one.run_id: one for one in done}
+        again = self._records[record.run_id]
+        alike = _conditions(again) == _conditions(record)
+        if again.test is None or record.test is None:
+            return Retrained(again.status, alike, None, None, None)
+        told, now = (
+            Counts(test.cells.strings, test.cells.correct) for test in (record.test, again.test)
+        )
+        return Retrained(again.status, alike, now.accuracy, changed(told, now), p_value(told, now))
+
+
+def _cohort(record: Record) -> tuple[Run, ...]:
+    """Return the runs that trained as one program, in their order."""
+    own = run_of(record)
+    cohort = record.training.cohort if record.training else None
+    if cohort is None:
+        return (own,)
+    return tuple(replace(own, learning_rate=m.learning_rate, seed=m.seed) for m in cohort)
+
+
+def _conditions(record: Record) -> tuple[object, ...]:
+    """Return what a run's last digits hang on, beside the run."""
+    where, cohort = record.environment, record.training and record.training.cohort
+    threads = where.threads if where.device == "cpu" else None
+    return where.device, where.hardware, where.versions, threads, cohort
