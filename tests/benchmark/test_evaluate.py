@@ -7,6 +7,7 @@ from formalbench.evaluation.cells import Cell, CellSet
 from formalbench.evaluation.evaluate import (
     MAX_PAIRS,
     MAX_SYMBOLS,
+    WHOLE,
     NotFiniteError,
     batches,
     evaluate,
@@ -71,6 +72,7 @@ def test_batches_cover_every_string_once_and_fit(count, length):
     largest = max(part.stop - part.start for part in slices)
     assert largest == 1 or largest * max(length, 1) <= MAX_SYMBOLS
     assert largest == 1 or largest * max(length, 1) ** 2 <= MAX_PAIRS
+    assert largest < WHOLE or largest % WHOLE == 0
 
 
 def test_batching_changes_no_count(monkeypatch):

@@ -27,6 +27,10 @@ MAX_PAIRS = 1 << 24
 """Pairs of positions per batch, which is what an attention matrix takes, per head."""
 
 
+WHOLE = 16
+"""Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
+width 256 takes 1.16 times as long per string as of 64 (measured): matrix products have an edge."""
+
 Job = tuple[int, slice]
 """Some strings of a cell: its index, and which."""
 
@@ -178,6 +182,6 @@ def _on(array: npt.NDArray[Any], device: torch.device) -> Tensor:
 def batches(count: int, length: int) -> Iterator[slice]:
     """Cut `count` strings of one length into batches that fit."""
     size = min(MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2)
-    size = max(size, 1)
+    size = size - size % WHOLE if size > WHOLE else max(size, 1)
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
