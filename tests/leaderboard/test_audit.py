@@ -297,6 +297,13 @@ def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, monkeypatch):
     assert "trained again on the same kind of machine, it gives other counts" in reasons
 
 
+def test_a_run_trains_again_with_as_many_threads(audit, run, monkeypatch):
+    monkeypatch.setattr(module, "usable_cores", lambda: 2)
+    file, record = run()
+    forge(file, record, environment=record.environment.model_copy(update={"threads": 2}))
+    assert audit(file, again=True).retrained.alike
+
+
 @pytest.mark.parametrize("seeds", [(1, 2), (0, 0, 1)])
 def test_a_cohort_that_cannot_be_is_refused(audit, run, seeds):
     file, record = run("gru")

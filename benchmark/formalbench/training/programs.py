@@ -194,7 +194,7 @@ class Together(Program):
 class ManyTogether(Together):
     """The runs of a group together from so many on, fewer run by run.
 
-    A cohort's form groups, which change as runs reach their stages at different times.
+    The runs of a cohort form groups, which part as they reach their stages at different times.
 
     Args:
         least: how many go together.
