@@ -9,12 +9,14 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
-from formalbench.contracts.protocol import Optimiser
+from formalbench.contracts.example import tensors
 from formalbench.host import PluginHost
+from formalbench.training.configs import AdamConfig
 from formalbench.training.graphs import GraphedGroup
-from formalbench.training.optimiser import State
+from formalbench.training.optimisers import Adam
 from formalbench.training.programs import OneByOne, Program, Together, trains_together
-from formalbench.training.step import Group, StepInputs, schedule
+from formalbench.training.step import Group, Share, StepInputs
+from formalbench.training.update import Rows, make_update, numbers_of_steps
 from harness import Comparison, alternate, clock, compare, table
 
 MODELS = ("regulargpt", "transformer", "lstm", "rnn")
@@ -75,19 +77,15 @@ def make_step(
     kind: type[Group] = Group,
 ) -> tuple[Callable[[], None], bool]:
     """Return what takes a training step of a cohort, and whether it would go as one program."""
-    task, options = HOST.task("parity"), Optimiser()
+    task, adam = HOST.task("parity"), Adam(AdamConfig())
     networks = [HOST.network(model, task, {"width": width}).to(device) for _ in range(runs)]
-    made = program(networks, task.objective)
-    state = State.start(made.layout.stack(networks))
-    group = kind(range(runs), made, state, options)
-    strings, targets = map(torch.from_numpy, task.sample(task.stream("speed"), length, 128))
-    (rate_R1,), (square_scale,) = schedule([[1e-3] * runs], 0, options, state.parameters)
-    inputs = StepInputs(
-        strings.expand(runs, -1, -1).to(device),
-        targets.expand(runs, *targets.shape).to(device),
-        rate_R1,
-        square_scale,
-    )
+    made = program(networks, task)
+    rows = Rows.start(made.layout.stack(networks), adam)
+    group = kind(range(runs), made, rows, make_update(adam, 1.0, networks[0]))
+    example = tensors(task.sample(task.stream("speed"), length, 128), device)
+    ((rate, scalars),) = numbers_of_steps([[1e-3] * runs], 0, adam, rows.parameters)
+    share = Share(example.map(lambda part: part.expand(runs, *part.shape)))
+    inputs = StepInputs((share,), rate, scalars)
     return partial(group.step, inputs, range(runs)), trains_together(networks, device)
 
 

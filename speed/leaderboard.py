@@ -16,7 +16,7 @@ from pathlib import Path
 
 from harness import markdown, show, tell
 
-RECORDS, CELLS, STRINGS = 10_000, 460, 512
+RECORDS, CELLS, STRINGS, WINDOW = 10_000, 460, 512, 10
 TASKS, RATES, SEEDS = 20, (1e-3, 3e-4, 1e-4), 5
 REPEATS = 3
 
@@ -52,9 +52,9 @@ def _once(folder: Path) -> dict[str, float]:
 
 def make(folder: Path) -> int:
     """Write the records; returns their size in bytes."""
+    from formalbench.contracts.identity import ids_of
     from formalbench.contracts.record import parse_record
     from formalbench.store import Store
-    from formalbench_leaderboard.keys import run_of
 
     draw, store, size = random.Random(0), Store(folder), 0
     per_model = TASKS * len(RATES) * SEEDS
@@ -64,7 +64,9 @@ def make(folder: Path) -> int:
         data = _data(draw, f"model-{number // per_model}", f"task-{task}:classify")
         data |= {"learning_rate": RATES[rate], "seed": seed}
         record = parse_record(json.dumps(data), "made up")
-        record = record.model_copy(update={"run_id": run_of(record).run_id})
+        record = record.model_copy(
+            update=dict(zip(("train_id", "test_id"), ids_of(record), strict=True))
+        )
         path = store.path_of(record)
         path.parent.mkdir(parents=True, exist_ok=True)
         size += path.write_text(record.to_json())
@@ -78,17 +80,23 @@ def _data(draw: random.Random, model: str, task: str) -> dict[str, object]:
         "length": list(range(41, 41 + CELLS)),
         "strings": [STRINGS] * CELLS,
         "correct": [draw.randint(least, STRINGS) for _ in range(CELLS)],
-        "millibits": [draw.randint(0, 3000) for _ in range(CELLS // 5)],
-        "window": 5,
+        "metrics": {
+            "cross-entropy": {
+                "total": [WINDOW * STRINGS * draw.randint(0, 3000) for _ in range(CELLS // WINDOW)],
+                "count": [WINDOW * STRINGS] * (CELLS // WINDOW),
+            }
+        },
+        "window": WINDOW,
     }
     return {
-        "schema_version": 1,
-        "run_id": "0" * 16,
+        "schema_version": 2,
+        "train_id": "0" * 16,
+        "test_id": "0" * 16,
         "status": "finished",
         "model": {"name": model, "version": 1, "parameters": 1000, "source": source},
         "task": {"name": task, "version": 1, "source": source},
         "protocol": {"name": "made-up", "version": 1, "learning_rates": RATES},
-        "selected": {"step": 100, "strings": 1000, "correct": draw.randint(0, 1000), "bits": 0.1},
+        "selected": {"step": 100, "strings": 1000, "correct": draw.randint(0, 1000)},
         "test": {
             "metric": "accuracy",
             "fingerprint": "0" * 64,

@@ -16,10 +16,11 @@ from formalbench.contracts.protocol import Curriculum, Decay, Protocol, Testing,
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
 from formalbench.device import keep_freed_memory
-from formalbench.evaluation.cells import Cell, CellSet
+from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
-from formalbench.training.control import Member
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from turns import Line, peak_bytes, usable_cores
 
@@ -58,14 +59,15 @@ def make_cohort(
     every: int = 1,
 ) -> Cohort:
     """Return a cohort of runs that differ in their seed."""
-    task = make_task(task_name, *lengths, every)
+    task, protocol = make_task(task_name, *lengths, every), make_protocol(steps)
     members = [Member(1e-3, seed) for seed in range(runs)]
     return Cohort(
         lambda: HOST.network(model, task, options),
         task,
-        make_protocol(steps),
+        protocol,
         members,
         torch.device(device),
+        make_recipe(HOST, protocol),
     )
 
 
@@ -101,9 +103,9 @@ def test(
     seconds = []
     for length in lengths:
         start = time.perf_counter()
-        drawn = task.sample(task.stream("test", length, strings), length, strings)
-        cells = CellSet((Cell(length, *drawn),))
-        evaluate(network, task.objective, cells, torch.device("cpu"), usable_cores())
+        example = task.sample(task.stream("test", length, strings), length, strings)
+        cells = TestSet((Cell(length, length, (example,)),))
+        evaluate(network, task, cells, torch.device("cpu"), usable_cores())
         seconds.append(time.perf_counter() - start)
     return {"seconds": seconds, "peak": peak_bytes()}
 

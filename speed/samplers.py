@@ -34,7 +34,7 @@ def random_automaton(states: int) -> Automaton:
 
 
 def measure() -> list[Comparison]:
-    tomita = PluginHost.load().task("tomita-3").language.automaton
+    tomita = PluginHost.load().task("tomita-3").source.automaton
     rows = []
     for name, automaton in (("tomita-3", tomita), ("a random 50-state DFA", random_automaton(50))):
         dfa = library(automaton)

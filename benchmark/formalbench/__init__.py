@@ -1,22 +1,154 @@
-"""formalbench: which formal languages can a sequence model express, learn and extrapolate on?"""
+"""formalbench: which formal languages can a sequence model express, learn and extrapolate on?
+
+Everything that a plugin's author or a notebook needs is importable from here; ``docs/plugins.md``
+says what each is for. Names are imported when they are used: to announce a plugin costs nothing.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from formalbench.contracts.hooks import hookimpl
 
 if TYPE_CHECKING:
     from formalbench.api import run
+    from formalbench.contracts.alphabet import ExtendedAlphabet
+    from formalbench.contracts.batch import Batch
+    from formalbench.contracts.config import Config, option
+    from formalbench.contracts.errors import RequestError
+    from formalbench.contracts.example import Example, pad
+    from formalbench.contracts.execution import Workplace
+    from formalbench.contracts.hooks import Progress, RunInfo, Session, hookimpl
+    from formalbench.contracts.language import (
+        HasAutomaton,
+        HasBrackets,
+        HasMembers,
+        HasNearMisses,
+        HasPrefixClasses,
+        HasProcess,
+        Language,
+        balanced,
+    )
+    from formalbench.contracts.metric import Measure, Metric, StringMetric
+    from formalbench.contracts.network import ParameterGroup, Traits
+    from formalbench.contracts.objective import Chance, Objective
+    from formalbench.contracts.optimiser import Optimiser, Schedule
+    from formalbench.contracts.source import Labels, Mask, Source, Strings, Symbols, Transduction
+    from formalbench.contracts.specs import (
+        ExecutorSpec,
+        MetricSpec,
+        ModelSpec,
+        ObjectiveSpec,
+        OptimiserSpec,
+        ProbeSpec,
+        ProtocolSpec,
+        ScheduleSpec,
+        Splits,
+        SuiteSpec,
+        TaskSpec,
+    )
+    from formalbench.contracts.stream import Stream
+    from formalbench.contracts.task import Task
+    from formalbench.host.yaml_file import read_yaml
+    from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
+    from formalbench.metrics.cross_entropy import CrossEntropy
 
-__version__ = "0.2.0"
-__all__ = ["__version__", "hookimpl", "run"]
+__version__ = "0.3.0"
+
+_PLACES = {
+    "api": ("run",),
+    "contracts.alphabet": ("ExtendedAlphabet",),
+    "contracts.batch": ("Batch",),
+    "contracts.config": ("Config", "option"),
+    "contracts.errors": ("RequestError",),
+    "contracts.example": ("Example", "pad"),
+    "contracts.execution": ("Workplace",),
+    "contracts.hooks": ("Progress", "RunInfo", "Session", "hookimpl"),
+    "contracts.language": (
+        *("HasAutomaton", "HasBrackets", "HasMembers", "HasNearMisses", "HasPrefixClasses"),
+        *("HasProcess", "Language", "balanced"),
+    ),
+    "contracts.metric": ("Measure", "Metric", "StringMetric"),
+    "contracts.network": ("ParameterGroup", "Traits"),
+    "contracts.objective": ("Chance", "Objective"),
+    "contracts.optimiser": ("Optimiser", "Schedule"),
+    "contracts.source": ("Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+    "contracts.specs": (
+        *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
+        *("ProbeSpec", "ProtocolSpec", "ScheduleSpec", "Splits", "SuiteSpec", "TaskSpec"),
+    ),
+    "contracts.stream": ("Stream",),
+    "contracts.task": ("Task",),
+    "host.yaml_file": ("read_yaml",),
+    "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
+    "metrics.cross_entropy": ("CrossEntropy",),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "AnswerAccuracy",
+    "Batch",
+    "Chance",
+    "Config",
+    "CrossEntropy",
+    "Example",
+    "ExecutorSpec",
+    "ExtendedAlphabet",
+    "HasAutomaton",
+    "HasBrackets",
+    "HasMembers",
+    "HasNearMisses",
+    "HasPrefixClasses",
+    "HasProcess",
+    "Labels",
+    "Language",
+    "Mask",
+    "Measure",
+    "Metric",
+    "MetricSpec",
+    "ModelSpec",
+    "Objective",
+    "ObjectiveSpec",
+    "Optimiser",
+    "OptimiserSpec",
+    "ParameterGroup",
+    "ProbeSpec",
+    "Progress",
+    "ProtocolSpec",
+    "RequestError",
+    "RunInfo",
+    "Schedule",
+    "ScheduleSpec",
+    "Session",
+    "Source",
+    "Splits",
+    "Stream",
+    "StringAccuracy",
+    "StringMetric",
+    "Strings",
+    "SuiteSpec",
+    "Symbols",
+    "Task",
+    "TaskSpec",
+    "Traits",
+    "Transduction",
+    "Workplace",
+    "__version__",
+    "balanced",
+    "hookimpl",
+    "option",
+    "pad",
+    "read_yaml",
+    "run",
+]
 
 
 def __getattr__(name: str) -> Any:
-    # `run` needs pandas and torch; importing formalbench does not.
-    if name == "run":
-        from formalbench.api import run
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
 
-        return run
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_MODULES})

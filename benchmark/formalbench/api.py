@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import Value, show_value
-from formalbench.device import choose_device
-from formalbench.execute import execute
+from formalbench.contracts.specs import show_value
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.plan import Request, make_plan
+from formalbench.running.plan import RunRequest
+from formalbench.running.seeds import Seeds
+from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
 
 if TYPE_CHECKING:
@@ -27,31 +28,41 @@ def run(
     *,
     suite: str = "",
     protocol: str = "",
-    seeds: int | None = None,
+    seeds: Seeds = None,
     device: str = "auto",
-    settings: Mapping[str, Value] | None = None,
+    settings: Mapping[str, Value | Sequence[Value]] | None = None,
     results: Path | str | None = None,
     jobs: int = 1,
+    threads: int = 1,
+    executor: str = "",
+    fail_fast: bool = False,
+    debug: bool = False,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
     """Train and test models on tasks; the same as ``formalbench run``.
 
     Args:
-        models: model names.
-        tasks: task names; empty for those of `suite`, and that empty for the default suite.
+        models: model names, with options as in ``lstm[width=32]``.
+        tasks: task names, likewise; empty for those of `suite`, and that empty for the default
+            suite.
         suite: a suite's name.
         protocol: a protocol's name; empty for the device's default.
-        seeds: how many seeds; None for the protocol's number.
-        device: ``auto``, ``cpu`` or ``cuda:i``.
-        settings: options, as ``{"model.chunk": 3}``.
+        seeds: how many seeds, or which; None for the protocol's number.
+        device: ``auto``, ``cpu``, ``cuda`` or ``cuda:i``.
+        settings: options, as ``{"model.chunk": 3, "protocol.steps": 400}``; of several values,
+            each in turn.
         results: where records go; None for the per-user folder.
         jobs: processes at once. With more than one, the caller's module must guard its top
             level with ``if __name__ == "__main__"``, as `multiprocessing` asks.
+        threads: CPU threads a process trains with.
+        executor: what does the work, by its name.
+        fail_fast: whether to stop at the first run that fails.
+        debug: whether to print the whole traceback of a run that fails.
         plugins: local plugins to load.
 
     Returns:
         One row per run: model, task, learning_rate, seed, status, accuracy, chance,
-        scaled_accuracy, parameters, steps, seconds, run_id.
+        scaled_accuracy, parameters, steps, seconds, test_id.
 
     Raises:
         RequestError: for a bad request.
@@ -64,12 +75,19 @@ def run(
         if isinstance(names, str):
             raise RequestError(f"models and tasks are lists of names: write [{names!r}]")
     host = PluginHost.load([Path(plugin) for plugin in plugins])
-    chosen = choose_device(device)
-    texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
-    request = Request(tuple(models), tuple(tasks), suite, protocol, seeds, parse_settings(texts))
+    texts = [f"{key}={_as_set(value)}" for key, value in (settings or {}).items()]
+    settings_ = parse_settings(texts)
+    request = RunRequest(tuple(models), tuple(tasks), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
-    records = execute(host, make_plan(host, request, chosen), store, chosen, jobs)
+    manner = Manner(device, jobs, threads, executor, fail_fast, debug, quiet=True)
+    records = run_session(host, request, store, manner)
     return pd.DataFrame([_row(record) for record in records])
+
+
+def _as_set(value: Value | Sequence[Value]) -> str:
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(show_value, value))
+    return show_value(value)
 
 
 def _row(record: Record) -> dict[str, object]:
@@ -86,5 +104,5 @@ def _row(record: Record) -> dict[str, object]:
         "parameters": record.model.parameters,
         "steps": training.steps if training else 0,
         "seconds": training.seconds if training else 0.0,
-        "run_id": record.run_id,
+        "test_id": record.test_id,
     }

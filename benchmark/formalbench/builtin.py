@@ -1,4 +1,4 @@
-"""What the engine itself provides as a plugin: the protocols."""
+"""What the engine itself provides, as a plugin: it costs nothing to announce."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from formalbench.contracts.hooks import hookimpl
-from formalbench.contracts.specs import ProtocolSpec
+from formalbench.contracts.specs import (
+    ExecutorSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    ProbeSpec,
+    ProtocolSpec,
+    ScheduleSpec,
+)
 
 _FOLDER = Path(__file__).with_name("protocols")
+_OBJECTIVES = "formalbench.objectives."
+_PROBES = "formalbench.probes.attention:"
+_OPTIMISERS = "formalbench.training.optimisers:"
+_SCHEDULES = "formalbench.training.schedules:"
+_CONFIGS = "formalbench.training.configs:"
+_EXECUTORS = "formalbench.running.executors."
 
 
 @hookimpl
@@ -23,3 +36,111 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
         _FOLDER / "standard.yaml",
         "cuda",
     )
+
+
+@hookimpl
+def formalbench_objectives() -> Iterable[ObjectiveSpec]:
+    """Announce the objectives of this package."""
+    yield ObjectiveSpec(
+        "classify", "the class of the whole string", f"{_OBJECTIVES}classify:Classify"
+    )
+    yield ObjectiveSpec("tag", "the class of every prefix", f"{_OBJECTIVES}tag:Tag")
+    yield ObjectiveSpec(
+        "next-symbols",
+        "which symbols may come next, after every prefix",
+        f"{_OBJECTIVES}next_symbols:NextSymbols",
+        "Gers & Schmidhuber 2001; Suzgun et al. 2019",
+    )
+    yield ObjectiveSpec(
+        "generate",
+        "the distribution of the next symbol, after every prefix",
+        f"{_OBJECTIVES}generate:Generate",
+        "Hewitt et al. 2020; Yao et al. 2021",
+    )
+    yield ObjectiveSpec(
+        "transduce",
+        "the answer to a string, a symbol at each of the blanks behind it",
+        f"{_OBJECTIVES}transduce:Transduce",
+    )
+    yield ObjectiveSpec(
+        "decode", "the answer to a string, symbol by symbol", f"{_OBJECTIVES}transduce:Decode"
+    )
+
+
+@hookimpl
+def formalbench_probes() -> Iterable[ProbeSpec]:
+    """Announce the probes of this package."""
+    yield ProbeSpec(
+        "attention-on-first",
+        "how much the position that is read attends to the first symbol",
+        f"{_PROBES}attention_on_first",
+    )
+    yield ProbeSpec(
+        "attention-entropy",
+        "how spread out the attention of the position that is read is",
+        f"{_PROBES}attention_entropy",
+    )
+
+
+@hookimpl
+def formalbench_optimisers() -> Iterable[OptimiserSpec]:
+    """Announce the optimisers of this package."""
+    yield OptimiserSpec(
+        "adam",
+        "adaptive moments; weight decay is part of the gradient",
+        f"{_OPTIMISERS}Adam",
+        f"{_CONFIGS}AdamConfig",
+        "Kingma & Ba 2015",
+    )
+    yield OptimiserSpec(
+        "adamw",
+        "adaptive moments, with a weight decay of its own",
+        f"{_OPTIMISERS}AdamW",
+        f"{_CONFIGS}AdamWConfig",
+        "Loshchilov & Hutter 2019",
+    )
+    yield OptimiserSpec(
+        "sgd",
+        "gradient descent, with momentum if wanted",
+        f"{_OPTIMISERS}Sgd",
+        f"{_CONFIGS}SgdConfig",
+    )
+
+
+@hookimpl
+def formalbench_schedules() -> Iterable[ScheduleSpec]:
+    """Announce the schedules of this package."""
+    yield ScheduleSpec(
+        "constant", "the rate itself", f"{_SCHEDULES}ConstantSchedule", f"{_CONFIGS}ConstantConfig"
+    )
+    yield ScheduleSpec(
+        "linear",
+        "up, then down in a line",
+        f"{_SCHEDULES}LinearSchedule",
+        f"{_CONFIGS}LinearConfig",
+    )
+    yield ScheduleSpec(
+        "cosine",
+        "up, then down along half a cosine",
+        f"{_SCHEDULES}CosineSchedule",
+        f"{_CONFIGS}CosineConfig",
+    )
+    yield ScheduleSpec(
+        "inverse-sqrt",
+        "up, then down with the root of the steps",
+        f"{_SCHEDULES}InverseSqrtSchedule",
+        f"{_CONFIGS}InverseSqrtConfig",
+    )
+    yield ScheduleSpec(
+        "plateau",
+        "down whenever validation gets no better",
+        f"{_SCHEDULES}PlateauSchedule",
+        f"{_CONFIGS}PlateauConfig",
+    )
+
+
+@hookimpl
+def formalbench_executors() -> Iterable[ExecutorSpec]:
+    """Announce the executors of this package."""
+    yield ExecutorSpec("serial", "one after another, in this process", f"{_EXECUTORS}serial:make")
+    yield ExecutorSpec("local", "processes of this machine", f"{_EXECUTORS}local:make")

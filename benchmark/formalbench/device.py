@@ -23,21 +23,32 @@ def choose_device(asked: str) -> str:
     Raises:
         RequestError: if it is none of these, or not there.
     """
+    return choose_devices(asked)[0]
+
+
+def choose_devices(asked: str) -> tuple[str, ...]:
+    """Return all that ``auto``, ``cpu``, ``cuda`` or ``cuda:i`` means: the CPU, one GPU, or all.
+
+    Raises:
+        RequestError: if it is none of these, or not there.
+    """
     if not re.fullmatch(r"auto|cpu|cuda(:\d+)?", asked):
         raise RequestError(f"--device {asked}: must be auto, cpu, cuda or cuda:N")
     if asked == "cpu":
-        return asked
+        return ("cpu",)
     import torch
 
     count = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if asked == "auto":
-        return "cuda:0" if count else "cpu"
+    if asked == "auto" and not count:
+        return ("cpu",)
     if not count:
         raise RequestError(f"--device {asked}: this machine has no CUDA device that torch can use")
-    index = int(asked.partition(":")[2] or 0)
-    if index >= count:
+    _, colon, index = asked.partition(":")
+    if not colon:
+        return tuple(f"cuda:{number}" for number in range(count))
+    if int(index) >= count:
         raise RequestError(f"--device {asked}: there are {count} CUDA devices, counted from 0")
-    return f"cuda:{index}"
+    return (f"cuda:{int(index)}",)
 
 
 def usable_cores() -> int:

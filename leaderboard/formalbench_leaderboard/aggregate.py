@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
@@ -74,7 +75,7 @@ def _validation(run: Record) -> tuple[float, float]:
     selected = run.selected
     if run.status != "finished" or selected is None:
         return 0.0, WORST
-    return selected.correct / selected.strings, min(selected.bits, WORST)
+    return selected.accuracy, min(selected.bits, WORST)
 
 
 def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object]) -> Aggregate:
@@ -87,7 +88,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     """
     rate = selected_rate(runs)
     chosen = sorted(
-        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.run_id)
+        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.test_id)
     )
     chance = facts.chance_length if facts else None
     seeds = tuple(map(_seed_result, chosen))
@@ -130,10 +131,22 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
 def _seed_result(run: Record) -> SeedResult:
     seconds = run.training.seconds if run.training else None
     if run.test is None:
-        return SeedResult(run.seed, run.run_id, run.status, None, None, seconds)
-    cells = run.test.cells
-    results = CellResults(cells.length, cells.strings, cells.correct)
-    return SeedResult(run.seed, run.run_id, run.status, run.test.accuracy, results, seconds)
+        return SeedResult(run.seed, run.test_id, run.status, None, None, seconds)
+    results = cell_results(run.test.cells)
+    return SeedResult(run.seed, run.test_id, run.status, run.test.accuracy, results, seconds)
+
+
+def cell_results(cells: Cells) -> CellResults:
+    """Return how a run did at each length, out of its strings.
+
+    Answers of one string depend on each other: where each of several counts, a string is one
+    trial, right by the share of its answers that are.
+    """
+    correct: tuple[float, ...] = cells.correct
+    if cells.answers is not None:
+        every = zip(cells.correct, cells.strings, cells.answers, strict=True)
+        correct = tuple(right * strings / asked for right, strings, asked in every)
+    return CellResults(cells.length, cells.strings, correct)
 
 
 def _measured(run: SeedResult, chance: float | None) -> Measured | None:

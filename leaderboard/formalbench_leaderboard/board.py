@@ -1,6 +1,6 @@
 """A board: records aggregated into ranked rows, before any formatting.
 
-Every face (terminal, Markdown, LaTeX, CSV, JSON) is made from a `Page` and nothing
+Every renderer (terminal, Markdown, LaTeX, CSV, JSON) is given a `Page` and nothing
 else. Shares are fractions of one, unrounded.
 """
 
@@ -19,12 +19,14 @@ class CellResults:
 
     Attributes:
         length: of the strings.
-        strings, correct: how many there were, and how many were right.
+        strings: how many there were.
+        correct: how many of them were right; where each of a string's answers counts, a string
+            counts by the share of them that are.
     """
 
     length: tuple[int, ...]
     strings: tuple[int, ...]
-    correct: tuple[int, ...]
+    correct: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,7 @@ class SeedResult:
 
     Attributes:
         seed: its seed.
-        run_id: of its record.
+        test_id: of its record.
         status: how it ended.
         accuracy: its mean over the cells; None if it did not finish.
         cells: None if it did not finish.
@@ -41,7 +43,7 @@ class SeedResult:
     """
 
     seed: int
-    run_id: str
+    test_id: str
     status: str
     accuracy: float | None
     cells: CellResults | None
@@ -172,7 +174,7 @@ class Board:
     """The measured rows of one protocol.
 
     Attributes:
-        protocol, version: which protocol.
+        protocol, version: which protocol: its title, and the version.
         tasks: titles of the ranked tasks, in the suite's order.
         other_tasks: titles of the tasks that are measured but not ranked.
         facts: of the tasks that some run finished.

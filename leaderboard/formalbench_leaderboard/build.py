@@ -35,7 +35,7 @@ class View:
     Attributes:
         title: of the page.
         tasks: titles of the tasks to rank by, in order.
-        protocols: names of the protocols to show; None for all there are.
+        protocols: titles of the protocols to show; None for all there are.
         only_tasks: whether other tasks are left out.
         new: the rows to mark as new.
         published: the tables of papers to show.

@@ -86,11 +86,11 @@ def show(
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
         return
-    from formalbench.cli.state import host_of
     from formalbench.contracts.errors import RequestError
+    from formalbench.ui.state import host_of
 
     from formalbench_leaderboard.build import build_page
-    from formalbench_leaderboard.faces import face
+    from formalbench_leaderboard.renderers import renderer
     from formalbench_leaderboard.sources import (
         check_folders,
         read_all,
@@ -104,7 +104,7 @@ def show(
     view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
     records, verifications = read_all(results) if results else read_with_published()
     if protocol is not None:
-        _check_protocol(protocol, {record.protocol.name for record in records})
+        _check_protocol(protocol, {record.protocol.title for record in records})
         verifications = []  # they are made under no protocol
     page = build_page(records, view, verifications)
     if format == "html" and output is not None:
@@ -114,15 +114,15 @@ def show(
     elif output is not None:
         from formalbench.store import write_atomically
 
-        write_atomically(output, face(format)(page))
+        write_atomically(output, renderer(format)(page))
     elif format == "table":
         from rich.console import Console
 
-        from formalbench_leaderboard.faces.terminal import print_page
+        from formalbench_leaderboard.renderers.terminal import print_page
 
         print_page(page, Console())
     else:
-        typer.echo(face(format)(page), nl=False)
+        typer.echo(renderer(format)(page), nl=False)
 
 
 def _write_web_page(
@@ -151,7 +151,7 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
 
 def _write_figures(page: Page, suite: str, folder: Path) -> None:
     """Write the figures of every board, and say where they are."""
-    from formalbench_leaderboard.faces.figures import write_figures
+    from formalbench_leaderboard.renderers.figures import write_figures
 
     for path in write_figures(page, suite, folder):
         typer.echo(path)

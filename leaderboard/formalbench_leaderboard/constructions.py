@@ -26,7 +26,7 @@ DTYPES = ("fp16", "bf16", "fp32", "fp64")
 
 
 @dataclass(frozen=True, slots=True)
-class Construction:
+class ExactModel:
     """What is known of an exact model on a task, in double precision.
 
     Attributes:
@@ -66,7 +66,7 @@ class Construction:
 class ExactModels:
     """The rows of exact models, and what a reader must know of them, one line each."""
 
-    rows: tuple[Construction, ...] = ()
+    rows: tuple[ExactModel, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -118,13 +118,13 @@ def _newest(
     return {key: (version, text) for key, (version, _, text) in found.items()}
 
 
-def _row(records: Sequence[VerificationRecord]) -> Construction:
+def _row(records: Sequence[VerificationRecord]) -> ExactModel:
     by_age = sorted(records, key=_age)
     latest = by_age[-1]
     complete = [r.asked.exhaustive for r in records if r.exhaustive and not r.exhaustive.errors]
     margins = [margin for r in records for margin in r.by_length.min_margin if margin is not None]
     broken = [record.break_length for record in by_age if record.break_length is not None]
-    return Construction(
+    return ExactModel(
         model=model_key(latest)[0],
         key=model_key(latest),
         task=title_of(latest),

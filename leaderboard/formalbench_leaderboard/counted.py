@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
+from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord
 
@@ -44,12 +45,12 @@ class Current:
 
     Attributes:
         task: by full name.
-        protocol: by name and version.
+        protocol: of that name, with the same changes.
         model: by row.
     """
 
     task: Callable[[str], Contents | None] = _nothing
-    protocol: Callable[[ProtocolKey], Contents | None] = _nothing
+    protocol: Callable[[Protocol], Contents | None] = _nothing
     model: Callable[[ModelKey], Contents | None] = _nothing
 
     def standing(self, record: AnyRecord) -> Standing:
@@ -64,7 +65,7 @@ class Current:
             (self.model(model_key(record)), model_contents(record)),
         ]
         if isinstance(record, Record):
-            known = self.protocol(protocol_key(record))
+            known = self.protocol(record.protocol)
             pairs.append((known, protocol_contents(record.protocol)))
         elif record.asked.version != STRINGS_VERSION:
             return "stale"
@@ -76,9 +77,10 @@ class Current:
     def of(cls, records: Iterable[Record]) -> Current:
         """Return what names stood for when these records were made."""
         held = list(records)
+        protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
         return cls(
             {record.task.name: task_contents(record) for record in held}.get,
-            {protocol_key(record): protocol_contents(record.protocol) for record in held}.get,
+            lambda protocol: protocols.get((protocol.title, protocol.version)),
             {model_key(record): model_contents(record) for record in held}.get,
         )
 
@@ -117,7 +119,8 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
 def _board(
     key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
 ) -> Counted:
-    protocols = _wanted(held, protocol_key, _protocol, current.protocol)
+    known = current.protocol(held[0].protocol)  # they share its name and what was changed
+    protocols = _wanted(held, protocol_key, _protocol, lambda _: known)
     under = [record for record in held if _protocol(record) == protocols[key]]
     on = [record for record in under if task_contents(record) == tasks[record.task.name]]
     models = _wanted(on, model_key, model_contents, current.model)

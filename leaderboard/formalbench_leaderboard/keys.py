@@ -6,17 +6,20 @@ import json
 from collections.abc import Mapping
 from functools import lru_cache
 
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.config import Value
+from formalbench.contracts.identity import test_id, train_id
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.protocol import Protocol, Setting
 from formalbench.contracts.record import Record, Source
-from formalbench.contracts.specs import display
+from formalbench.contracts.specs import display, show_value
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.plan import Run
+from formalbench.running.plan import Run
 
 ModelKey = tuple[str, str]
 """What makes a row: the model's name with the options set, and where it came from."""
 
 ProtocolKey = tuple[str, int]
-"""What makes a board: the protocol's name and version."""
+"""What makes a board: the protocol's title (its name with what was changed) and version."""
 
 Contents = tuple[int, str]
 """What a name stood for: a version, and what tells its contents apart within the version."""
@@ -45,7 +48,16 @@ def model_contents(record: AnyRecord) -> Contents:
 
 def protocol_key(record: Record) -> ProtocolKey:
     """Return the board that a record belongs to."""
-    return record.protocol.name, record.protocol.version
+    return record.protocol.title, record.protocol.version
+
+
+def changes_of(protocol: Protocol) -> dict[str, str]:
+    """Return what was changed of the protocol of this name, as `--set` takes it."""
+    return {key: _as_set(value) for key, value in (protocol.changed or {}).items()}
+
+
+def _as_set(value: Setting) -> str:
+    return ",".join(map(str, value)) if isinstance(value, tuple) else show_value(value)
 
 
 @lru_cache(maxsize=64)
@@ -55,32 +67,31 @@ def protocol_contents(protocol: Protocol) -> Contents:
     return protocol.version, json.dumps(data, sort_keys=True)
 
 
-def run_of(record: Record, protocol: Protocol | None = None) -> Run:
-    """Return the run that a record tells of, or the same one under another protocol."""
+def run_of(record: Record) -> Run:
+    """Return the run that a record tells of."""
     return Run(
         model=record.model,
         task=record.task,
-        protocol=protocol or record.protocol,
+        protocol=record.protocol,
         learning_rate=record.learning_rate,
         seed=record.seed,
+        extra_metrics=(record.test and record.test.extra_metrics) or {},
     )
 
 
 def identity(record: Record) -> str:
     """Return what is the same for two records of one run, whatever their file says.
 
-    The run's own hash tells protocols apart that differ in their number of seeds only;
-    pooled, one run would count as two seeds.
+    How many seeds its protocol has is no part of it, and neither is what was measured beside the
+    objective's own metrics: pooled, one run would count as two seeds. Its board is part of it:
+    what two protocols make alike counts for both.
     """
-    return run_of(record, _with_one_seed(record.protocol)).run_id
+    protocol = record.protocol
+    trained = train_id(record.model, record.task, protocol, record.learning_rate, record.seed)
+    return f"{protocol.title} {protocol.version} {test_id(trained, protocol, {})}"
 
 
-@lru_cache(maxsize=64)
-def _with_one_seed(protocol: Protocol) -> Protocol:
-    return protocol.model_copy(update={"seeds": 1})
-
-
-def task_title(name: str, options: Mapping[str, bool | int | float | str]) -> str:
+def task_title(name: str, options: Mapping[str, Value]) -> str:
     """Return a task as a board shows it: ``classify`` goes without saying.
 
     Example:
@@ -101,11 +112,19 @@ def has_result(record: Record) -> bool:
 
 
 def counts_of(record: AnyRecord) -> tuple[object, ...]:
-    """Return every count of a test: what two records of one run, or verification, agree in."""
+    """Return every count of a test: what two records of one run, or verification, agree in.
+
+    What is measured in other numbers than counts hangs on a machine's rounding, and is none.
+    """
     if isinstance(record, VerificationRecord):
         return record.exhaustive, record.adversarial, record.by_length.errors
     if record.test is None:
         return ()
-    cells, closes = record.test.cells, record.test.closes
-    counts = (cells.length, cells.first, cells.strings, cells.correct)
-    return counts, closes and (closes.asked, closes.right)
+    cells, extra = record.test.cells, record.test.extra_metrics or {}
+    counts = [
+        (name, sums.total, sums.count)
+        for name, sums in sorted(cells.metrics.items())
+        if name not in {CROSS_ENTROPY, *extra}
+        and all(float(one).is_integer() for one in sums.total)
+    ]
+    return cells.length, cells.first, cells.strings, cells.correct, cells.answers, counts

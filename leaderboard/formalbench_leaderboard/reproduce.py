@@ -67,7 +67,7 @@ def add_command(app: typer.Typer) -> None:
         formalbench reproduce
         formalbench reproduce chiang-cholak-fig2 --scale paper
         """
-        from formalbench.cli.state import host_of
+        from formalbench.ui.state import host_of
 
         from formalbench_leaderboard.reproductions import get_reproduction
         from formalbench_leaderboard.reproductions.framework import Bench
@@ -92,7 +92,7 @@ def add_command(app: typer.Typer) -> None:
 
 def _list_all(as_json: bool) -> None:
     """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
-    from formalbench.cli.output import print_json
+    from formalbench.ui.output import print_json
 
     from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
 
@@ -154,7 +154,7 @@ def carry_out(bench: Bench, chosen: Reproduction, folder: Path, as_json: bool) -
     """
     import time
 
-    from formalbench.cli.output import console, plugins_print_to_stderr
+    from formalbench.ui.output import console, plugins_print_to_stderr
 
     from formalbench_leaderboard.reproductions.output import (
         Circumstances,

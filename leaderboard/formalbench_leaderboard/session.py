@@ -12,9 +12,9 @@ from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.faces.terminal import print_page
 from formalbench_leaderboard.keys import model_key, title_of
 from formalbench_leaderboard.published import published_tables
+from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
 from formalbench_leaderboard.text import printable
 
@@ -33,7 +33,7 @@ def print_session(
     view = View(
         title="Board",
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
-        protocols={record.protocol.name for record in records},
+        protocols={record.protocol.title for record in records},
         only_tasks=True,
         new={model_key(record) for record in records},
         published=published_tables(),

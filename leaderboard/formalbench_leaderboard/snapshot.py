@@ -1,6 +1,6 @@
 """The published records inside the package, for whoever has no clone of the repository.
 
-A text file, rendered by `publish` like every face. Its first line holds what repeats: the
+A text file, rendered by `publish` like every page. Its first line holds what repeats: the
 shapes that records have, and their parts that many share. Then one record a line, its
 shape's number and its values in the order of the shape; in the place of a shared part stands
 its number in the part's table.
@@ -21,15 +21,19 @@ FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
 
 FORMAT = 1
 
-_OPENED = frozenset({"training", "selected", "test", "test.cells", "environment"})
-"""Objects whose values stand on their own; every other object is one value."""
+_METRICS = ("test.cells.metrics", "selected.metrics")
+
+_OPENED = frozenset({"training", "selected", "test", "test.cells", "environment", *_METRICS})
+"""Objects whose values stand on their own, as those of each metric do; every other object is one
+value."""
 
 _SHARED = frozenset(
     {
         *("schema_version", "kind", "status", "message", "model", "task", "protocol"),
         *("training.ended", "training.cohort"),
         *("test.metric", "test.fingerprint", "test.chance_constant", "test.chance_length"),
-        *("test.cells.length", "test.cells.first", "test.cells.strings"),
+        *("test.cells.length", "test.cells.first", "test.cells.strings", "test.cells.answers"),
+        *("test.extra_metrics",),
         *("environment.device", "environment.hardware", "environment.versions"),
         *("asked", "constants", "break_length"),
     }
@@ -51,7 +55,7 @@ def written(records: Iterable[AnyRecord]) -> str:
         shape = _shape(data)
         values = [_number(_text(shape), shapes)]
         for place, value in _values(data):
-            if place in _SHARED:
+            if _shared(place):
                 values.append(_number(_text(value), tables.setdefault(place, {})))
             else:
                 values.append(value)
@@ -93,19 +97,28 @@ def _damaged(file: Path) -> RequestError:
 def _shape(data: dict[str, Any], above: str = "") -> Shape:
     return {
         key: _shape(value, f"{above}{key}.")
-        if f"{above}{key}" in _OPENED and value is not None
+        if _opened(f"{above}{key}") and value is not None
         else f"{above}{key}"
-        if f"{above}{key}" in _SHARED
+        if _shared(f"{above}{key}")
         else _INLINE
         for key, value in data.items()
     }
+
+
+def _opened(place: str) -> bool:
+    return place in _OPENED or place.rpartition(".")[0] in _METRICS
+
+
+def _shared(place: str) -> bool:
+    above, _, key = place.rpartition(".")
+    return place in _SHARED or (key == "count" and above.rpartition(".")[0] in _METRICS)
 
 
 def _values(data: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
     """Yield the values of an object in the order of its shape, each with its place."""
     for key, value in data.items():
         place = f"{above}{key}"
-        if place in _OPENED and value is not None:
+        if _opened(place) and value is not None:
             yield from _values(value, f"{place}.")
         else:
             yield place, value

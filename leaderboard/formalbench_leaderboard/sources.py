@@ -8,8 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.running.used import task_used
 from formalbench.store import Store, default_results
 
 from formalbench_leaderboard.build import View
@@ -17,7 +19,7 @@ from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.keys import (
     Contents,
     ModelKey,
-    ProtocolKey,
+    changes_of,
     contents,
     protocol_contents,
     task_title,
@@ -116,14 +118,14 @@ def suite_view(
     Raises:
         RequestError: for an unknown suite.
     """
-    names = [full_name(host, name) for name in host.suite(suite).tasks]
+    tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
     known = (
         table.limited_to(lambda task: current_task(host, task) is not None)
         for table in published_tables()
     )
     return View(
         title=f"formalbench leaderboard: suite {suite}",
-        tasks=tuple(task_title(name, {}) for name in names),
+        tasks=tuple(task_title(task.name, task.options) for task in tasks),
         protocols=None if protocols is None else frozenset(protocols),
         only_tasks=only_tasks,
         published=tuple(table for table in known if table.tasks),
@@ -140,12 +142,6 @@ def current_of(host: PluginHost) -> Current:
     )
 
 
-def full_name(host: PluginHost, name: str) -> str:
-    """Return a task's name with its objective."""
-    _, objective, _ = host.task_entry(name)
-    return f"{name.partition(':')[0]}:{objective}"
-
-
 def current_task(host: PluginHost, task: str) -> Contents | None:
     """Return what a task is here, or None if no plugin provides it."""
     try:
@@ -155,13 +151,22 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
     return contents(entry.spec.version, entry.plugin.source)
 
 
-def current_protocol(host: PluginHost, key: ProtocolKey) -> Contents | None:
-    """Return what a protocol of this name is here, or None if there is none."""
+def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
+    """Return what a protocol of this name, changed likewise, is here; None if there is none."""
     try:
-        protocol = host.protocol(key[0])
+        return protocol_contents(registered_protocol(host, protocol))
     except RequestError:
         return None
-    return protocol_contents(protocol)
+
+
+def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
+    """Return the protocol of this name here, with the same changes.
+
+    Raises:
+        RequestError: if there is none, or it cannot be changed so.
+    """
+    found: Protocol = host.protocol(protocol.name, changes_of(protocol))
+    return found
 
 
 def current_model(host: PluginHost, key: ModelKey) -> Contents | None:

@@ -68,7 +68,7 @@ def _in_one_cell(strings: tuple[int, ...]) -> float:
     return len(strings) ** 2 / inverse
 
 
-def wilson(correct: int, strings: int) -> tuple[float, float]:
+def wilson(correct: float, strings: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a share (Wilson 1927).
 
     Args:
@@ -81,7 +81,7 @@ def wilson(correct: int, strings: int) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def wilson_each(correct: Sequence[int], strings: Sequence[int]) -> tuple[Draws, Draws]:
+def wilson_each(correct: Sequence[float], strings: Sequence[int]) -> tuple[Draws, Draws]:
     """Return the lower and the upper ends of the 95 % Wilson intervals of many shares.
 
     Args:

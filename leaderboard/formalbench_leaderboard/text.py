@@ -1,8 +1,8 @@
-"""Untrusted text made harmless, and numbers made text: the same for every face of a board.
+"""Untrusted text made harmless, and numbers made text: the same for every renderer of a board.
 
 Names, commands and hardware lines come from records that strangers wrote. Two steps
 keep them from doing harm: `harmless` takes out what no name needs (control
-characters, marks that turn the direction of reading), and each face escapes what
+characters, marks that turn the direction of reading), and each renderer escapes what
 its own format would act upon.
 """
 

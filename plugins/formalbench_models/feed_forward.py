@@ -16,7 +16,7 @@ _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-class FeedForward(nn.Module):
+class PositionWise(nn.Module):
     """Two linear maps with a nonlinearity between them: (..., D) to (..., D).
 
     Args:

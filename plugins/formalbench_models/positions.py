@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 
 import torch
-from formalbench.contracts.errors import RequestError
+from formalbench import RequestError
 from torch import Tensor, nn
 
 _SCALAR_CONSTANT = 6000.0

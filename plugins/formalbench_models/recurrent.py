@@ -12,12 +12,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.objective import Layout
-from formalbench.contracts.task import Task
+from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 from torch.nn import functional
 
+from formalbench_models.configs.recurrent import RecurrentConfig
 from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
@@ -61,33 +60,34 @@ class Recurrent(nn.Module):
 
     Args:
         kind: ``rnn`` (tanh), ``gru`` or ``lstm``.
-        symbols: the number of symbols.
-        outputs: the number of outputs per answer, K.
-        layout: where to answer.
-        width: of the state and of the symbol embeddings, W.
-        layers: recurrences on top of each other; the topmost is read.
+        task: gives the symbols, the number of outputs per answer, and where to answer.
+        config: the width W, and how many recurrences stand on top of each other.
     """
 
-    accepts_padding = True
     under_vmap = False
 
-    def __init__(
-        self, kind: str, symbols: int, outputs: int, layout: Layout, *, width: int, layers: int
-    ) -> None:
+    def __init__(self, kind: str, task: Task, config: RecurrentConfig) -> None:
         super().__init__()
-        self.layout = layout
-        self.embedding = nn.Embedding(symbols, width)
+        width = config.width
+        self.layout = task.layout
+        self.embedding = nn.Embedding(len(task.alphabet), width)
         # The library's module holds the parameters and their initial values; the library's
         # kernels are what the tests compare with.
         library, self.kind = _KINDS[kind]
-        self.recurrence = library(width, width, num_layers=layers, batch_first=True)
-        self.readout = nn.Linear(width, outputs)
+        self.recurrence = library(width, width, num_layers=config.layers, batch_first=True)
+        self.readout = nn.Linear(width, task.outputs)
         # Measured on CPUs (speed/README.md): runs gain from going together, but for a small LSTM
         # that goes alone nothing is as fast as the library's kernel.
         self._is_lstm = kind == "lstm"
-        if width < _LARGE:
-            self.cpu_cohort = 2 if width <= _SMALL and not self._is_lstm else 3
+        small = width <= _SMALL and not self._is_lstm
         self._library_on_cpu = width <= _SMALL and self._is_lstm
+        self.traits = Traits(
+            padding=True,
+            cpu_cohort=0 if width >= _LARGE else 2 if small else 3,
+            symbol_embedding="embedding",
+            depth=config.layers,
+            width=width,
+        )
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
@@ -188,22 +188,16 @@ class Recurrent(nn.Module):
         return states_BMW.gather(1, index_B1W).squeeze(1)
 
 
-def _build(kind: str, task: Task, width: int, layers: int) -> Recurrent:
-    return Recurrent(
-        kind, len(task.alphabet), task.outputs, task.layout, width=width, layers=layers
-    )
-
-
-def rnn(task: Task, *, width: int = 128, layers: int = 1) -> Recurrent:
+def rnn(task: Task, config: RecurrentConfig) -> Recurrent:
     """Build the Elman network for a task."""
-    return _build("rnn", task, width, layers)
+    return Recurrent("rnn", task, config)
 
 
-def gru(task: Task, *, width: int = 128, layers: int = 1) -> Recurrent:
+def gru(task: Task, config: RecurrentConfig) -> Recurrent:
     """Build the GRU for a task."""
-    return _build("gru", task, width, layers)
+    return Recurrent("gru", task, config)
 
 
-def lstm(task: Task, *, width: int = 128, layers: int = 1) -> Recurrent:
+def lstm(task: Task, config: RecurrentConfig) -> Recurrent:
     """Build the LSTM for a task."""
-    return _build("lstm", task, width, layers)
+    return Recurrent("lstm", task, config)

@@ -32,17 +32,14 @@ Legend: B batch, N positions, G groups of C positions, C chunk, D width, K outpu
 
 from __future__ import annotations
 
-from typing import Any
+from functools import partial
 
 import torch
-from formalbench.contracts.alphabet import ExtendedAlphabet
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.objective import Layout
-from formalbench.contracts.task import Task
+from formalbench import Batch, ExtendedAlphabet, Task, Traits
 from torch import Tensor, nn
 
-from formalbench_models.options import check_heads
-from formalbench_models.regulargpt_block import Block, Shape, Trace
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.regulargpt_block import RegularGptBlock, Trace
 from formalbench_models.regulargpt_tables import Table
 
 
@@ -54,6 +51,11 @@ def levels(length: int, chunk: int) -> int:
     return count
 
 
+def depth(length: int, chunk: int, thickness: int) -> int:
+    """Return how many blocks a string of this length goes through."""
+    return levels(length, chunk) * thickness
+
+
 class RegularGPT(nn.Module):
     """RegularGPT.
 
@@ -62,28 +64,27 @@ class RegularGPT(nn.Module):
     batches of the layout ``last`` a string that has had its number of levels keeps its state.
 
     Args:
-        symbols: the number of symbols of the task.
-        outputs: the number of outputs per answer, K.
-        layout: where to answer.
-        shape: sizes and choices of a block.
-        thickness: blocks per level (§3.2), each with its own parameters.
+        task: gives the symbols, the number of outputs per answer, and where to answer.
+        config: sizes and choices; `thickness` is the number of blocks per level (§3.2), each with
+            its own parameters.
     """
 
-    accepts_padding = True
-
-    def __init__(
-        self, symbols: int, outputs: int, layout: Layout, shape: Shape, *, thickness: int = 1
-    ) -> None:
+    def __init__(self, task: Task, config: RegularGptConfig) -> None:
         super().__init__()
-        self.alphabet = ExtendedAlphabet(symbols, "pad")
-        self.layout = layout
-        self.chunk = shape.chunk
-        self.embedding = nn.Embedding(self.alphabet.size, shape.width)
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(thickness))
-        self.norm = nn.LayerNorm(shape.width) if shape.norm == "pre" else nn.Identity()
-        self.readout = nn.Linear(shape.width, outputs)
-        if shape.width <= 64:  # measured: speed/README.md
-            self.cpu_cohort = 2 if shape.width <= 32 else 3
+        width, self.chunk = config.width, config.chunk
+        self.alphabet = ExtendedAlphabet(len(task.alphabet), "pad")
+        self.layout = task.layout
+        self.embedding = nn.Embedding(self.alphabet.size, width)
+        self.blocks = nn.ModuleList(RegularGptBlock(config) for _ in range(config.thickness))
+        self.norm = nn.LayerNorm(width) if config.norm == "pre" else nn.Identity()
+        self.readout = nn.Linear(width, task.outputs)
+        self.traits = Traits(
+            padding=True,
+            cpu_cohort=0 if width > 64 else 2 if width <= 32 else 3,  # measured: speed/README.md
+            symbol_embedding="embedding",
+            depth=partial(depth, chunk=self.chunk, thickness=config.thickness),
+            width=width,
+        )
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
@@ -110,7 +111,7 @@ class RegularGPT(nn.Module):
         return self.layout == "last"
 
     def _run(self, batch: Batch, trace: Trace | None) -> Tensor:
-        symbols_BN, lengths_B = batch
+        symbols_BN, lengths_B = batch.symbols, batch.lengths
         count = levels(symbols_BN.shape[1], self.chunk)
         if self._tree and lengths_B is not None:
             symbols_BN = align_right(symbols_BN, lengths_B, self.alphabet["pad"])
@@ -190,9 +191,9 @@ class RegularGPT(nn.Module):
             before_BND = before_BND.flip(1)[:, :: self.chunk].flip(1)
         return torch.where((lengths_B > self.chunk**level)[:, None, None], after_BND, before_BND)
 
-    def _block(self, index: int) -> Block:
+    def _block(self, index: int) -> RegularGptBlock:
         block = self.blocks[index]
-        assert isinstance(block, Block)
+        assert isinstance(block, RegularGptBlock)
         return block
 
 
@@ -210,27 +211,3 @@ def align_right(symbols_BN: Tensor, lengths_B: Tensor, pad: int) -> Tensor:
     length = symbols_BN.shape[1]
     source_BN = torch.arange(length, device=symbols_BN.device) - (length - lengths_B[:, None])
     return symbols_BN.gather(1, source_BN.clamp(min=0)).where(source_BN >= 0, pad)
-
-
-def build(
-    task: Task,
-    *,
-    chunk: int = 2,
-    thickness: int = 1,
-    width: int = 64,
-    heads: int = 4,
-    feed_forward: int = 4,
-    norm: str = "post",
-    activation: str = "gelu",
-    bias: bool = True,
-    hidden: int = 0,
-) -> RegularGPT:
-    """Build RegularGPT for a task; `plugin.py` says what the options mean."""
-    check_heads(width, heads)
-    shape = Shape(chunk, width, heads, feed_forward, norm, activation, bias, hidden)
-    return RegularGPT(len(task.alphabet), task.outputs, task.layout, shape, thickness=thickness)
-
-
-def build_c3(task: Task, *, chunk: int = 3, **options: Any) -> RegularGPT:
-    """Build RegularGPT with chunks of three."""
-    return build(task, chunk=chunk, **options)

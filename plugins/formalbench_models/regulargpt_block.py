@@ -11,52 +11,39 @@ is the last of its C keys.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from formalbench_models.feed_forward import FeedForward
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.feed_forward import PositionWise
 
 Trace = dict[str, Tensor]
 """Named tensors collected on the way, when somebody looks inside."""
 
 
-class Shape(NamedTuple):
-    """The sizes and choices of a block; `plugin.py` says what each means."""
-
-    chunk: int
-    width: int
-    heads: int
-    feed_forward: int
-    norm: str
-    activation: str
-    bias: bool
-    hidden: int = 0
-
-
-class Block(nn.Module):
+class RegularGptBlock(nn.Module):
     """A Transformer block whose queries see C keys each.
 
     The scores of a head are its scaled dot products plus its scalars r_0 … r_{C-1},
     one per distance in steps of the level's dilation (eq. 1).
     """
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: RegularGptConfig) -> None:
         super().__init__()
-        width = shape.width
-        self.heads = shape.heads
-        self.chunk = shape.chunk
-        self.pre_norm = shape.norm == "pre"
+        width = config.width
+        self.heads = config.heads
+        self.chunk = config.chunk
+        self.pre_norm = config.norm == "pre"
         self.norm_attention = nn.LayerNorm(width)
         self.norm_feed_forward = nn.LayerNorm(width)
-        self.query = nn.Linear(width, width, bias=shape.bias)
-        self.key_value = nn.Linear(width, 2 * width, bias=shape.bias)
-        self.merge_heads = nn.Linear(width, width, bias=shape.bias)
-        self.feed_forward = FeedForward(
-            width, shape.feed_forward, shape.activation, hidden=shape.hidden
+        self.query = nn.Linear(width, width, bias=config.bias)
+        self.key_value = nn.Linear(width, 2 * width, bias=config.bias)
+        self.merge_heads = nn.Linear(width, width, bias=config.bias)
+        self.feed_forward = PositionWise(
+            width, config.feed_forward, config.activation, hidden=config.hidden
         )
-        self.relative_CH = nn.Parameter(torch.zeros(shape.chunk, shape.heads))
+        self.relative_CH = nn.Parameter(torch.zeros(config.chunk, config.heads))
 
     def keep_last(self, x_CD: Tensor, trace: Trace | None = None, name: str = "") -> Tensor:
         """Update only the last position of each group of C: (..., C, D) to (..., D)."""

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 
 from formalbench_models.regulargpt import RegularGPT
-from formalbench_models.regulargpt_block import Block
+from formalbench_models.regulargpt_block import RegularGptBlock
 
 
-def mask(block: Block, length: int, dilation: int) -> Tensor:
+def mask(block: RegularGptBlock, length: int, dilation: int) -> Tensor:
     """Return M of eq. 1, (H, N, N): r_j at distance j·dilation, j < C, else -inf."""
     mask_HNN = block.relative_CH.new_full((block.heads, length, length), -math.inf)
     place = torch.arange(length, device=mask_HNN.device)
@@ -28,7 +28,7 @@ def mask(block: Block, length: int, dilation: int) -> Tensor:
     return mask_HNN
 
 
-def apply_block(block: Block, x_BND: Tensor, dilation: int) -> Tensor:
+def apply_block(block: RegularGptBlock, x_BND: Tensor, dilation: int) -> Tensor:
     """Apply one block to all positions, with a full mask."""
     batch, length, width = x_BND.shape
     normed_BND = block.norm_attention(x_BND) if block.pre_norm else x_BND
@@ -68,7 +68,7 @@ def answer(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
     x_BND: Tensor = network.embedding(network.alphabet.prepend(symbols_BN, "pad", front))
     for level in range(levels):
         for block in network.blocks:
-            assert isinstance(block, Block)
+            assert isinstance(block, RegularGptBlock)
             x_BND = apply_block(block, x_BND, network.chunk**level)
     logits: Tensor = network.readout(network.norm(x_BND[:, -1]))
     return logits

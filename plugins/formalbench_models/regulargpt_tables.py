@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from formalbench_models.regulargpt_block import Block
+from formalbench_models.regulargpt_block import RegularGptBlock
 
 
 class Table:
@@ -37,7 +37,7 @@ class Table:
         rows: int = len(self.states_VD) ** self.chunk
         return 2 * rows <= positions
 
-    def grow(self, block: Block) -> Table:
+    def grow(self, block: RegularGptBlock) -> Table:
         """Return the next level's table, V^C rows: all chunks of this level's states.
 
         A row's number has C digits in base V, the leftmost first.

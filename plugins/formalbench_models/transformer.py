@@ -3,30 +3,24 @@
 Source: Vaswani et al., "Attention is all you need" (2017); pre-LN: Xiong et al., "On layer
 normalization in the transformer architecture" (2020). No dropout.
 
-One begin symbol stands in front of every string. A bidirectional network (the layout
-``last`` only) reads it, as CLS. A causal one answers at the last symbol, or at all of
-them: the begin symbol stands for the empty prefix. For the layouts ``each`` and ``prefixes``
-the network is causal whatever was asked for, since an answer may depend on its prefix only.
+One begin symbol stands in front of every string. A bidirectional network that answers once reads
+it, as CLS. A causal one answers at the last symbol, or at all of them: the begin symbol stands
+for the empty prefix. Where an answer may depend on its prefix only, the network is causal whatever
+was asked for.
 
 Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads, K outputs.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-from formalbench.contracts.alphabet import ExtendedAlphabet
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.objective import Layout
-from formalbench.contracts.task import Task
+from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
-from formalbench_models.feed_forward import FeedForward
+from formalbench_models.configs.transformer import TransformerConfig
+from formalbench_models.feed_forward import PositionWise
 from formalbench_models.norm import LayerNorm
-from formalbench_models.options import check_heads
 from formalbench_models.positions import Embedding
 from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
@@ -41,54 +35,36 @@ _ATTENTION: dict[str, type[Attention]] = {
 _GPT2_DEVIATION = 0.02
 
 
-class Shape(NamedTuple):
-    """The sizes and choices of a Transformer; `plugin.py` says what each means."""
-
-    positions: str
-    causal: bool
-    log_length: bool
-    width: int
-    heads: int
-    layers: int
-    feed_forward: int
-    norm: str
-    activation: str
-    epsilon: float = 1e-5
-    hidden: int = 0
-    hard: bool = False
-    init: str = "linear"
-
-
-def make_norm(shape: Shape) -> nn.Module:
-    """Return the layer norm of a shape, or what stands in its place."""
-    if shape.norm == "none":
+def make_norm(config: TransformerConfig) -> nn.Module:
+    """Return the layer norm that a config asks for, or what stands in its place."""
+    if config.norm == "none":
         return nn.Identity()
     # The library's is faster, but gives NaN for 0/0.
-    kind = LayerNorm if shape.epsilon == 0 else nn.LayerNorm
-    return kind(shape.width, eps=shape.epsilon)
+    kind = LayerNorm if config.eps == 0 else nn.LayerNorm
+    return kind(config.width, eps=config.eps)
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Attention, then a feed-forward network, each with a residual and a layer norm."""
 
-    def __init__(self, shape: Shape) -> None:
+    def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
         super().__init__()
-        self.pre_norm = shape.norm == "pre"
-        kind = _ATTENTION.get(shape.positions, Attention)
+        self.pre_norm = config.norm == "pre"
+        kind = _ATTENTION.get(config.positions, Attention)
         self.attention = kind(
-            shape.width,
-            shape.heads,
-            causal=shape.causal,
-            log_length=shape.log_length,
-            hard=shape.hard,
+            config.width,
+            config.heads,
+            causal=causal,
+            log_length=config.log_length,
+            hard=config.attention == "hard",
         )
-        if shape.init == "library":
+        if config.init == "library":
             self.attention.begin_as_the_library()
-        self.feed_forward = FeedForward(
-            shape.width, shape.feed_forward, shape.activation, hidden=shape.hidden
+        self.feed_forward = PositionWise(
+            config.width, config.feed_forward, config.activation, hidden=config.hidden
         )
-        self.norm_attention = make_norm(shape)
-        self.norm_feed_forward = make_norm(shape)
+        self.norm_attention = make_norm(config)
+        self.norm_feed_forward = make_norm(config)
 
     def forward(
         self, x_BMD: Tensor, span: Span, lengths_B: Tensor | None, *, keep_weights: bool = False
@@ -108,31 +84,45 @@ class Transformer(nn.Module):
     """The Transformer.
 
     Args:
-        symbols: the number of symbols of the task.
-        outputs: the number of outputs per answer, K.
-        layout: where to answer.
-        shape: sizes and choices.
-        most: the longest string there will be (for learned positions).
+        task: gives the symbols, the number of outputs per answer, and where to answer; its longest
+            string is the longest there will be (for learned positions).
+        config: sizes and choices.
+
+    Raises:
+        RequestError: if the positions would tell a prefix what it may not know.
     """
 
-    accepts_padding = True
-
-    def __init__(
-        self, symbols: int, outputs: int, layout: Layout, shape: Shape, *, most: int
-    ) -> None:
+    def __init__(self, task: Task, config: TransformerConfig) -> None:
         super().__init__()
-        self.alphabet = ExtendedAlphabet(symbols, "begin")
-        self.layout = layout
-        self.causal = shape.causal
-        self.embedding = Embedding(self.alphabet.size, shape.width, shape.positions, most)
-        self.blocks = nn.ModuleList(Block(shape) for _ in range(shape.layers))
-        if shape.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
+        # An answer may see the whole string if it is the only one, or if the objective says so.
+        whole = task.layout == "last" or task.objective.sees_all
+        if config.positions in ("scalar", "parity") and not whole:
+            raise RequestError(
+                f"positions={config.positions} tells every prefix the length of the whole string: "
+                "for this objective use positions=scalar-6000"
+            )
+        self.alphabet = ExtendedAlphabet(len(task.alphabet), "begin")
+        self.layout = task.layout
+        self.causal = config.causal or not whole
+        most = max(task.splits.train[1], task.splits.test[1])
+        self.embedding = Embedding(self.alphabet.size, config.width, config.positions, most)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(config, causal=self.causal) for _ in range(config.layers)
+        )
+        if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
-        self.norm = make_norm(shape) if shape.norm == "pre" else nn.Identity()
-        self.readout = nn.Linear(shape.width, outputs)
-        if shape.init == "gpt2":
+        self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
+        self.readout = nn.Linear(config.width, task.outputs)
+        if config.init == "gpt2":
             self._begin_as_gpt2()
+        self.traits = Traits(
+            causal=self.causal,
+            padding=True,
+            symbol_embedding="embedding.symbol",
+            depth=config.layers,
+            width=config.width,
+        )
 
     def _begin_as_gpt2(self) -> None:
         """Draw the initial values of GPT-2 (Radford et al. 2019): normal, biases 0.
@@ -146,11 +136,6 @@ class Transformer(nn.Module):
                 nn.init.normal_(module.weight, std=_GPT2_DEVIATION)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
-
-    @property
-    def symbol_embedding(self) -> nn.Embedding:
-        """The vectors of the symbols, as opposed to those of positions."""
-        return self.embedding.symbol
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
@@ -194,7 +179,7 @@ class Transformer(nn.Module):
     def _read_span(self, batch: Batch) -> Span:
         """Return the positions that the topmost block must update."""
         length = batch.symbols.shape[1]
-        if not self.causal:
+        if self.layout == "last" and not self.causal:
             return Span(0, 1)
         if self.layout == "last" and batch.lengths is None:
             return Span(length, length + 1)
@@ -202,65 +187,11 @@ class Transformer(nn.Module):
 
     def _select(self, x_BQD: Tensor, batch: Batch) -> Tensor:
         """Return the states to answer from, of those in the read span."""
-        if self.layout == "prefixes":
-            return x_BQD
         if self.layout == "each":
             return x_BQD[:, 1:]
+        if self.layout != "last":
+            return x_BQD
         if not self.causal or batch.lengths is None:
             return x_BQD[:, 0]
         index_B1D = batch.lengths[:, None, None].expand(-1, 1, x_BQD.shape[2])
         return x_BQD.gather(1, index_B1D).squeeze(1)
-
-
-def build(
-    task: Task,
-    *,
-    positions: str = "sinusoidal",
-    causal: bool = False,
-    log_length: bool = False,
-    width: int = 64,
-    heads: int = 4,
-    layers: int = 2,
-    feed_forward: int = 4,
-    norm: str = "pre",
-    activation: str = "gelu",
-    eps: float = 1e-5,
-    hidden: int = 0,
-    attention: str = "soft",
-    init: str = "linear",
-) -> Transformer:
-    """Build a Transformer for a task; `plugin.py` says what the options mean.
-
-    Raises:
-        RequestError: if the options do not go together, or not with the task.
-    """
-    check_heads(width, heads, even=positions == "rope")
-    if positions in ("scalar", "parity") and task.layout != "last":
-        # n is the length of the whole string: an answer would see beyond its prefix.
-        raise RequestError(
-            f"positions={positions} tells every prefix the length of the whole string: "
-            "for this objective use positions=scalar-6000"
-        )
-    causal = causal or task.layout != "last"
-    shape = Shape(
-        positions,
-        causal,
-        log_length,
-        width,
-        heads,
-        layers,
-        feed_forward,
-        norm,
-        activation,
-        eps,
-        hidden,
-        attention == "hard",
-        init,
-    )
-    most = max(task.splits.train[1], task.splits.test[1])
-    return Transformer(len(task.alphabet), task.outputs, task.layout, shape, most=most)
-
-
-def build_logn(task: Task, *, log_length: bool = True, **options: Any) -> Transformer:
-    """Build the Transformer with log-length scaled attention."""
-    return build(task, log_length=log_length, **options)

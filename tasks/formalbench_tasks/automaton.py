@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Labels, Mask, Symbols
+from formalbench.contracts.source import Labels, Mask, Symbols
 
 from formalbench_tasks.paths import FEW, Paths
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import from_table
+from formalbench_tasks.configs import ParityConfig
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.regular import RegularLanguage
 
@@ -23,7 +24,7 @@ class Parity(RegularLanguage):
     instead, and the classes come as they come.
 
     Args:
-        p: the probability of a 1, in what `sample` draws; members are uniform all the same.
+        config: says how probable a 1 is in what `sample` draws; members are uniform all the same.
 
     Reference: Chiang and Cholak (2022), §2; Delétang et al. (2023), appendix A;
         for p ≠ 1/2 Chi et al. (2023), Table 2.
@@ -31,9 +32,9 @@ class Parity(RegularLanguage):
 
     hard_negatives = False
 
-    def __init__(self, p: float = 0.5) -> None:
+    def __init__(self, config: ParityConfig) -> None:
         super().__init__(BITS, from_table([[0, 1], [1, 0]], [0, 1]))
-        self.p = p
+        self.p = config.p
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw strings: balanced if p is 1/2, else independent bits; (count, length)."""

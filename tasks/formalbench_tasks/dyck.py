@@ -16,19 +16,22 @@ from itertools import product
 import numpy as np
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.language import (
-    Corpus,
-    Labels,
+    HasAutomaton,
+    HasBrackets,
+    HasMembers,
+    HasNearMisses,
+    HasPrefixClasses,
+    HasProcess,
     Language,
-    Mask,
-    Probabilities,
-    Symbols,
     balanced,
 )
+from formalbench.contracts.source import Labels, Mask, Probabilities, Strings, Symbols
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks import dyck_process, stack
 from formalbench_tasks.automaton import Automaton, from_table
+from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck_near_misses import NearMisses
 from formalbench_tasks.dyck_shapes import Shapes
 from formalbench_tasks.limits import check_length
@@ -43,7 +46,15 @@ MOST_STATES = 4_096
 """Of the automaton of a bounded language, one for each stack and a dead one."""
 
 
-class Dyck(Language):
+class Dyck(
+    Language,
+    HasPrefixClasses,
+    HasMembers,
+    HasNearMisses,
+    HasProcess,
+    HasBrackets,
+    HasAutomaton,
+):
     """Strings of k types of brackets in which every bracket is matched by its own kind.
 
     Type t opens with the symbol 2t and closes with 2t+1: ``( ) [ ] { } < >`` for k up to 4,
@@ -56,17 +67,17 @@ class Dyck(Language):
     and half uniform. The splits offer even lengths only: at odd ones rejecting all is right.
 
     Args:
-        k: how many types of brackets there are.
-        D: the greatest depth; None for no bound.
-        outside: which non-members are drawn at even lengths: ``mixed``, as said above, or
+        config: says which non-members are drawn at even lengths: ``mixed``, as said above, or
             ``changed``, members with one symbol changed. Of these the brackets of some type do
             not add up, so that counting tells them: no nesting need be seen.
+        k: how many types of brackets there are.
+        D: the greatest depth; None for no bound.
 
     Raises:
         RequestError: if k or D is 0 or beyond reason.
     """
 
-    def __init__(self, k: int, D: int | None = None, outside: str = "mixed") -> None:
+    def __init__(self, config: DyckConfig, k: int, D: int | None = None) -> None:
         fields = (k,) if D is None else (k, D)
         nearest = [min(max(f, 1), most) for f, most in zip(fields, MOST, strict=False)]
         if list(fields) != nearest:
@@ -79,7 +90,7 @@ class Dyck(Language):
         self.closes = range(1, 2 * k, 2)
         self.types = k
         self.deepest = D
-        self.outside = outside
+        self.outside = config.outside
         self.shapes = Shapes(D)
         self.misses = NearMisses(
             k, D, self.sample_members, lambda strings_BN: self.classify(strings_BN) == 1
@@ -190,7 +201,7 @@ class Dyck(Language):
         """Draw what the process generates, given that it has this length (`Shapes.generated`)."""
         return self._dress(stream, self.shapes.generated(stream, length, count))
 
-    def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Corpus:
+    def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Strings:
         """Draw what the process generates within a window of lengths (`dyck_process`)."""
         return dyck_process.draw_corpus(stream, self.types, self.deepest, window, tokens)
 

@@ -10,7 +10,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Mask, Symbols
+from formalbench.contracts.source import Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.dyck_shapes import Shapes, draw_too_deep, too_deep

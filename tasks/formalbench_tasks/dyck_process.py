@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Corpus, Labels, Mask, Probabilities
+from formalbench.contracts.source import Labels, Mask, Probabilities, Strings
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.limits import check_length
@@ -63,7 +63,7 @@ def length_distribution(deepest: int | None, longest: int) -> Probabilities:
 
 def draw_corpus(
     stream: Stream, types: int, deepest: int | None, window: Window, tokens: int
-) -> Corpus:
+) -> Strings:
     """Draw strings one after another until they have so many tokens, END included.
 
     Before the least length the process is not let end: it draws again, and so opens. A string
@@ -94,9 +94,9 @@ def draw_corpus(
         opens_1T = opens_T[None, : int(lengths_B.sum())]
         # Balanced strings after one another are one balanced string.
         symbols_1T = dress(opens_1T, stream.integers(types, (1, opens_1T.shape[1] // 2)))
-        parts.append(Corpus(symbols_1T[0], lengths_B))
+        parts.append(Strings(symbols_1T[0], lengths_B))
         missing -= int((lengths_B + 1).sum())
-    return Corpus(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+    return Strings(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
 
 def _draw_shapes(stream: Stream, deepest: int | None, window: Window) -> tuple[Mask, Labels]:

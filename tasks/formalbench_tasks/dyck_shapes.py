@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Mask
+from formalbench.contracts.source import Mask
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.limits import check_length

@@ -7,7 +7,8 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from formalbench.contracts.language import Labels, Language, Mask, Symbols
+from formalbench.contracts.language import Language
+from formalbench.contracts.source import Labels, Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import Automaton, from_table

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Mask, Symbols
+from formalbench.contracts.source import Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 Ints = npt.NDArray[np.int64]

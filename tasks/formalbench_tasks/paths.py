@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Labels, Symbols
+from formalbench.contracts.source import Labels, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.limits import check_length

@@ -5,12 +5,10 @@ Nothing heavy is imported here; the factories are lazy.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
-from formalbench import hookimpl
-from formalbench.contracts.specs import Option, Splits, SuiteSpec, TaskSpec
+from formalbench import Splits, SuiteSpec, TaskSpec, hookimpl
 
 _FUNCTION = ("classify", "tag")
 _LANGUAGE = ("classify", "tag", "next-symbols")
@@ -39,14 +37,7 @@ _BITS = (
         summary="is the number of 1s odd?",
         factory="formalbench_tasks.bits:Parity",
         objectives=_LANGUAGE,
-        options={
-            "p": Option(
-                0.5,
-                "the probability of a 1 in strings to classify or tag (members are uniform)",
-                minimum=0.0,
-                maximum=1.0,
-            )
-        },
+        config="formalbench_tasks.configs:ParityConfig",
         reference=_CHIANG,
     ),
     TaskSpec(
@@ -118,14 +109,7 @@ _DYCKS = tuple(
         summary=summary,
         factory="formalbench_tasks.dyck:Dyck",
         objectives=(*_LANGUAGE, "generate"),
-        options={
-            "outside": Option(
-                "mixed",
-                "non-members to classify or tag: near misses, edited and uniform ones (mixed), "
-                "or members with one symbol changed (changed)",
-                choices=("mixed", "changed"),
-            )
-        },
+        config="formalbench_tasks.configs:DyckConfig",
         splits=Splits(train=(2, 50), test=(52, 100), step=2),  # at odd lengths nothing is in
         reference=reference,
     )
@@ -177,8 +161,13 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 
 
 @hookimpl
-def formalbench_read_yaml(path: Path, data: Mapping[str, Any]) -> TaskSpec | None:
+def formalbench_read_file(path: Path) -> TaskSpec | None:
     """Take YAML files that have an alphabet (see `formalbench_tasks.yaml_task`)."""
+    if path.suffix not in (".yaml", ".yml"):
+        return None
+    from formalbench import read_yaml
+
+    data = read_yaml(path)
     if "alphabet" not in data:
         return None
     from formalbench_tasks.yaml_task import read

@@ -5,11 +5,17 @@ Legend: B strings, N positions, S symbols.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-from formalbench.contracts.language import Labels, Language, Mask, Symbols, balanced
+from formalbench.contracts.language import (
+    HasAutomaton,
+    HasMembers,
+    HasPrefixClasses,
+    Language,
+    balanced,
+)
+from formalbench.contracts.source import Labels, Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automaton import Automaton
@@ -17,11 +23,13 @@ from formalbench_tasks.limits import check_length
 from formalbench_tasks.negatives import corrupt
 
 
-class AutomatonFunction(Language):
+class AutomatonFunction(Language, HasPrefixClasses, HasAutomaton):
     """A class for every string, computed by an automaton; strings are drawn uniformly.
 
-    Attributes:
+    Args:
+        alphabet: the symbols.
         automaton: the minimal automaton.
+        num_classes: how many classes there are; the automaton may reach fewer.
     """
 
     def __init__(self, alphabet: Sequence[str], automaton: Automaton, num_classes: int) -> None:
@@ -30,12 +38,13 @@ class AutomatonFunction(Language):
         if automaton.paths.num_classes > num_classes:
             raise ValueError(f"the automaton has classes beyond {num_classes - 1}")
         self.alphabet = tuple(alphabet)
-        self.automaton = automaton
+        self._automaton = automaton
         self.num_classes = num_classes
 
-    @abstractmethod
-    def oracle(self, string: Sequence[int]) -> int:
-        """Return the class of one string, from the definition."""
+    @property
+    def automaton(self) -> Automaton:
+        """The minimal automaton."""
+        return self._automaton
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw uniform strings, (count, length)."""
@@ -55,7 +64,7 @@ class AutomatonFunction(Language):
         return self.automaton.classify_prefixes(strings_BN)
 
 
-class RegularLanguage(AutomatonFunction):
+class RegularLanguage(AutomatonFunction, HasMembers):
     """A regular language: class 1 is in, class 0 is out.
 
     Members and non-members are drawn uniformly among those of the length asked for.

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import Mask, Symbols
+from formalbench.contracts.source import Mask, Symbols
 
 Ints = npt.NDArray[np.int64]
 

@@ -20,7 +20,9 @@ import torch
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 
-ODD_MODELS = Path(__file__).parent / "plugins" / "odd_models.py"
+sys.path.insert(0, str(Path(__file__).parent))  # what tests share
+
+PLUGINS = Path(__file__).parent / "plugins"
 
 TINY = """
     name: tiny
@@ -37,7 +39,7 @@ TINY = """
 
 
 @dataclass(frozen=True)
-class Outcome:
+class CommandResult:
     """What a command did."""
 
     code: int
@@ -92,7 +94,13 @@ def tiny(write) -> Path:
 @pytest.fixture
 def odd_models() -> Path:
     """A plugin with the models ``bag``, ``stumbling``, ``not-a-number``, ``hungry`` …"""
-    return ODD_MODELS
+    return PLUGINS / "odd_models.py"
+
+
+@pytest.fixture
+def backwards() -> Path:
+    """A plugin with the tasks ``backwards:transduce`` and ``without-zeros:decode``."""
+    return PLUGINS / "backwards.py"
 
 
 @pytest.fixture
@@ -102,16 +110,16 @@ def host() -> PluginHost:
 
 
 @pytest.fixture
-def cli(capsys, monkeypatch) -> Callable[..., Outcome]:
+def cli(capsys, monkeypatch) -> Callable[..., CommandResult]:
     """Run a command in this process."""
 
-    def run(*arguments: object, stdin: str | bytes = "") -> Outcome:
+    def run(*arguments: object, stdin: str | bytes = "") -> CommandResult:
         raw = stdin.encode() if isinstance(stdin, str) else stdin
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(raw), encoding="utf-8"))
         capsys.readouterr()
         code = run_command_line([str(argument) for argument in arguments])
         captured = capsys.readouterr()
-        return Outcome(code, captured.out, captured.err)
+        return CommandResult(code, captured.out, captured.err)
 
     return run
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import pad
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.specs import Splits
 from formalbench.evaluation import cells
@@ -43,7 +44,7 @@ def test_spread_has_both_ends_and_no_length_twice():
 
 
 def test_the_default_test_lengths(host):
-    lengths = [cell.length for cell in cells.test_set(host.task("first"), SMALL).cells]
+    lengths = cells.test_set(host.task("first"), SMALL).lengths
     assert (lengths[0], lengths[-1]) == (41, 500)
     protocol = host.protocol("quick")
     lengths = cells.spread(cells.split_lengths(host.task("first"), "test"), protocol.test.lengths)
@@ -69,20 +70,39 @@ def test_golden_fingerprints(host, name, digest):
     assert cells.test_set(host.task(name), SMALL).fingerprint == digest
 
 
+def example_of(cell):
+    (example,) = cell.examples
+    return example
+
+
 def test_a_fingerprint_sees_every_part(host):
     one = cells.test_set(host.task("parity"), SMALL)
-    first = one.cells[0]
-    strings, targets = first.strings.copy(), first.targets.copy()
+    first = example_of(one.cells[0])
+    strings, targets = first.inputs.copy(), first.targets.copy()
     strings[0, 0] ^= 1
     targets[0] ^= 1
     variants = [
-        dataclasses.replace(first, strings=strings),
-        dataclasses.replace(first, targets=targets),
-        dataclasses.replace(first, length=first.length + 1),
+        first._replace(inputs=strings),
+        first._replace(targets=targets),
+        first._replace(inputs=np.pad(first.inputs, [(0, 0), (0, 1)])),
+        first._replace(lengths=np.full(8, 41)),
+        first._replace(scored=np.ones(8, dtype=bool)),
+        first._replace(scored=np.arange(8) > 0),
+        first._replace(decoded=np.zeros((8, 2), dtype=int)),
     ]
-    prints = {cells.CellSet((cell, *one.cells[1:])).fingerprint for cell in variants}
-    prints |= {cells.CellSet(one.cells[1:]).fingerprint, one.fingerprint}
-    assert len(prints) == 5
+    changed = [dataclasses.replace(one.cells[0], examples=(example,)) for example in variants]
+    prints = {cells.TestSet((cell, *one.cells[1:])).fingerprint for cell in changed}
+    prints |= {cells.TestSet(one.cells[1:]).fingerprint, one.fingerprint}
+    assert len(prints) == 9
+
+
+def test_padded_strings_are_a_cell_too(host):
+    task = host.task("parity:tag")
+    parts = [task.sample(task.stream("parts"), length, 3) for length in (4, 7)]
+    cell = cells.Cell(4, 7, (pad(parts, task.layout),))
+    assert (cell.strings, cell.lengths) == (6, [4] * 3 + [7] * 3)
+    assert cells.Cell(4, 7, tuple(parts)).lengths == cell.lengths
+    assert cells.TestSet((cells.Cell(4, 4, (parts[0],)), cell)).lengths == [4, *cell.lengths]
 
 
 def test_the_test_set_is_a_function_of_task_and_cell_only(host):
@@ -94,10 +114,23 @@ def test_the_test_set_is_a_function_of_task_and_cell_only(host):
     assert cells.test_set(host.task("parity"), other).fingerprint == base.fingerprint
     # a cell does not depend on which other cells there are
     wide = SMALL.model_copy(update={"test": SMALL.test.model_copy(update={"lengths": "all"})})
-    every = {cell.length: cell for cell in cells.test_set(task, wide).cells}
+    every = {cell.first: example_of(cell) for cell in cells.test_set(task, wide).cells}
     assert len(every) == 460
     for cell in base.cells:
-        assert np.array_equal(cell.strings, every[cell.length].strings)
+        assert np.array_equal(example_of(cell).inputs, every[cell.first].inputs)
+
+
+def test_a_protocol_may_name_its_lengths(host):
+    task = host.task("parity")
+    named = SMALL.model_copy(update={"test": SMALL.test.model_copy(update={"lengths": (3, 500)})})
+    drawn = cells.test_set(task, named)
+    assert drawn.lengths == [3, 500]
+    last = cells.test_set(task, SMALL).cells[-1]
+    assert np.array_equal(example_of(drawn.cells[-1]).inputs, example_of(last).inputs)
+    odd = host.task("modular-arithmetic")
+    lengths = SMALL.test.model_copy(update={"lengths": (51, 60, 61, 62)})
+    with pytest.raises(RequestError, match=r"no strings of length 60, 62 \(test.lengths\)"):
+        cells.test_set(odd, SMALL.model_copy(update={"test": lengths}))
 
 
 def test_another_version_parameter_or_name_is_another_test_set(host):
@@ -106,7 +139,7 @@ def test_another_version_parameter_or_name_is_another_test_set(host):
         task,
         dataclasses.replace(task, version=2),
         dataclasses.replace(task, parameters={"p": 0.25}),
-        dataclasses.replace(task, language_name="parity-2"),
+        dataclasses.replace(task, source_name="parity-2"),
         host.task("parity", {"p": 0.25}),
     ]
     prints = [cells.test_set(one, SMALL).fingerprint for one in changed]
@@ -135,21 +168,24 @@ def test_validation_training_and_test_draw_from_different_streams(host):
     # on splits that overlap in full, so that the same stream would give the same strings
     task = dataclasses.replace(host.task("first"), splits=Splits((30, 40), (30, 40)))
     test, validation = cells.test_set(task, SMALL), cells.validation_set(task, SMALL)
-    assert [c.length for c in test.cells] == [c.length for c in validation.cells]
-    for one, other in zip(test.cells, validation.cells, strict=True):
-        assert not (one.strings[:, None] == other.strings[None]).all(-1).any()
+    assert test.lengths == validation.lengths
+    strings = [[example_of(c).inputs for c in drawn.cells] for drawn in (test, validation)]
+    for one, other in zip(*strings, strict=True):
+        assert not (one[:, None] == other[None]).all(-1).any()
     stream = task.stream("train", "small", 1, 0, 0)
-    trained, _ = task.sample(stream, 40, 8)
-    for held_out in (test.cells[-1], validation.cells[-1]):
-        assert not (trained[:, None] == held_out.strings[None]).all(-1).any()
+    trained = task.sample(stream, 40, 8).inputs
+    for held_out in (strings[0][-1], strings[1][-1]):
+        assert not (trained[:, None] == held_out[None]).all(-1).any()
 
 
 def test_targets_are_right_at_every_cell(host):
     task = host.task("parity")
     for cell in cells.test_set(task, SMALL).cells:
-        assert cell.strings.shape == (8, cell.length)
-        assert cell.targets.tolist() == [int(row.sum()) % 2 for row in cell.strings]
-        assert cell.targets.sum() == 4  # balanced
+        example = example_of(cell)
+        assert example.inputs.shape == (8, cell.first)
+        assert example.inputs.dtype.itemsize == 1  # thousands of long strings are kept
+        assert example.targets.tolist() == [int(row.sum()) % 2 for row in example.inputs]
+        assert example.targets.sum() == 4  # balanced
 
 
 def test_a_split_without_strings_is_refused(host):

@@ -8,8 +8,11 @@ import torch
 from formalbench.checks import check_plugin, check_spec
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import keep
+from formalbench.checks.sources import source_promises
 from formalbench.checks.tasks import task_promises
+from formalbench.checks.trials import trials
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import Traits
 from formalbench.host import PluginHost
 from torch import nn
 
@@ -40,11 +43,10 @@ def broken_promises(task):
 def spoiled(name, **methods):
     """Return a task whose language differs in these methods."""
     task = HOST.task(name)
-    language = task.language
-    changed = type("Spoiled", (type(language),), methods)
+    changed = type("Spoiled", (type(task.source),), methods)
     copy = changed.__new__(changed)
-    copy.__dict__.update(language.__dict__)
-    return dataclasses.replace(task, language=copy)
+    copy.__dict__.update(task.source.__dict__)
+    return dataclasses.replace(task, source=copy)
 
 
 def test_an_unspoiled_copy_is_fine():
@@ -53,7 +55,7 @@ def test_an_unspoiled_copy_is_fine():
 
 
 def real(name, method):
-    return getattr(type(HOST.task(name).language), method)
+    return getattr(type(HOST.task(name).source), method)
 
 
 def off_at_length_five(self, strings):
@@ -137,15 +139,66 @@ def any_string(self, stream, length, count):
 def test_a_language_with_a_defect(name, methods, promise):
     task = spoiled(name, **methods)
     if "alphabet" in methods:
-        task.language.__dict__["alphabet"] = methods["alphabet"]
+        task.source.__dict__["alphabet"] = methods["alphabet"]
     assert any(promise in broken for broken in broken_promises(task))
+
+
+# Planted defects in functions from strings to strings.
+
+
+def real_answers(self, strings):
+    return type(self).__mro__[1].transduce(self, strings)
+
+
+def says_too_much(self, strings):
+    answers, sizes = real_answers(self, strings)
+    answers[:, -1:] += (sizes < strings.shape[1])[:, None]
+    return answers, sizes
+
+
+def off_by_one(self, strings):
+    answers, sizes = real_answers(self, strings)
+    return answers, np.maximum(sizes - (strings.shape[1] == 5), 0)
+
+
+@pytest.mark.parametrize(
+    "methods",
+    [
+        {"transduce": says_too_much},
+        {"transduce": off_by_one},
+        {"transduce": lambda self, strings: strings},
+        {"oracle": lambda self, string: [symbol - 1 for symbol in string]},
+        {"answer_length": lambda self, length: length // 2},
+        {"transduce": lambda self, strings: real_answers(self, strings)[::-1]},
+        {"outputs": ("1",)},
+    ],
+)
+def test_a_function_with_a_defect(functions, methods):
+    task = functions.task("without-zeros")
+    changed = type("Broken", (type(task.source),), methods)()
+    promises = source_promises(dataclasses.replace(task, source=changed))
+    (broken, *_) = (one.promise for one in keep("function", promises) if not one.passed)
+    assert broken.startswith("answers as its oracle does")
+
+
+@pytest.fixture
+def functions(backwards):
+    """A host with two functions from strings to strings."""
+    return PluginHost.load([backwards])
+
+
+@pytest.mark.parametrize("name", ["backwards", "without-zeros"])
+def test_a_function_without_a_defect(functions, name):
+    checks = check_spec(functions, name)
+    assert "answers as its oracle does, on all short strings" in {one.promise for one in checks}
+    assert [one for one in checks if not one.passed] == []
 
 
 # Planted defects in models.
 
 
 class Fine(nn.Module):
-    accepts_padding = True
+    traits = Traits(padding=True)
 
     def __init__(self, task):
         super().__init__()
@@ -302,8 +355,141 @@ def test_a_model_with_a_defect(network, name, promise):
 
 
 def test_a_model_that_says_so_need_not_be_vmapped():
-    honest = type("Honest", (Decides,), {"vmappable": False})
+    honest = type("Honest", (Decides,), {"traits": Traits(padding=True, vmap=False)})
     assert broken_by(honest, "parity") == set()
+
+
+class Decodes(nn.Module):
+    """Reads a string, and what was said so far, each as a sum of embeddings."""
+
+    traits = Traits(encoder_decoder=True, padding=True)
+
+    def __init__(self, task):
+        super().__init__()
+        self.embed = nn.Embedding(len(task.alphabet), 8)
+        self.said = nn.Embedding(task.outputs, 8)
+        self.read = nn.Linear(8, task.outputs)
+
+    def forward(self, batch):
+        x_BND = self.embed(batch.symbols)
+        if batch.lengths is not None:
+            at_N = torch.arange(x_BND.shape[1])
+            x_BND = x_BND * (at_N < batch.lengths[:, None])[..., None]
+        y_BMD = self.said(batch.decoded)
+        nothing_B1D = y_BMD.new_zeros(len(y_BMD), 1, y_BMD.shape[2])
+        so_far_BMD = torch.cat((nothing_B1D, y_BMD), 1)
+        return self.read(self.heard(so_far_BMD) + x_BND.sum(1, keepdim=True))
+
+    def heard(self, so_far_BMD):
+        return so_far_BMD.cumsum(1).tanh()
+
+
+class DecodesAhead(Decodes):
+    def heard(self, so_far_BMD):
+        return so_far_BMD.flip(1).cumsum(1).flip(1).tanh()
+
+
+class OneAnswerTooMany(Decodes):
+    def heard(self, so_far_BMD):
+        return torch.cat((super().heard(so_far_BMD), so_far_BMD[:, :1]), 1)
+
+
+@pytest.mark.parametrize(
+    ("network", "promise"),
+    [
+        (Decodes, None),
+        (DecodesAhead, "sees only what was said before"),
+        (OneAnswerTooMany, "answers in the objective's layout, at every length"),
+    ],
+)
+def test_a_model_that_says_one_symbol_after_the_other(functions, network, promise):
+    task = functions.task("without-zeros")
+    broken = {
+        one.promise
+        for one in keep("model", model_promises(lambda: network(task), task))
+        if not one.passed
+    }
+    assert (promise in broken) if promise else broken == set()
+
+
+def test_what_sees_all_may_look_ahead(functions):
+    task = functions.task("backwards")
+    promises = model_promises(lambda: LooksAhead(task), task)
+    assert task.layout == "each"
+    assert "sees only the past" not in {promise for promise, _ in promises}
+
+
+# On what a model is tried.
+
+ANYWHERE = """
+    from formalbench import ModelSpec, Traits, hookimpl
+    from torch import nn
+
+    class Net(nn.Module):
+        traits = Traits(causal={causal})
+
+        def __init__(self, task):
+            super().__init__()
+            self.layout, self.embed = task.layout, nn.Embedding(len(task.alphabet), task.outputs)
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("net", 1, "for tests", Net)
+"""
+
+
+@pytest.mark.parametrize(
+    ("causal", "objectives"),
+    [(True, {"classify", "tag", "next-symbols", "generate"}), (False, {"classify"})],
+)
+def test_a_model_without_objectives_is_tried_wherever_it_can_answer(write, causal, objectives):
+    path = write("net.py", ANYWHERE.format(causal=causal))
+    tried = dict(trials(PluginHost.load([path]), "net"))
+    assert {one for one in tried if one not in ("transduce", "decode")} == objectives
+    assert all(task.endswith(f":{objective}") for objective, task in tried.items())
+
+
+def test_it_is_tried_on_functions_where_there_are_any(write, backwards):
+    path = write("net.py", ANYWHERE.format(causal=True))
+    tried = dict(trials(PluginHost.load([path, backwards]), "net"))
+    assert tried["transduce"] == "backwards:transduce"
+    assert "decode" not in tried  # it is no encoder-decoder
+
+
+# What else a plugin can announce.
+
+PARTS = """
+    from formalbench import Metric, MetricSpec, ProbeSpec, hookimpl
+
+    class Zero(Metric):
+        name = "{name}"
+
+        def measure(self, logits, example):
+            return logits.new_zeros(2)
+
+    @hookimpl
+    def formalbench_metrics():
+        yield MetricSpec("zero", 1, "for tests", {factory}, ("classify",))
+
+    @hookimpl
+    def formalbench_probes():
+        yield ProbeSpec("nothing", "for tests", lambda trace: dict())
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "factory", "problem"),
+    [
+        ("zero", "Zero", ""),
+        ("nought", "Zero", "its name is 'nought', not 'zero'"),
+        ("zero", "dict", "the factory gave a dict, no Metric"),
+    ],
+)
+def test_metrics_and_the_like_are_made_by_their_factories(write, name, factory, problem):
+    path = write("parts.py", PARTS.format(name=name, factory=factory))
+    checks = {one.subject: one.problem for one in check_plugin(path)}
+    assert checks["metric zero"] == problem
+    assert checks["probe nothing"] == ""
 
 
 # The command.
@@ -317,6 +503,13 @@ def test_the_command_says_what_was_kept(cli):
     assert done.lines[-1] == f"{len(done.lines) - 2} promises kept, 0 broken"
     rows = cli("check", "first:tag", "--json").data
     assert all(row["passed"] for row in rows)
+
+
+def test_options_behind_a_name(cli):
+    done = cli("check", "parity:tag[p=0.3]")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "task parity:tag"
+    assert cli("check", "parity[q=0.3]").code == 2
 
 
 def test_a_broken_promise_exits_with_one(cli, write, odd_models):

@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
+from formalbench.contracts.example import Example
 from formalbench.contracts.language import Language
 from formalbench.contracts.stream import Stream
-from formalbench.objectives.classify import Classify, predicted_class
+from formalbench.metrics.accuracy import Accuracy, predicted_class
+from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.objectives.classify import Classify
 
 SHARES = {1: (0.0, 0.0, 1.0), 2: (0.5, 0.3, 0.2), 3: (0.1, 0.6, 0.3)}
 
@@ -55,14 +58,48 @@ def test_among_equals_the_lowest_class_is_the_answer(logits, answer, dtype):
     assert predicted.tolist() == [answer, answer]
 
 
-def test_score_counts_and_measures_in_bits():
+def test_right_strings_are_counted_and_bits_added_up():
     logits = torch.tensor([[0.0, math.log(3.0)], [0.0, math.log(3.0)], [0.0, 0.0]]).double()
-    targets = torch.tensor([1, 0, 0])
-    correct, bits = Classify().score(logits, targets)
-    assert correct.tolist() == [True, False, True]
-    assert bits.tolist() == pytest.approx([-math.log2(0.75), 2.0, 1.0])
+    example = Example(torch.zeros(3, 1), torch.tensor([1, 0, 0]))
+    accuracy, cross_entropy = Classify().metrics(Stated())
+    assert isinstance(accuracy, Accuracy)
+    assert isinstance(cross_entropy, CrossEntropy)
+    assert Classify().right(logits, example, accuracy).tolist() == [True, False, True]
+    assert accuracy.measure(logits, example).tolist() == [2, 3]
+    assert cross_entropy.bits(logits, example).tolist() == pytest.approx(
+        [-math.log2(0.75), 2.0, 1.0]
+    )
+    bits, count = cross_entropy.measure(logits, example).tolist()
+    assert (bits, count) == (pytest.approx(3.0 - math.log2(0.75)), 3)
     nats = (-math.log(0.75) + 2 * math.log(2) + math.log(2)) / 3
-    assert Classify().loss(logits, targets).item() == pytest.approx(nats)
+    assert Classify().loss(logits, example).item() == pytest.approx(nats)
+
+
+def test_what_is_not_scored_does_not_count():
+    logits = torch.tensor([[0.0, 1.0], [0.0, 1.0], [5.0, 0.0]])
+    example = Example(torch.zeros(3, 1), torch.tensor([1, 0, 1]))
+    part = example._replace(scored=torch.tensor([True, True, False]))
+    for metric in Classify().metrics(Stated()):
+        expected = metric.measure(logits[:2], example.rows(slice(2)))
+        assert torch.equal(metric.measure(logits, part), expected)
+    expected = Classify().loss(logits[:2], example.rows(slice(2)))
+    assert Classify().loss(logits, part).item() == pytest.approx(expected.item())
+
+
+def test_the_telling_logit_and_the_oracle(host):
+    task = host.task("cycle-navigation")
+    example = task.sample(Stream("telling"), 6, 40)
+    assert task.objective.contradicts(task.source, example) is None
+    wrong = example._replace(targets=example.targets.copy())
+    wrong.targets[7] = (wrong.targets[7] + 1) % 5
+    assert task.objective.contradicts(task.source, wrong) == 7
+    logits = torch.tensor([[0.0, 3.0, 1.0, 0.0, 0.0]])
+    one = Example(torch.zeros(1, 1), torch.tensor([2]))
+    assert task.objective.telling(logits, one, task.primary) == -2.0
+    assert task.objective.margin(logits, one, task.primary).item() == 2.0
+    assert task.objective.expected(
+        task.source, example.inputs[3], example.rows(slice(3, 4))
+    ) == int(example.targets[3])
 
 
 def test_chance_by_hand():
@@ -100,7 +137,7 @@ def test_stated_chance_agrees_with_what_is_drawn(host, name):
     lengths = task.lengths(1, 9)
     drawn = []
     for length in lengths:
-        _, targets = task.sample(Stream("drawn", length), length, 4000)
+        targets = task.sample(Stream("drawn", length), length, 4000).targets
         drawn.append(np.bincount(targets, minlength=task.outputs) / 4000)
     chance = task.chance(lengths)
     assert chance.by_length == pytest.approx([share.max() for share in drawn], abs=0.04)

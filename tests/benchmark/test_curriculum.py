@@ -1,11 +1,12 @@
-"""Which length a training step has."""
+"""Which lengths the strings of a training batch have."""
 
 from collections import Counter
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from formalbench.contracts.protocol import Curriculum, Protocol
-from formalbench.training.curriculum import draw_length, stages
+from formalbench.training.curriculum import draw_length, draw_mix, stages
 
 
 def test_the_stages_of_the_default():
@@ -59,3 +60,38 @@ def test_lengths_are_drawn_uniformly():
     counts = Counter(draw_length(protocol, stage, step) for step in range(2000))
     assert set(counts) == set(stage)
     assert min(counts.values()) > 430
+
+
+FIRST = [12, 2, 35, 6, 27, 4, 39, 34, 20, 39, 38, 31]
+
+
+def test_the_first_lengths_under_quick():
+    """What they are decides every run that was published."""
+    protocol = Protocol(name="quick", version=1)
+    stage = list(range(1, 41))
+    drawn = [draw_length(protocol, stage, step) for step in range(12)]
+    assert drawn == FIRST
+    assert [draw_mix(protocol, stage, step) for step in range(12)] == [((n, 128),) for n in FIRST]
+    borrowing = Protocol(name="mine", version=4, draws=("quick", 1))
+    assert [draw_length(borrowing, stage, step) for step in range(12)] == drawn
+
+
+def test_strings_of_a_mixed_batch_each_have_a_length():
+    protocol = Protocol(name="p", version=1, batch=64, mixed_lengths=True)
+    mixes = [draw_mix(protocol, [1, 3, 5, 7], step) for step in range(100)]
+    assert mixes[7] == draw_mix(protocol, [1, 3, 5, 7], 7)
+    counts = Counter()
+    for mix in mixes:
+        assert [length for length, _ in mix] == sorted({length for length, _ in mix})
+        assert sum(count for _, count in mix) == 64
+        counts.update(dict(mix))
+    assert set(counts) == {1, 3, 5, 7}
+    assert min(counts.values()) > 1450  # of 6,400, 1,600 each
+
+
+def test_mixed_lengths_follow_their_weights():
+    protocol = Protocol(name="p", version=1, batch=100, mixed_lengths=True)
+    counts = Counter()
+    for step in range(50):
+        counts.update(dict(draw_mix(protocol, [2, 4], step, np.array([3.0, 1.0]))))
+    assert counts[2] == pytest.approx(3750, abs=150)

@@ -3,22 +3,30 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.evaluation.cells import Cell, CellSet
+from formalbench.contracts.example import Example, pad
+from formalbench.contracts.metric import Measure, Metric
+from formalbench.contracts.network import Traits
+from formalbench.contracts.task import Task
+from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import (
     MAX_PAIRS,
     MAX_SYMBOLS,
     WHOLE,
+    CellScore,
     NotFiniteError,
     batches,
     evaluate,
+    total,
 )
 from formalbench.objectives.classify import Classify
+from formalbench_tasks.bits import First
 from torch import nn
 
 CPU = torch.device("cpu")
+TASK = Task("first", 1, First(), Classify())
 
 
-class Last(nn.Module):
+class LastSymbol(nn.Module):
     """Answers the last symbol."""
 
     def forward(self, batch):
@@ -36,30 +44,33 @@ class Constant(nn.Module):
 
 
 def cell(length, strings, targets):
-    return Cell(length, np.array(strings), np.array(targets))
+    return Cell(length, length, (Example(np.array(strings), np.array(targets)),))
 
 
 def test_counts_by_hand():
-    cells = CellSet((cell(1, [[0], [1], [1]], [0, 1, 0]), cell(2, [[0, 1]], [1])))
-    one, other = evaluate(Last(), Classify(), cells, CPU)
-    assert (one.length, one.strings, one.correct) == (1, 3, 2)
-    assert (other.length, other.strings, other.correct) == (2, 1, 1)
+    cells = TestSet((cell(1, [[0], [1], [1]], [0, 1, 0]), cell(2, [[0, 1]], [1])))
+    one, other = evaluate(LastSymbol(), TASK, cells, CPU)
+    assert (one.first, one.last, one.strings, one.measures["accuracy"]) == (1, 1, 3, (2, 3))
+    assert (other.first, other.last, other.strings) == (2, 2, 1)
+    assert other.measures["accuracy"] == (1, 1)
     difference = torch.tensor([-0.5, 1.5, 1.5]).double()  # logit of 1 minus logit of 0
     right = torch.tensor([-1.0, 1.0, -1.0]).double()
     bits = torch.log2(1 + torch.exp(-right * difference)).mean().item()
-    assert one.bits == pytest.approx(bits)
+    assert one.measures["cross-entropy"].mean == pytest.approx(bits)
+    assert list(one.measures) == ["accuracy", "cross-entropy"]  # the primary one's first
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
 def test_a_logit_that_is_not_finite_is_an_error(value):
     with pytest.raises(NotFiniteError, match="length 2"):
-        evaluate(Constant(value), Classify(), CellSet((cell(2, [[0, 1]], [1]),)), CPU)
+        evaluate(Constant(value), TASK, TestSet((cell(2, [[0, 1]], [1]),)), CPU)
 
 
 def test_equal_logits_are_a_reject():
-    cells = CellSet((cell(1, [[0], [1]], [0, 1]),))
-    (score,) = evaluate(Constant(0.0), Classify(), cells, CPU)
-    assert (score.correct, score.bits) == (1, pytest.approx(1.0))
+    cells = TestSet((cell(1, [[0], [1]], [0, 1]),))
+    (score,) = evaluate(Constant(0.0), TASK, cells, CPU)
+    assert score.measures["accuracy"] == (1, 2)
+    assert score.measures["cross-entropy"].mean == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize(
@@ -78,22 +89,86 @@ def test_batches_cover_every_string_once_and_fit(count, length):
 def test_batching_changes_no_count(monkeypatch):
     rng = np.random.default_rng(0)
     strings = rng.integers(0, 2, (50, 9))
-    cells = CellSet((Cell(9, strings, strings.sum(1) % 2),))
-    (whole,) = evaluate(Last(), Classify(), cells, CPU)
+    cells = TestSet((cell(9, strings, strings.sum(1) % 2),))
+    (whole,) = evaluate(LastSymbol(), TASK, cells, CPU)
     monkeypatch.setattr("formalbench.evaluation.evaluate.MAX_SYMBOLS", 9 * 7)
-    (parts,) = evaluate(Last(), Classify(), cells, CPU)
-    assert parts.correct == whole.correct
-    assert parts.bits == pytest.approx(whole.bits)
+    (parts,) = evaluate(LastSymbol(), TASK, cells, CPU)
+    assert parts.measures["accuracy"] == whole.measures["accuracy"]
+    bits = [score.measures["cross-entropy"] for score in (parts, whole)]
+    assert bits[0].count == bits[1].count == 50
+    assert bits[0].mean == pytest.approx(bits[1].mean)
 
 
 def test_threads_change_no_result():
     rng = np.random.default_rng(0)
-    sets = [Cell(n, rng.integers(0, 2, (50, n)), rng.integers(0, 2, 50)) for n in (3, 9, 700)]
-    cells = CellSet(tuple(sets))
-    assert evaluate(Last(), Classify(), cells, CPU, 3) == evaluate(Last(), Classify(), cells, CPU)
+    sets = [cell(n, rng.integers(0, 2, (50, n)), rng.integers(0, 2, 50)) for n in (3, 9, 700)]
+    cells = TestSet(tuple(sets))
+    assert evaluate(LastSymbol(), TASK, cells, CPU, 3) == evaluate(LastSymbol(), TASK, cells, CPU)
 
 
 def test_an_error_in_a_thread_is_told():
-    cells = CellSet((cell(2, [[0, 1]], [1]), cell(3, [[0, 1, 1]], [1])))
+    cells = TestSet((cell(2, [[0, 1]], [1]), cell(3, [[0, 1, 1]], [1])))
     with pytest.raises(NotFiniteError):
-        evaluate(Constant(float("nan")), Classify(), cells, CPU, 2)
+        evaluate(Constant(float("nan")), TASK, cells, CPU, 2)
+
+
+def test_scores_add_up():
+    measures = [{"accuracy": Measure(3, 4), "own": Measure(1, 2)}, {"accuracy": Measure(1, 2)}]
+    whole = total([CellScore(4, 4, 4, measures[0]), CellScore(2, 9, 2, measures[1])])
+    assert whole == CellScore(2, 9, 6, {"accuracy": Measure(4, 6)})
+
+
+class Longest(Metric):
+    """How long the longest string is that was answered right, as a metric of two measures."""
+
+    name = "longest"
+
+    def know(self, source, strings_BN):
+        return np.full(len(strings_BN), strings_BN.shape[1])
+
+    def measure(self, logits, example):
+        hit_B = logits.argmax(1) == example.targets
+        return example.known["longest"][hit_B].bincount(minlength=int(example.length) + 1)
+
+    def finish(self, state):
+        return {
+            "longest": Measure(float(np.flatnonzero(state).max(initial=0)), 1),
+            "right-at-all": Measure(float(state.sum()), 1),
+        }
+
+
+def test_a_metric_of_a_stranger():
+    task = Task("first", 1, First(), Classify(), extra_metrics=(Longest(),))
+    examples = [task.examples(np.eye(n, dtype=np.int64)) for n in (3, 5, 4)]
+    (score,) = evaluate(LastSymbol(), task, TestSet((Cell(3, 5, tuple(examples)),)), CPU)
+    # the first symbol is the last one but where the 1 stands at either end
+    assert score.measures["longest"] == (5, 1)
+    assert score.measures["right-at-all"] == (1 + 3 + 2, 1)
+    assert score.measures["accuracy"] == (6, 12)
+
+
+class Unequal(nn.Module):
+    """Answers the last symbol of each string, padded or not, and notes what it was given."""
+
+    def __init__(self, padding):
+        super().__init__()
+        self.traits = Traits(padding=padding)
+        self.given = []
+
+    def forward(self, batch):
+        self.given.append((tuple(batch.symbols.shape), batch.lengths is not None))
+        lengths_B = batch.lengths
+        if lengths_B is None:
+            lengths_B = torch.full((len(batch.symbols),), batch.symbols.shape[1])
+        last = batch.symbols.gather(1, lengths_B[:, None] - 1).double()
+        return torch.cat((-last, last - 0.5), dim=1)
+
+
+def test_only_who_takes_padding_is_given_padding():
+    parts = [TASK.examples(np.random.default_rng(n).integers(0, 2, (n, n))) for n in (3, 5)]
+    alone = evaluate(Unequal(False), TASK, TestSet((Cell(3, 5, tuple(parts)),)), CPU)
+    padded = TestSet((Cell(3, 5, (pad(parts, TASK.layout),)),))
+    one, other = Unequal(True), Unequal(False)
+    assert evaluate(one, TASK, padded, CPU) == evaluate(other, TASK, padded, CPU) == alone
+    assert one.given == [((8, 5), True)]
+    assert other.given == [((3, 3), False), ((5, 5), False)]

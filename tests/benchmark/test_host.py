@@ -4,9 +4,21 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
 from formalbench.contracts.hooks import hookimpl
-from formalbench.contracts.specs import ModelSpec, Option, ProtocolSpec, SuiteSpec, TaskSpec
+from formalbench.contracts.specs import (
+    ExecutorSpec,
+    MetricSpec,
+    ModelSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    ProbeSpec,
+    ProtocolSpec,
+    ScheduleSpec,
+    SuiteSpec,
+    TaskSpec,
+)
 from formalbench.host import PluginHost
 
 
@@ -94,7 +106,7 @@ def test_a_broken_plugin_leaves_nothing_behind(install):
         return [task("fine"), task("Not Fine")]
 
     heard = []
-    install(zebra=Hooks(formalbench_tasks=tasks, formalbench_read_yaml=lambda: heard.append(1)))
+    install(zebra=Hooks(formalbench_tasks=tasks, formalbench_read_file=lambda: heard.append(1)))
     lines = []
     host = PluginHost.load(warn=lines.append)
     assert len(lines) == 1
@@ -103,11 +115,11 @@ def test_a_broken_plugin_leaves_nothing_behind(install):
 
 
 def test_a_plugin_with_a_wrong_hook_is_not_called_for_others(install, write, cli):
-    def read_yaml(path, data):
+    def read_file(path):
         raise AssertionError("called, though the plugin was skipped")
 
     # the hooks are looked at in alphabetical order, so the good one is registered first
-    install(zebra=Hooks(formalbench_read_yaml=read_yaml, formalbench_tasks=lambda surprise: []))
+    install(zebra=Hooks(formalbench_read_file=read_file, formalbench_tasks=lambda surprise: []))
     path = write("x.yaml", "name: mine\nalphabet: ab\nregex: a*\n")
     done = cli("label", "mine", "--plugin", path, stdin="a\n")
     assert (done.code, done.out) == (0, "1\n")
@@ -130,30 +142,47 @@ def test_an_installed_plugin_may_clash_until_its_name_is_used(install, cli):
 def test_factories_are_lazy_or_not(host):
     plugin = host.plugins[0]
     built = []
-    host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").language), plugin)
+    host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").source), plugin)
     host.tasks.add(task("lazy", "formalbench_tasks.bits:First"), plugin)
     host.tasks.add(task("nowhere", "formalbench_tasks.nowhere:Nothing"), plugin)
     host.tasks.add(task("nothing", "formalbench_tasks.bits:Nothing"), plugin)
     assert not built
-    assert host.task("eager").language.oracle([1]) == 1
+    assert host.task("eager").source.oracle([1]) == 1
     assert built == [1]
-    assert type(host.task("lazy").language).__name__ == "First"
+    assert type(host.task("lazy").source).__name__ == "First"
     for name in ("nowhere", "nothing"):
         with pytest.raises(BrokenPluginError):
             host.task(name)
 
 
-def test_options_reach_the_factory(host):
+class MineConfig(Config):
+    a: int = option(1, "", minimum=1)
+    b: str = option("x", "")
+
+
+def test_a_config_reaches_the_factory(host):
     got = []
 
-    def factory(**options):
-        got.append(options)
-        return host.task("parity").language
+    def factory(config, **fields):
+        got.append((config, fields))
+        return host.task("parity").source
 
-    options = {"a": Option(1, ""), "b": Option("x", "")}
-    host.tasks.add(task("mine-{k}", factory, options=options), host.plugins[0])
-    host.task("mine-7", {"a": 5})
-    assert got == [{"k": 7, "a": 5, "b": "x"}]
+    spec = task("mine-{k}", factory, config=MineConfig, defaults={"b": "y"})
+    host.tasks.add(spec, host.plugins[0])
+    assert host.task("mine-7", {"a": 5}).parameters == {"a": 5}
+    assert host.task("mine-8[a=3,b=x]").parameters == {"a": 3, "b": "x"}
+    assert host.task("mine-9:classify[a=1]").parameters == {}
+    assert got == [
+        (MineConfig(a=5, b="y"), {"k": 7}),
+        (MineConfig(a=3, b="x"), {"k": 8}),
+        (MineConfig(a=1, b="y"), {"k": 9}),
+    ]
+    with pytest.raises(RequestError, match="mine-7: a=0: Input should be greater"):
+        host.task("mine-7", {"a": 0})
+    with pytest.raises(RequestError, match=r"mine-7\[a=0\]: must be at least 1"):
+        host.task("mine-7[a=0]")
+    with pytest.raises(RequestError, match="unknown option of mine-7 'c'"):
+        host.task("mine-7[c=0]")
 
 
 def test_patterns(host):
@@ -161,7 +190,7 @@ def test_patterns(host):
 
     def factory(**fields):
         got.append(fields)
-        return host.task("parity").language
+        return host.task("parity").source
 
     spec = task("zyck-{k}-{D}", factory, objectives=("classify", "tag"))
     host.tasks.add(spec, host.plugins[0])
@@ -207,9 +236,18 @@ def test_listings_count_digits_as_numbers(host):
     assert names.index("d2") < names.index("d12")
 
 
-def test_an_objective_the_task_does_not_offer(host):
-    with pytest.raises(RequestError, match="unknown objective of modular-arithmetic 'tag'"):
-        host.task("modular-arithmetic:tag")
+def test_an_objective_that_the_source_cannot_answer(host):
+    with pytest.raises(RequestError) as caught:
+        host.task_entry("modular-arithmetic:tag")
+    assert str(caught.value) == (
+        "modular-arithmetic: tag needs the class of every prefix, and ModularArithmetic does not "
+        "have it (inherit formalbench.HasPrefixClasses)"
+    )
+
+
+def test_an_objective_that_nobody_announced(host):
+    with pytest.raises(RequestError, match="unknown objective of parity 'tga': did you mean tag"):
+        host.task("parity:tga")
 
 
 # Local plugins.
@@ -256,8 +294,10 @@ def test_specs_of_all_kinds(write, tiny, cli):
         "mine.py",
         f"""
         from pathlib import Path
-        from formalbench import hookimpl
-        from formalbench.contracts.specs import ModelSpec, ProtocolSpec, SuiteSpec, TaskSpec
+        from formalbench import (
+            ExecutorSpec, MetricSpec, ModelSpec, ObjectiveSpec, OptimiserSpec, ProbeSpec,
+            ProtocolSpec, ScheduleSpec, SuiteSpec, TaskSpec, hookimpl,
+        )
 
         @hookimpl
         def formalbench_tasks():
@@ -274,13 +314,42 @@ def test_specs_of_all_kinds(write, tiny, cli):
         @hookimpl
         def formalbench_protocols():
             yield ProtocolSpec("tiny", "", Path({str(tiny)!r}))
+
+        @hookimpl
+        def formalbench_objectives():
+            yield ObjectiveSpec("o", "", "a:b")
+
+        @hookimpl
+        def formalbench_metrics():
+            yield MetricSpec("me", 1, "", "a:b", ("o",))
+
+        @hookimpl
+        def formalbench_probes():
+            yield ProbeSpec("p", "", "a:b")
+
+        @hookimpl
+        def formalbench_optimisers():
+            yield OptimiserSpec("op", "", "a:b")
+
+        @hookimpl
+        def formalbench_schedules():
+            yield ScheduleSpec("sc", "", "a:b")
+
+        @hookimpl
+        def formalbench_executors():
+            yield ExecutorSpec("ex", "", "a:b")
         """,
     )
+    names = {
+        **{"tasks": "t", "models": "m", "suites": "s", "protocols": "tiny", "objectives": "o"},
+        **{"metrics": "me", "probes": "p", "optimisers": "op", "schedules": "sc"},
+        **{"executors": "ex"},
+    }
     (row,) = [r for r in cli("plugins", "--json", "--plugin", path).data if r["name"] == "mine.py"]
-    assert row["provides"] == {"tasks": 1, "models": 1, "suites": 1, "protocols": 1}
+    assert row["provides"] == dict.fromkeys(names, 1)
     assert row["error"] == ""
     assert len(row["sha256"]) == 64
-    for kind, name in (("tasks", "t"), ("models", "m"), ("suites", "s"), ("protocols", "tiny")):
+    for kind, name in names.items():
         rows = cli("list", kind, "--json", "--plugin", path).data
         assert name in [row["name"] for row in rows]
 
@@ -320,6 +389,12 @@ def test_specs_are_static_data():
         ModelSpec("m", 1, "", "a:b"),
         SuiteSpec("s", 1, "", ()),
         ProtocolSpec("p", "", Path()),
+        ObjectiveSpec("o", "", "a:b"),
+        MetricSpec("m", 1, "", "a:b", ("classify",)),
+        ProbeSpec("p", "", "a:b"),
+        OptimiserSpec("o", "", "a:b"),
+        ScheduleSpec("s", "", "a:b"),
+        ExecutorSpec("e", "", "a:b"),
     ):
         with pytest.raises(AttributeError):
             spec.name = "other"

@@ -76,7 +76,7 @@ TASKS = [
 
 def strings_of(task):
     """Return all short strings, and longer ones: drawn, and uniform."""
-    symbols = task.alphabet
+    symbols = task.source.alphabet
     size = len(symbols)
     longest = max(length for length in range(1, 8) if size**length <= 600)
     short = [
@@ -85,15 +85,15 @@ def strings_of(task):
     rng = np.random.default_rng(size)
     drawn = []
     for length in task.lengths(*task.splits.train)[3::4]:
-        rows, _ = task.sample(task.stream("label test", length), length, 4)
+        rows = task.strings(task.stream("label test", length), length, 4)
         drawn += [[symbols[i] for i in row] for row in rows]
         drawn.append([symbols[i] for i in rng.integers(0, size, length)])
     return short + drawn
 
 
 def expected(task, word):
-    language = HOST.task(task.language_name).language
-    if task.language_name not in DEFINITIONS:  # a newer task: its oracle, written from the paper
+    language = task.source
+    if task.source_name not in DEFINITIONS:  # a newer task: its oracle, written from the paper
         ids = [task.alphabet.index(symbol) for symbol in word]
         if not language.in_domain(np.array([ids], dtype=np.int64).reshape(1, -1))[0]:
             return "invalid"
@@ -103,7 +103,7 @@ def expected(task, word):
 
         alive = None
     else:
-        member, alive = DEFINITIONS[task.language_name]
+        member, alive = DEFINITIONS[task.source_name]
         word = "".join(word)
     prefixes = [word[:end] for end in range(len(word) + 1)]
     if task.objective.name == "classify":
@@ -261,3 +261,11 @@ def test_yaml_languages(cli, write):
     assert done.lines == ["1", "1", "1", "0", "0"]
     done = cli("label", "stars:next-symbols", "--plugin", path, stdin="ab\nb\n")
     assert done.lines == ["a,$ b,$ a,$", "a,$ !"]
+
+
+def test_a_function_is_labelled_by_its_answers(cli, backwards):
+    done = cli("label", "backwards", "--plugin", backwards, stdin="aab\n\nb a\nac\n")
+    assert done.lines == ["B A A", "", "A B", "invalid"]
+    assert done.code == 1
+    done = cli("label", "without-zeros", "--plugin", backwards, stdin="0120\n000\n")
+    assert (done.code, done.lines) == (0, ["1 2", ""])

@@ -10,9 +10,7 @@ from formalbench.host import LocalPlugin, PluginHost
 
 LANGUAGE = '''
 import numpy as np
-from formalbench import hookimpl
-from formalbench.contracts.language import Language
-from formalbench.contracts.specs import Option, TaskSpec
+from formalbench import Language, TaskSpec, hookimpl
 
 
 class Last(Language):
@@ -155,6 +153,121 @@ def test_other_files_are_no_plugins(refused, write, name):
     assert "a plugin is a .py or .yaml file" in refused("plugins", "--plugin", name)
 
 
+GRAMMARS = '''
+from formalbench import TaskSpec, hookimpl
+
+from formalbench import Language
+
+
+class Repeated(Language):
+    """Strings of one symbol alone."""
+
+    alphabet = ("a", "b")
+
+    def __init__(self, symbol):
+        self.symbol = self.alphabet.index(symbol)
+
+    def sample(self, stream, length, count):
+        return stream.integers(2, (count, length))
+
+    def classify(self, strings):
+        return (strings == self.symbol).all(axis=1).astype("int64")
+
+    def oracle(self, string):
+        return int(set(string) <= {self.symbol})
+
+
+@hookimpl
+def formalbench_read_file(path):
+    if path.suffix == ".grammar":
+        symbol = path.read_text().strip()
+        return TaskSpec(path.stem, 1, "a grammar", lambda: Repeated(symbol))
+'''
+
+
+def test_a_file_of_any_kind_that_a_plugin_reads(write, cli, refused):
+    reader, grammar = write("reader.py", GRAMMARS), write("all-b.grammar", "b\n")
+    done = cli("label", "all-b", "--plugin", reader, "--plugin", grammar, stdin="bb\nab\n")
+    assert (done.code, done.out) == (0, "1\n0\n")
+    rows = cli("plugins", "--json", "--plugin", reader, "--plugin", grammar).data
+    (row,) = [row for row in rows if row["name"] == "all-b.grammar"]
+    assert row["provides"] == {"tasks": 1}
+    other = write("all-b.gramar", "b\n")
+    line = refused("plugins", "--plugin", reader, "--plugin", other)
+    assert "none reads .gramar" in line
+    # What it makes of the file is checked as any other task.
+    bad = write("All B.grammar", "b\n")
+    assert "bad name 'All B'" in refused("plugins", "--plugin", reader, "--plugin", bad)
+
+
+def test_a_folder_holds_automata_too(write, refused):
+    write("folder/mod.att", "0 0 a a\n0\n")
+    write("folder/notes.txt", "nothing")
+    # It is offered to the plugins, of which none here reads it.
+    assert "none reads .att" in refused("plugins", "--plugin", "folder")
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        (
+            "from formalbench import hookimpl\nfrom formalbench.contracts.specs import Option\n",
+            "Option is now formalbench.option",
+        ),
+        (
+            "from formalbench import ModelSpec, hookimpl\n@hookimpl\ndef formalbench_models():\n"
+            "    yield ModelSpec('m', 1, '', 'a:b', options={})\n",
+            "Option is now formalbench.option",
+        ),
+        (
+            "from formalbench import hookimpl\n@hookimpl\ndef formalbench_read_yaml(path, data):\n"
+            "    return None\n",
+            "formalbench_read_yaml(path, data) is now formalbench_read_file(path)",
+        ),
+        (
+            "from formalbench.plan import make_plan\n",
+            "the engine's files have moved",
+        ),
+    ],
+)
+def test_a_plugin_of_an_earlier_version_is_one_line(write, refused, text, advice):
+    path = write("mine.py", text)
+    line = refused("plugins", "--plugin", path, code=3)
+    assert line.startswith(f"formalbench: plugin {path}: it was written for formalbench 0.2: ")
+    assert advice in line
+    assert line.endswith("(docs/plugins.md)")
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("self.size = len(task.language.alphabet)", "task.language is now task.source"),
+        ("self.accepts_padding = True", "are now fields of formalbench.Traits"),
+        ("self.vmappable = False", "are now fields of formalbench.Traits"),
+    ],
+)
+def test_a_network_of_an_earlier_version_is_one_line(write, refused, line, advice):
+    path = write(
+        "mine.py",
+        f"""
+        from formalbench import ModelSpec, hookimpl
+        from torch import nn
+
+        class Mine(nn.Module):
+            def __init__(self, task):
+                super().__init__()
+                {line}
+
+        @hookimpl
+        def formalbench_models():
+            yield ModelSpec("mine", 1, "", Mine)
+        """,
+    )
+    told = refused("show", "model", "mine", "--plugin", path, code=3)
+    assert f"{path}: it was written for formalbench 0.2: " in told
+    assert advice in told
+
+
 def test_an_empty_folder_is_no_plugin(refused, tmp_path):
     (tmp_path / "empty").mkdir()
     assert "no .py or .yaml file" in refused("plugins", "--plugin", "empty")
@@ -270,8 +383,8 @@ def test_an_exception_in_a_language_shows_its_own_frames_only(
 def test_an_exception_while_reading_yaml_shows_its_own_frames_only(write, cli):
     path = write(
         "mine.py",
-        "from formalbench import hookimpl\n@hookimpl\ndef formalbench_read_yaml(path, data):\n"
-        "    return data['grammar']['start']\n",
+        "from formalbench import hookimpl, read_yaml\n@hookimpl\n"
+        "def formalbench_read_file(path):\n    return read_yaml(path)['grammar']['start']\n",
     )
     data = write("mine.yaml", "grammar: {}\n")
     done = cli("list", "tasks", "--plugin", path, "--plugin", data)

@@ -42,6 +42,19 @@ def test_what_it_writes_keeps_the_contract(cli, kind, name):
     assert [check for check in checks if not check.passed] == []
 
 
+@pytest.mark.parametrize("kind", ["model", "task"])
+def test_what_it_writes_is_short_and_imports_the_facade_alone(cli, kind):
+    cli("new", kind, "mine")
+    text = Path("mine.py").read_text()
+    tree = ast.parse(text)
+    docstring, *_ = tree.body
+    lines = [line for line in text.splitlines()[docstring.end_lineno :] if line.strip()]
+    assert len(lines) <= 25
+    imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    modules = {getattr(node, "module", None) for node in imported}
+    assert modules - {"torch"} == {"formalbench"}
+
+
 def test_its_test_passes(cli, python):
     cli("new", "task", "my-language")
     out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_language.py")

@@ -3,7 +3,9 @@
 import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.trainer import Cohort, Member, train_cohort
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
+from formalbench.training.trainer import Cohort, train_cohort
 from torch import nn
 
 PROTOCOL = Protocol.model_validate(
@@ -86,8 +88,8 @@ class Buffered(Sum):
 def train(host, network, seeds):
     task = host.task("first")
     members = [Member(0.01, seed) for seed in range(seeds)]
-    cohort = Cohort(lambda: network(task), task, PROTOCOL, members, torch.device("cpu"))
-    return train_cohort(cohort)
+    device, recipe = torch.device("cpu"), make_recipe(host, PROTOCOL)
+    return train_cohort(Cohort(lambda: network(task), task, PROTOCOL, members, device, recipe))
 
 
 @pytest.mark.parametrize("seeds", [1, 2])

@@ -1,18 +1,64 @@
-"""From `--set key=value` to typed values."""
+"""From `--set key=value`, and from a config class, to the config that a factory is given."""
+
+from typing import Literal
 
 import pytest
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import Option
+from formalbench.contracts.config import Config, option
+from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.specs import ModelSpec, OptimiserSpec
 from formalbench.host.options import (
     check_settings,
     chosen_options,
-    complete_options,
+    instance_options,
+    make_config,
+    option_facts,
+    parse_instance,
     parse_settings,
-    parse_value,
+    split_list,
 )
+from formalbench.host.values import parse_value
+from pydantic import model_validator
 
-CHUNK = {"chunk": Option(2, "", minimum=2, maximum=8)}
-BOTH = {"p": Option(0.5, "", minimum=0.0, maximum=1.0)}
+
+class Everything(Config):
+    width: int = option(8, "a size", minimum=2, maximum=64)
+    share: float = option(1, "a share", minimum=0.0)
+    loud: bool = option(False, "a switch")
+    word: str = option("text", "a word")
+    kind: Literal["plain", "fancy"] = option("plain", "a choice")
+    few: Literal[2, 4] = option(2, "a choice of numbers")
+    heads: int = option(2, "they divide the width", minimum=1)
+
+    @model_validator(mode="after")
+    def _heads_divide(self):
+        if self.width % self.heads:
+            raise ValueError(f"width must be divisible by heads: {self.width} is not")
+        return self
+
+
+class Chunked(Config):
+    chunk: int = option(2, "", minimum=2, maximum=8)
+
+
+class Both(Config):
+    p: float = option(0.5, "", minimum=0.0, maximum=1.0)
+
+
+def spec_of(config, **defaults):
+    return ModelSpec("mine", 1, "for tests", "a:b", config, defaults)
+
+
+FACTS = option_facts(spec_of(Everything))
+CHUNK = option_facts(spec_of(Chunked))
+BOTH = option_facts(spec_of(Both))
+
+
+def fact(default, **more):
+    plain = {"help": "", "choices": (), "minimum": None, "maximum": None}
+    return {"default": default, **plain, **more}
+
+
+# What is set.
 
 
 def test_settings_are_parsed():
@@ -21,6 +67,10 @@ def test_settings_are_parsed():
         ("task", "p", "0.3"),
         ("", "r", "a=b"),
         ("", "q", ""),
+    )
+    assert parse_settings(["protocol.test.strings=64", "executor.nodes=2"]) == (
+        ("protocol", "test.strings", "64"),
+        ("executor", "nodes", "2"),
     )
     assert parse_settings([]) == ()
 
@@ -33,12 +83,31 @@ def test_other_settings_are_refused(text):
         parse_settings([text])
 
 
+def test_a_command_may_know_fewer_scopes():
+    assert parse_settings(["task.p=1"], ("task",)) == (("task", "p", "1"),)
+    with pytest.raises(RequestError, match=r"write task\.key=value or key=value"):
+        parse_settings(["protocol.steps=1"], ("task",))
+
+
 @pytest.mark.parametrize(
-    "texts", [["p=1", "p=2"], ["task.p=1", "task.p=1"], ["p=0.3", "task.p=0.4"]], ids=str
+    "texts",
+    [
+        ["p=1", "p=2"],
+        ["task.p=1", "task.p=1"],
+        ["p=0.3", "task.p=0.4"],
+        ["model.p=0.3", "p=0.4"],
+        ["protocol.steps=1", "protocol.steps=2"],
+    ],
+    ids=str,
 )
 def test_a_key_set_twice_is_refused(texts):
     with pytest.raises(RequestError, match="twice"):
-        check_settings(parse_settings(texts), [CHUNK], [BOTH])
+        parse_settings(texts)
+
+
+def test_the_same_key_of_different_things_is_not_set_twice():
+    assert len(parse_settings(["model.p=1", "task.p=2", "executor.p=3", "protocol.p=4"])) == 4
+    assert len(parse_settings(["steps=1", "protocol.steps=2"])) == 2
 
 
 @pytest.mark.parametrize(
@@ -52,10 +121,12 @@ def test_a_key_set_twice_is_refused(texts):
         ("False", True, False),
         ("3", "text", "3"),
         ("", "text", ""),
+        ("0.9, 0.95", (0.9, 0.999), (0.9, 0.95)),
+        ("[0.9,0.95]", (0.9, 0.999), (0.9, 0.95)),
     ],
 )
 def test_the_type_is_that_of_the_default(text, default, value):
-    parsed = parse_value("here", text, Option(default, ""))
+    parsed = parse_value("here", text, fact(default))
     assert parsed == value
     assert type(parsed) is type(value)
 
@@ -73,32 +144,35 @@ def test_the_type_is_that_of_the_default(text, default, value):
         ("x", 0.5, "a number"),
         ("1", False, "true or false"),
         ("yes", False, "true or false"),
+        ("0.9,x", (0.9, 0.999), "numbers with commas between them"),
     ],
 )
 def test_another_type_is_refused(text, default, said):
     with pytest.raises(RequestError, match=f"here: must be {said}"):
-        parse_value("here", text, Option(default, ""))
+        parse_value("here", text, fact(default))
 
 
 @pytest.mark.parametrize(
-    ("text", "option", "said"),
+    ("text", "facts", "said"),
     [
-        ("1", Option(2, "", minimum=2), "at least 2"),
-        ("9", Option(2, "", maximum=8), "at most 8"),
-        ("-0.1", Option(0.5, "", minimum=0.0), "at least 0"),
-        ("c", Option("a", "", choices=("a", "b")), "one of a, b"),
-        ("3", Option(2, "", choices=(2, 4)), "one of 2, 4"),
+        ("1", fact(2, minimum=2), "at least 2"),
+        ("9", fact(2, maximum=8), "at most 8"),
+        ("-0.1", fact(0.5, minimum=0.0), "at least 0"),
+        ("c", fact("a", choices=("a", "b")), "one of a, b"),
+        ("3", fact(2, choices=(2, 4)), "one of 2, 4"),
+        ("x" * 201, fact("a"), "at most 200 printable characters"),
+        ("a\nb", fact("a"), "at most 200 printable characters"),
     ],
+    ids=str,
 )
-def test_what_is_not_allowed_is_refused(text, option, said):
+def test_what_is_not_allowed_is_refused(text, facts, said):
     with pytest.raises(RequestError, match=said):
-        parse_value("here", text, option)
+        parse_value("here", text, facts)
 
 
 def test_the_ends_are_allowed():
-    option = Option(0.5, "", minimum=0.0, maximum=1.0)
-    assert parse_value("here", "0", option) == 0.0
-    assert parse_value("here", "1", option) == 1.0
+    assert parse_value("here", "0", BOTH["p"]) == 0.0
+    assert parse_value("here", "1", BOTH["p"]) == 1.0
 
 
 def test_a_bare_key_is_allowed_where_one_side_has_it():
@@ -106,6 +180,12 @@ def test_a_bare_key_is_allowed_where_one_side_has_it():
     check_settings(settings, [CHUNK], [BOTH])
     assert chosen_options("model", "m", settings, CHUNK) == {"chunk": 3}
     assert chosen_options("task", "t", settings, BOTH) == {"p": 0.25}
+
+
+def test_a_bare_key_means_no_option_of_an_executor():
+    settings = parse_settings(["p=0.25", "executor.chunk=4"])
+    assert chosen_options("executor", "e", settings, BOTH) == {}
+    assert chosen_options("executor", "e", settings, CHUNK) == {"chunk": 4}
 
 
 def test_a_bare_key_of_both_sides_is_refused():
@@ -128,13 +208,148 @@ def test_an_unknown_key_is_refused_with_a_hint(text, said):
     assert said in str(caught.value)
 
 
+def test_what_is_set_of_a_protocol_or_an_executor_is_checked_elsewhere():
+    check_settings(parse_settings(["protocol.steps=3", "executor.nodes=3"]), [CHUNK], [BOTH])
+
+
 def test_a_default_set_by_hand_is_no_choice():
-    settings = parse_settings(["chunk=2"])
-    assert chosen_options("model", "m", settings, CHUNK) == {}
-    assert complete_options({}, CHUNK) == {"chunk": 2}
-    assert complete_options({"chunk": 5}, CHUNK) == {"chunk": 5}
+    assert chosen_options("model", "m", parse_settings(["chunk=2"]), CHUNK) == {}
+    own = option_facts(spec_of(Chunked, chunk=3))
+    assert chosen_options("model", "m", parse_settings(["chunk=3"]), own) == {}
+    assert chosen_options("model", "m", parse_settings(["chunk=2"]), own) == {"chunk": 2}
 
 
 def test_an_error_names_whose_option_it_is():
     with pytest.raises(RequestError, match=r"regulargpt: --set chunk=1: must be at least 2"):
         chosen_options("model", "regulargpt", parse_settings(["chunk=1"]), CHUNK)
+
+
+# Names with options behind them.
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("mine", "mine", {}),
+        ("mine[width=32,layers=2]", "mine", {"width": "32", "layers": "2"}),
+        ("parity:tag[p=0.3]", "parity:tag", {"p": "0.3"}),
+        ("mine[a=x=y]", "mine", {"a": "x=y"}),
+        (" mine [ width = 32 , b= ] ", "mine", {"width": "32", "b": ""}),
+        ("regulargpt[chunk=3, width=4]", "regulargpt", {"chunk": "3", "width": "4"}),
+    ],
+)
+def test_instances(text, name, options):
+    assert parse_instance(text.strip()) == (name, options)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["mine[", "mine[]", "mine[width]", "mine[=3]", "mine[a=1", "mine[a=1]b", "mine[a=1,]", "[a=1]",
+     "mine[a=[1]]", "mine[a=1][b=2]"],
+)  # fmt: skip
+def test_what_is_no_instance_is_refused(text):
+    with pytest.raises(RequestError, match=r"write name\[key=value,key=value\]"):
+        parse_instance(text)
+
+
+def test_an_option_twice_in_an_instance_is_refused():
+    with pytest.raises(RequestError, match="a is set twice"):
+        parse_instance("mine[a=1,a=2]")
+
+
+def test_lists_are_split_outside_brackets():
+    assert split_list("a[x=1,y=2],b") == ["a[x=1,y=2]", "b"]
+    assert split_list(" a , b[x=1] ,") == ["a", "b[x=1]"]
+    assert split_list("") == []
+
+
+def test_options_of_an_instance_are_those_of_its_config():
+    assert instance_options("mine", {"chunk": "3"}, CHUNK) == {"chunk": 3}
+    assert instance_options("mine", {"chunk": "2"}, CHUNK) == {}
+    with pytest.raises(RequestError, match=r"mine\[chunk=1\]: must be at least 2"):
+        instance_options("mine", {"chunk": "1"}, CHUNK)
+    with pytest.raises(RequestError, match="unknown option of mine 'chnk': did you mean chunk"):
+        instance_options("mine", {"chnk": "1"}, CHUNK)
+
+
+# Configs.
+
+
+def test_everything_about_an_option_comes_from_its_field():
+    assert FACTS["width"] == {
+        "default": 8, "help": "a size", "choices": (), "minimum": 2, "maximum": 64,
+    }  # fmt: skip
+    assert FACTS["kind"]["choices"] == ("plain", "fancy")
+    assert FACTS["few"]["choices"] == (2, 4)
+    assert list(FACTS) == ["width", "share", "loud", "word", "kind", "few", "heads"]
+    # A whole number as the default of a field for numbers is one with a point.
+    assert isinstance(FACTS["share"]["default"], float)
+
+
+def test_a_spec_may_have_defaults_of_its_own():
+    spec = spec_of(Everything, width=16, loud=True)
+    facts = option_facts(spec)
+    assert (facts["width"]["default"], facts["loud"]["default"]) == (16, True)
+    assert make_config(spec) == Everything(width=16, loud=True)
+    assert make_config(spec, {"width": 4}) == Everything(width=4, loud=True)
+
+
+def test_a_config_can_be_found_by_its_name():
+    spec = OptimiserSpec("adam", "", "a:b", "formalbench.training.configs:AdamConfig")
+    assert option_facts(spec)["betas"]["default"] == (0.9, 0.999)
+    assert make_config(spec, {"betas": [0.5, 0.6]}).betas == (0.5, 0.6)
+
+
+def test_without_a_config_there_is_nothing_to_set():
+    assert option_facts(spec_of(None)) == {}
+    assert make_config(spec_of(None)) is None
+    with pytest.raises(RequestError, match="unknown option of mine 'width': there is none"):
+        make_config(spec_of(None), {"width": 3})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"width": 9}, "mine: width must be divisible by heads: 9 is not"),
+        ({"width": 1}, "mine: width=1: Input should be greater than or equal to 2"),
+        ({"width": "8"}, "mine: width=8: Input should be a valid integer"),
+        ({"width": True}, "mine: width=True: Input should be a valid integer"),
+        ({"share": float("nan")}, "mine: share=nan: Input should be a finite number"),
+        ({"kind": "odd"}, "mine: kind=odd: Input should be 'plain' or 'fancy'"),
+        ({"wdith": 4}, "unknown option of mine 'wdith': did you mean width?"),
+    ],
+    ids=str,
+)
+def test_a_config_that_cannot_be_is_one_line(options, said):
+    with pytest.raises(RequestError) as caught:
+        make_config(spec_of(Everything), options)
+    assert str(caught.value) == said
+
+
+def test_an_error_can_name_the_instance_of_a_pattern():
+    with pytest.raises(RequestError, match="mine-3: width must be divisible"):
+        make_config(spec_of(Everything), {"width": 9}, "mine-3")
+
+
+class NoDefault(Config):
+    width: int
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ("nowhere_at_all:Config", "the config of mine cannot be loaded: No module named"),
+        ("formalbench.training.configs:Nothing", "the config of mine cannot be loaded"),
+        ("formalbench.contracts.specs:ModelSpec", "is no formalbench.Config"),
+        (NoDefault, "the config of mine: width has no default"),
+    ],
+)
+def test_a_config_that_is_none_is_the_plugins_fault(config, said):
+    with pytest.raises(BrokenPluginError, match=said):
+        option_facts(spec_of(config))
+
+
+def test_a_default_for_no_option_is_the_plugins_fault():
+    spec = spec_of("formalbench.training.configs:AdamConfig", width=3)
+    with pytest.raises(BrokenPluginError, match="mine has a default for 'width'"):
+        option_facts(spec)

@@ -10,10 +10,10 @@ from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.cells import test_set as draw_test_set
-from formalbench.execute import make_units
 from formalbench.host import PluginHost
-from formalbench.plan import Request, make_plan
-from formalbench.weights import load_network
+from formalbench.running.grouping import cohorts_of
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.store.weights import load_network
 from formalbench_leaderboard.publishing.admission import Admission
 from pydantic import ValidationError
 
@@ -66,9 +66,9 @@ def test_a_cell_has_the_strings_it_has_anyway(host):
     task = host.task("parity")
     few = draw_test_set(own.apply(task), own).cells
     every = draw_test_set(task, own).cells
-    assert [cell.length for cell in few] == [50, 51]
+    assert [cell.last for cell in few] == [50, 51]
     for cell, other in zip(few, every[9:11], strict=True):
-        assert cell.strings.tobytes() == other.strings.tobytes()
+        assert cell.examples[0].inputs.tobytes() == other.examples[0].inputs.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,9 @@ def test_protocols_never_share_a_cohort(write, tiny):
     runs = [
         run
         for name in ("tiny", "long")
-        for run in make_plan(host, Request(("rnn",), ("first",), protocol=name), "cpu").runs
+        for run in make_plan(host, RunRequest(("rnn",), ("first",), protocol=name), "cpu").runs
     ]
-    units = make_units(runs, "cuda:0")
-    assert [[run.protocol.name for run in unit.runs] for unit in units] == [
+    assert [[run.protocol.name for run in cohort] for cohort in cohorts_of(runs)] == [
         ["tiny", "tiny"],
         ["long", "long"],
     ]

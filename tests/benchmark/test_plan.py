@@ -1,13 +1,16 @@
 """From a request to runs, and what a run's identity is made of."""
 
 import dataclasses
+import shlex
 
 import pytest
+from formalbench.cli.run import split_names
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Source
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.plan import Request, make_plan
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.seeds import parse_seeds
 
 
 def tasks_of(made):
@@ -19,7 +22,7 @@ def plan(tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
 
     def plan(models, tasks=(), *, device="cpu", settings=(), **more):
-        request = Request(tuple(models), tuple(tasks), settings=parse_settings(settings), **more)
+        request = RunRequest(tuple(models), tuple(tasks), settings=parse_settings(settings), **more)
         return make_plan(host, request, device)
 
     return plan
@@ -31,10 +34,10 @@ def test_the_default_is_the_default_suite_and_the_devices_protocol(plan):
         f"{name}:classify"
         for name in ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
     )
-    assert made.protocol.name == "quick"
+    assert [protocol.name for protocol in made.protocols] == ["quick"]
     assert len(made.runs) == 6 * 3
     gpu = plan(["lstm"], ["parity"], device="cuda:0")
-    assert gpu.protocol.name == "standard"
+    assert [protocol.name for protocol in gpu.protocols] == ["standard"]
     assert {(run.learning_rate, run.seed) for run in gpu.runs} == {
         (rate, seed) for rate in (0.0001, 0.0003, 0.0005) for seed in range(3)
     }
@@ -44,14 +47,36 @@ def test_names_are_put_in_full_and_taken_once(plan):
     made = plan(["bag", "bag"], ["parity", "parity:classify", "parity:tag"], protocol="tiny")
     assert tasks_of(made) == ("parity:classify", "parity:tag")
     assert len(made.runs) == 2 * 2
-    assert len({run.run_id for run in made.runs}) == 4
+    assert len({run.test_id for run in made.runs}) == 4
 
 
 def test_seeds(plan):
     assert {run.seed for run in plan(["bag"], ["first"], seeds=4).runs} == {0, 1, 2, 3}
+    assert [run.seed for run in plan(["bag"], ["first"], seeds=(3, 7, 3, 0)).runs] == [3, 7, 0]
     few = plan(["bag"], ["first"], seeds=1, protocol="tiny").runs[0]
     many = plan(["bag"], ["first"], seeds=9, protocol="tiny").runs[0]
-    assert few.run_id == many.run_id  # more seeds later do not repeat the first
+    listed = plan(["bag"], ["first"], seeds=(0,), protocol="tiny").runs[0]
+    # More seeds later do not repeat the first, however they are named.
+    assert few.test_id == many.test_id == listed.test_id
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds"), [("5", 5), ("3,7,11", (3, 7, 11)), ("7,", (7,)), ("0, 1", (0, 1))]
+)
+def test_seeds_as_they_are_written(text, seeds):
+    assert parse_seeds(text) == seeds
+
+
+@pytest.mark.parametrize("text", ["", "a", "1.5", "1,,2", ",", "1,b"])
+def test_seeds_that_are_none(text):
+    with pytest.raises(RequestError, match="must be how many, as 5, or which, as 3,7,11"):
+        parse_seeds(text)
+
+
+@pytest.mark.parametrize("seeds", [0, -1, 1001, (), (-1,), (2**31,)])
+def test_seeds_that_cannot_be(plan, seeds):
+    with pytest.raises(RequestError, match="--seeds"):
+        plan(["bag"], ["first"], seeds=seeds)
 
 
 def test_all_is_every_learned_model(plan, odd_models):
@@ -66,15 +91,14 @@ def test_an_exact_model_runs_once(plan):
 
 
 def test_a_suite_brings_its_protocol(tiny, odd_models, write):
-    path = write("s.yaml", "name: mine\ntasks: [first, parity:tag]\nprotocol: tiny\n")
+    path = write("s.yaml", "name: mine\ntasks: [first, 'parity:tag[p=0.25]']\nprotocol: tiny\n")
     host = PluginHost.load([path, tiny, odd_models])
-    made = make_plan(host, Request(("bag",), suite="mine"), "cpu")
+    made = make_plan(host, RunRequest(("bag",), suite="mine"), "cpu")
     assert tasks_of(made) == ("first:classify", "parity:tag")
-    assert made.protocol.name == "tiny"
-    assert (
-        make_plan(host, Request(("bag",), suite="mine", protocol="quick"), "cpu").protocol.name
-        == "quick"
-    )
+    assert made.runs[-1].task.options == {"p": 0.25}
+    assert [protocol.name for protocol in made.protocols] == ["tiny"]
+    other = make_plan(host, RunRequest(("bag",), suite="mine", protocol="quick"), "cpu")
+    assert [protocol.name for protocol in other.protocols] == ["quick"]
 
 
 @pytest.mark.parametrize(
@@ -84,6 +108,10 @@ def test_a_suite_brings_its_protocol(tiny, odd_models, write):
         ((["bgg"], ["first"]), "did you mean bag"),
         ((["bag"], ["frst"]), "did you mean first"),
         ((["rejecting"], ["first:tag"]), "rejecting does not do tag"),
+        ((["bag[widht=3]"], ["first"]), "did you mean width"),
+        ((["bag[width=0]"], ["first"]), "at least 1"),
+        ((["bag[width=3"], ["first"]), r"write name\[key=value"),
+        ((["bag"], ["parity[p=2]"]), "at most 1"),
     ],
 )
 def test_what_cannot_be_planned(plan, arguments, said):
@@ -103,7 +131,100 @@ def test_options_are_part_of_a_run(plan):
     assert used["lstm", "first:classify"] == ({"width": 16}, {})
     (plain,) = plan(["bag"], ["first"], seeds=1).runs
     (default,) = plan(["bag"], ["first"], seeds=1, settings=["model.width=8"]).runs
-    assert plain.run_id == default.run_id
+    assert plain.test_id == default.test_id
+
+
+def test_options_behind_a_name(plan):
+    names = ["bag[width=16]", "bag", "bag[width=8]"]
+    made = plan(names, ["parity[p=0.25]", "parity"], settings=["width=4"], seeds=1)
+    assert [(run.model.options, run.task.options) for run in made.runs] == [
+        (model, task)
+        for model in ({"width": 16}, {"width": 4}, {})  # 8 is the default, and what was asked for
+        for task in ({"p": 0.25}, {})
+    ]
+    (bare,) = plan(["bag"], ["first"], seeds=1, settings=["width=16"]).runs
+    (named,) = plan(["bag[width=16]"], ["first"], seeds=1).runs
+    assert bare.test_id == named.test_id
+
+
+def test_names_in_a_list_may_have_commas_in_brackets():
+    names = ("a[x=1,y=2]", "b", "c[z=3]")
+    assert split_names("--model", "a[x=1,y=2], b,c[z=3]") == names
+    for text in ("", ",", "a,", "a,,b", "a[x=1],"):
+        with pytest.raises(RequestError, match="an empty name in the list"):
+            split_names("--model", text)
+
+
+def test_several_values_are_a_sweep(plan):
+    made = plan(
+        ["bag"],
+        ["parity"],
+        settings=["width=4,16", "p=0.25,0.5", "protocol.steps=40,60"],
+        protocol="tiny",
+        seeds=1,
+    )
+    found = {
+        (run.model.options["width"], run.task.options.get("p"), run.protocol.steps)
+        for run in made.runs
+    }
+    assert found == {(w, p, s) for w in (4, 16) for p in (0.25, None) for s in (40, 60)}
+    assert len({run.test_id for run in made.runs}) == 8
+    assert [protocol.title for protocol in made.protocols] == ["tiny", "tiny[steps=60]"]
+
+
+def test_texts_and_lists_are_no_sweeps(plan, write, tiny):
+    made = plan(["bag"], ["parity"], settings=["protocol.learning_rates=0.1,0.2"], protocol="tiny")
+    assert {run.learning_rate for run in made.runs} == {0.1, 0.2}
+    assert [protocol.title for protocol in made.protocols] == ["tiny[learning_rates=0.1,0.2]"]
+    text = write(
+        "texts.py",
+        """
+        from formalbench import Config, ModelSpec, hookimpl, option
+
+        class Texts(Config):
+            words: str = option("", "any text")
+
+        @hookimpl
+        def formalbench_models():
+            yield ModelSpec("texts", 1, "for tests", lambda task, config: None, config=Texts)
+        """,
+    )
+    host = PluginHost.load([tiny, text])
+    settings = parse_settings(["words=a,b"])
+    request = RunRequest(("texts",), ("first",), protocol="tiny", seeds=1, settings=settings)
+    (run,) = make_plan(host, request, "cpu").runs
+    assert run.model.options == {"words": "a,b"}
+
+
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("width=4,wide", "a whole number"),
+        ("width=4,", "a whole number"),
+        ("width=4,0", "at least 1"),
+        ("protocol.stepz=3", "did you mean steps"),
+        ("protocol.steps=many", "steps"),
+        ("protocol.steps=45", "multiple of evaluate_every"),
+    ],
+)
+def test_values_that_cannot_be(plan, setting, said):
+    with pytest.raises(RequestError, match=said):
+        plan(["bag"], ["first"], settings=[setting], protocol="tiny")
+
+
+def test_a_protocol_that_only_tests_otherwise_trains_the_same_run(plan):
+    (run,) = plan(["bag"], ["first"], protocol="tiny", seeds=1).runs
+
+    def changed(*settings):
+        (other,) = plan(["bag"], ["first"], protocol="tiny", seeds=1, settings=settings).runs
+        return other
+
+    tested = changed("protocol.test.strings=8")
+    assert (tested.train_id == run.train_id, tested.test_id == run.test_id) == (True, False)
+    trained = changed("protocol.steps=60")
+    assert (trained.train_id == run.train_id, trained.test_id == run.test_id) == (False, False)
+    stated = changed("protocol.steps=40")
+    assert (stated.test_id, stated.protocol.title) == (run.test_id, "tiny")
 
 
 def test_what_a_runs_identity_depends_on(plan):
@@ -124,27 +245,50 @@ def test_what_a_runs_identity_depends_on(plan):
         changed("task", source=source),
         changed("protocol", version=2),
         changed("protocol", steps=41),
-        changed("protocol", test=run.protocol.test.model_copy(update={"strings": 17})),
         dataclasses.replace(run, learning_rate=0.5),
         dataclasses.replace(run, seed=1),
     ]
-    identities = {other.run_id for other in [run, *others]}
-    assert len(identities) == len(others) + 1
-    assert all(len(identity) == 16 for identity in identities)
-    assert changed("protocol", summary="other words").run_id == run.run_id
-    assert changed("model", parameters=99).run_id == run.run_id
+    for name in ("train_id", "test_id"):
+        identities = {getattr(other, name) for other in [run, *others]}
+        assert len(identities) == len(others) + 1
+        assert all(len(identity) == 16 for identity in identities)
+    tested = [
+        changed("protocol", test=run.protocol.test.model_copy(update={"strings": 17})),
+        dataclasses.replace(run, extra_metrics={"mine": 1}),
+        dataclasses.replace(run, extra_metrics={"mine": 2}),
+    ]
+    assert {other.train_id for other in tested} == {run.train_id}
+    assert len({other.test_id for other in [run, *tested]}) == 4
+    for same in (
+        changed("protocol", summary="other words"),
+        changed("protocol", seeds=9),
+        changed("protocol", learning_rates=(0.01, 0.02)),
+        changed("model", parameters=99),
+    ):
+        assert same.test_id == run.test_id
 
 
 def test_a_run_has_one_identity_in_every_process(plan, tiny, odd_models, python):
     code = (
         "from pathlib import Path\nfrom formalbench.host import PluginHost\n"
-        "from formalbench.plan import Request, make_plan\n"
+        "from formalbench.running.plan import RunRequest, make_plan\n"
         f"host = PluginHost.load([Path({str(tiny)!r}), Path({str(odd_models)!r})])\n"
-        "request = Request(('bag',), ('parity',), protocol='tiny')\n"
-        "print(*(run.run_id for run in make_plan(host, request, 'cuda:3').runs))"
+        "request = RunRequest(('bag',), ('parity',), protocol='tiny')\n"
+        "print(*(run.test_id for run in make_plan(host, request, 'cuda:3').runs))"
     )
-    here = [run.run_id for run in plan(["bag"], ["parity"], protocol="tiny").runs]
+    here = [run.test_id for run in plan(["bag"], ["parity"], protocol="tiny").runs]
     assert python("-c", code, PYTHONHASHSEED="5").split() == here
+
+
+def test_a_plan_needs_no_torch(tiny, odd_models, python):
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom formalbench.host import PluginHost\n"
+        "from formalbench.running.plan import RunRequest, make_plan\n"
+        f"host = PluginHost.load([Path({str(tiny)!r})])\n"
+        "make_plan(host, RunRequest(('lstm', 'transformer'), protocol='tiny'), 'cpu')\n"
+        "print('torch' in sys.modules)"
+    )
+    assert python("-c", code).strip() == "False"
 
 
 def test_the_command_of_a_run(plan):
@@ -154,3 +298,29 @@ def test_the_command_of_a_run(plan):
         "formalbench run --model lstm --task parity:classify --protocol quick --seeds 2 "
         "--set model.width=16 --set task.p=0.25"
     )
+
+
+def test_the_command_of_a_run_repeats_it(plan):
+    changes = [
+        "protocol.steps=60",
+        "protocol.learning_rates=0.1,0.2",
+        "protocol.test.lengths=41,50",
+        "protocol.time_limit=none",
+        "protocol.validation.strings=16",
+    ]
+    made = plan(
+        ["lstm[width=16]"], ["parity[p=0.25]"], settings=changes, seeds=(3, 7), protocol="tiny"
+    )
+    run = made.runs[-1]
+    words = shlex.split(run.command)
+    assert words[words.index("--seeds") + 1] == "7,"
+    settings = [words[i + 1] for i, word in enumerate(words) if word == "--set"]
+    again = plan(
+        [words[words.index("--model") + 1]],
+        [words[words.index("--task") + 1]],
+        settings=settings,
+        seeds=parse_seeds(words[words.index("--seeds") + 1]),
+        protocol=words[words.index("--protocol") + 1],
+    )
+    assert {other.learning_rate for other in again.runs} == {0.1, 0.2}
+    assert again.runs[-1] == run

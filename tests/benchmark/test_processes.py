@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.hooks import hookimpl
-from formalbench.execute import execute
 from formalbench.host import PluginHost
-from formalbench.plan import Request, make_plan
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
 from formalbench.store import Store
 
 PATIENCE = 40.0
@@ -23,15 +23,15 @@ class Listener:
 
     @hookimpl
     def formalbench_run_started(self, run):
-        self.events.append((run.run_id, "started"))
+        self.events.append((run.test_id, "started"))
 
     @hookimpl
     def formalbench_run_progress(self, run, progress):
-        self.events.append((run.run_id, "progress"))
+        self.events.append((run.test_id, "progress"))
 
     @hookimpl
     def formalbench_run_finished(self, run):
-        self.events.append((run.run_id, "finished"))
+        self.events.append((run.test_id, "finished"))
 
 
 def wait_for(condition):
@@ -65,12 +65,12 @@ def alive(pid):
 
 
 def numbers(record):
-    return record.run_id, record.status, record.selected, record.test.cells, record.training.steps
+    return record.test_id, record.status, record.selected, record.test.cells, record.training.steps
 
 
 def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
-    plan = make_plan(host, Request(("bag",), ("first", "parity"), protocol="tiny"), "cpu")
+    plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"), "cpu")
     alone = execute(host, plan, Store(tmp_path / "one"), "cpu", jobs=1)
     listener = Listener()
     host.observe(listener, "listener")
@@ -78,18 +78,77 @@ def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
     assert [numbers(record) for record in shared] == [numbers(record) for record in alone]
     assert len(Store(tmp_path / "two").records()) == 4
     for run in plan.runs:
-        heard = [kind for run_id, kind in listener.events if run_id == run.run_id]
+        heard = [kind for test_id, kind in listener.events if test_id == run.test_id]
         assert heard == ["started", *["progress"] * 5, "finished"]
 
 
-def test_a_worker_that_dies_takes_only_its_own_run_down(tmp_path, tiny, odd_models):
+def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
-    plan = make_plan(host, Request(("dying", "bag"), ("first",), protocol="tiny", seeds=1), "cpu")
+    listener = Listener()
+    host.observe(listener, "listener")
+    request = RunRequest(("dying", "bag"), ("first",), protocol="tiny", seeds=2)
     store = Store(tmp_path / "results")
-    dead, good = execute(host, plan, store, "cpu", jobs=2)
-    assert (dead.status, dead.message) == ("error", "the worker process died")
-    assert good.status == "finished"
-    assert len(store.records()) == 2
+    records = execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs=2)
+    told = [(record.model.name, record.status, record.message) for record in records]
+    assert told == [
+        *[("dying", "error", "the worker process died, twice")] * 2,
+        *[("bag", "finished", "")] * 2,
+    ]
+    assert len(store.records()) == 4
+    for record in records:
+        heard = [kind for test_id, kind in listener.events if test_id == record.test_id]
+        assert (heard[0], heard[-1]) == ("started", "finished")
+        assert heard.count("started") == heard.count("finished") == 1
+
+
+DYING_ONCE = """
+    import os
+    from pathlib import Path
+    from formalbench import ModelSpec, hookimpl
+    from torch import nn
+
+
+    class Once(nn.Module):
+        def __init__(self, task):
+            super().__init__()
+            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
+
+        def forward(self, batch):
+            flag = Path("died")
+            if not flag.exists():
+                flag.touch()
+                os._exit(9)
+            return self.embed(batch.symbols).mean(1)
+
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("once", 1, "for tests", Once)
+"""
+
+
+@pytest.mark.parametrize("executor", ["local", "pool"])
+def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
+    pool = write(
+        "pool.py",
+        """
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
+        from formalbench import ExecutorSpec, hookimpl
+
+        @hookimpl
+        def formalbench_executors():
+            def make(workplace):
+                context = multiprocessing.get_context("spawn")
+                return ProcessPoolExecutor(workplace.jobs, context)
+            yield ExecutorSpec("pool", "the standard library's", make)
+        """,
+    )
+    host = PluginHost.load([tiny, write("once.py", DYING_ONCE), pool])
+    request = RunRequest(("once",), ("first",), protocol="tiny", seeds=2)
+    plan, store = make_plan(host, request, "cpu"), Store(tmp_path / "results")
+    records = execute(host, plan, store, "cpu", jobs=1, executor=executor)
+    assert [record.status for record in records] == ["finished"] * 2
 
 
 @pytest.fixture
@@ -186,3 +245,36 @@ def test_a_session_killed_while_its_workers_start_leaves_none(start_slowly):
     session.kill()
     session.wait(PATIENCE)
     wait_for(lambda: not any(alive(pid) for pid in workers))
+
+
+def test_what_workers_print_is_not_the_commands_output(cli, tiny, write):
+    path = write(
+        "loud.py",
+        """
+        from formalbench import ModelSpec, hookimpl
+        from torch import nn
+
+        print("loaded")
+
+        class Loud(nn.Module):
+            def __init__(self, task):
+                super().__init__()
+                self.embed = nn.Embedding(len(task.alphabet), task.outputs)
+
+            def forward(self, batch):
+                print("forward")
+                return self.embed(batch.symbols).mean(1)
+
+        @hookimpl
+        def formalbench_models():
+            yield ModelSpec("loud", 1, "for tests", Loud)
+        """,
+    )
+    for jobs in (1, 2):
+        done = cli(
+            "run", "--model", "loud", "--task", "first", "--protocol", "tiny", "--seeds", 2,
+            "--plugin", tiny, "--plugin", path, "--device", "cpu", "--jobs", jobs, "--json",
+            "--results", f"results-{jobs}",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+        assert len(done.data) == 2  # nothing but JSON

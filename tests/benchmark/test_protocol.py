@@ -1,11 +1,7 @@
 """Protocols: the shipped ones are valid, and what could not work is refused."""
 
-from pathlib import Path
-
 import pytest
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.host.yaml_file import read_protocol
 from pydantic import ValidationError
 
 
@@ -37,7 +33,11 @@ def test_the_defaults_of_a_cpu_and_a_gpu(host):
         ({"learning_rates": [0.0]}, "learning_rates"),
         ({"learning_rates": [float("nan")]}, "learning_rates"),
         ({"learning_rates": [float("inf")]}, "learning_rates"),
-        ({"optimiser": {"name": "sgd"}}, "optimiser.name"),
+        ({"optimiser": {"gradient_clip": 0}}, "optimiser.gradient_clip"),
+        ({"optimiser": {"betas": {"first": 0.9}}}, "optimiser"),
+        ({"accumulate": 0}, "accumulate"),
+        ({"mixed_lengths": True, "batch_tokens": 64}, "mixed_lengths"),
+        ({"test": {"lengths": [50, 40]}}, "lengths must grow"),
         ({"curriculum": {"growth": 0.5}}, "curriculum.growth"),
         ({"decay": {"final": 1.5}}, "decay.final"),
         ({"name": "Bad Name"}, "name"),
@@ -63,17 +63,70 @@ def test_a_protocol_is_frozen():
         protocol.steps = 3
 
 
-def test_an_unknown_key_is_one_line_that_names_file_and_key(write):
+def test_an_unknown_key_is_one_line_that_names_file_and_key(refused, write):
     path = write("p.yaml", "name: p\nversion: 1\nsteps: 700\nstpes: 10\n")
-    with pytest.raises(RequestError) as caught:
-        read_protocol(path)
-    message = str(caught.value)
-    assert "\n" not in message
-    assert str(path) in message
-    assert "stpes" in message
+    line = refused("list", "protocols", "--plugin", path)
+    assert str(path) in line
+    assert "stpes" in line
 
 
 def test_the_shipped_files_say_what_the_specs_say(host):
+    entries = host.protocols.all()
+    assert len(entries) > 20
+    for entry in entries:
+        assert host.protocol(entry.spec.name).name == entry.spec.name
+
+
+ADAM = {"betas": (0.9, 0.999), "eps": 1e-8, "weight_decay": 0.0}
+SHIPPED = {
+    "quick": {
+        "learning_rates": (0.001,), "batch": 128, "steps": 2000, "evaluate_every": 20,
+        "curriculum": {"kind": "staged", "first": 2, "growth": 1.5, "error": 0.02},
+        "decay": {"steps": 600, "final": 0.02, "mastered": 0.02},
+        "validation": {"every": 100, "lengths": 16, "strings": 64},
+        "test": {"lengths": 16, "strings": 256},
+    },
+    "chi-table1": {
+        "learning_rates": (0.0001, 0.0003, 0.0005), "steps": 100_000, "evaluate_every": 100,
+        "curriculum": {"kind": "uniform", "first": 2, "growth": 1.5, "error": 0.02},
+        "decay": {"steps": 10_000, "final": 1.0, "mastered": 0.0},
+        "validation": {"every": 1000, "lengths": 50, "strings": 64},
+        "test": {"lengths": "all", "strings": 512},
+    },
+    "chiang-cholak-fig4-300-quick": {
+        "seeds": 5, "learning_rates": (0.0003,), "batch": 1, "steps": 10_000,
+        "optimiser": {"name": "adam", "gradient_clip": None, **ADAM},
+        "decay": {"steps": 10_000, "final": 1.0, "mastered": 0.0},
+        "test": {"lengths": 1, "strings": 1000},
+        "splits": {"train": (300, 300), "test": (1000, 1000)},
+        "watch": {
+            "every": 500, "lengths": (1000,), "strings": 100,
+            "probes": ("attention-on-first",), "probed": 20,
+        },
+    },
+    "steffen-dyck-100": {
+        "seeds": 3, "learning_rates": (0.0003,), "batch": 1, "steps": 15_000,
+        "evaluate_every": 1500, "test": {"lengths": "all", "strings": 1024},
+        "splits": {"train": (100, 100), "test": (100, 100)},
+    },
+    "yao-fig4-lstm-quick": {
+        "version": 1, "seeds": 2, "learning_rates": (0.01, 0.001), "batch_tokens": 512,
+        "optimiser": {"name": "adam", "gradient_clip": 1.0, **ADAM},
+        "schedule": {"name": "constant", "warm_up": 0},
+        "decay": {"steps": 16_000, "final": 0.02, "mastered": 0.0},
+        "validation": {"every": 2000, "lengths": 16, "strings": 64, "tokens": 100_000},
+        "test": {"lengths": 16, "strings": 256, "tokens": 1_000_000},
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_what_a_shipped_protocol_comes_to(host, name):
+    contents = host.protocol(name).model_dump()
+    assert {key: contents[key] for key in SHIPPED[name]} == SHIPPED[name]
+
+
+def test_every_shipped_protocol_draws_strings_of_its_own(host):
     for entry in host.protocols.all():
-        assert isinstance(entry.spec.path, Path)
-        assert read_protocol(entry.spec.path).name == entry.spec.name
+        protocol = host.protocol(entry.spec.name)
+        assert protocol.key == (protocol.name, protocol.version)

@@ -12,7 +12,13 @@ from formalbench.store import Store, without_collection
 
 
 def data(**changes):
-    cells = {"length": [41, 42], "strings": [300, 300], "correct": [300, 0], "millibits": [0, 1]}
+    bits = {"total": [0, 300], "count": [300, 300]}
+    cells = {
+        "length": [41, 42],
+        "strings": [300, 300],
+        "correct": [300, 0],
+        "metrics": {"cross-entropy": bits},
+    }
     test = {
         "metric": "accuracy",
         "fingerprint": "0" * 64,
@@ -23,15 +29,16 @@ def data(**changes):
     }
     source = {"distribution": "formalbench"}
     return {
-        "schema_version": 1,
-        "run_id": "0" * 16,
+        "schema_version": 2,
+        "train_id": "1" * 16,
+        "test_id": "0" * 16,
         "status": "finished",
         "model": {"name": "rnn", "version": 1, "source": source},
         "task": {"name": "parity:classify", "version": 1, "source": source},
         "protocol": {"name": "quick", "version": 1, "steps": 2000} | changes.pop("protocol", {}),
         "learning_rate": 0.001,
         "seed": 0,
-        "selected": {"step": 1, "strings": 1, "correct": 1, "bits": 0.0},
+        "selected": {"step": 1, "strings": 1, "correct": 1},
         "test": test,
         "environment": {
             "device": "cpu",
@@ -71,15 +78,14 @@ def test_records_share_what_they_have_alike():
         ({"cells": {"length": [-1, 42]}}, "at least 0"),
         ({"cells": {"length": [41, 2**53 + 1]}}, "at most"),
         ({"cells": {"length": [41]}}, "differ in size"),
-        ({"cells": {"length": [], "strings": [], "correct": [], "millibits": []}}, "at least one"),
+        ({"cells": {"length": [], "strings": [], "correct": [], "metrics": {}}}, "at least one"),
         ({"cells": {"strings": [300, 0]}}, "non-empty"),
         ({"cells": {"strings": [300, 2**53 + 1]}}, "at most"),
         ({"cells": {"strings": [300, 300.5]}}, "test.cells.strings.1"),
-        ({"cells": {"correct": [301, 0]}}, "more strings correct"),
+        ({"cells": {"correct": [301, 0]}}, "more answers correct"),
         ({"cells": {"correct": [-1, 0]}}, "at least 0"),
         ({"cells": {"correct": [1]}}, "differ in size"),
-        ({"cells": {"millibits": [-1, 0]}}, "at least 0"),
-        ({"cells": {"millibits": [0]}}, "does not fit"),
+        ({"cells": {"metrics": {"x": {"total": [0], "count": [0]}}}}, "does not fit"),
     ],
 )
 def test_what_is_wrong_is_refused_each_time(changes, said):

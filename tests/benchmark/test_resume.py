@@ -1,14 +1,17 @@
 """A cohort that is killed goes on where it was, to the same numbers."""
 
 import math
+from dataclasses import dataclass, field
 
 import pytest
 import torch
+from formalbench.contracts.metric import Measure
 from formalbench.contracts.protocol import Protocol
-from formalbench.training import resume
-from formalbench.training.control import Member
+from formalbench.training import checkpoints
+from formalbench.training.checkpoints import Checkpointer
 from formalbench.training.programs import OneByOne, Together
-from formalbench.training.resume import Keeper
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Checkpoint, CurvePoint, Member, RunState, Saved
 from formalbench.training.trainer import Cohort, train_cohort
 
 PROTOCOL = Protocol.model_validate(
@@ -16,6 +19,7 @@ PROTOCOL = Protocol.model_validate(
         "name": "resumed", "version": 1, "batch": 8, "steps": 120, "evaluate_every": 10,
         "decay": {"steps": 40}, "curriculum": {"first": 2, "error": 0.45},
         "validation": {"every": 20, "lengths": 3, "strings": 8},
+        "schedule": {"name": "plateau", "patience": 0},
     }
 )  # fmt: skip
 
@@ -24,29 +28,31 @@ class Killed(BaseException):
     pass
 
 
-def cohort(host, keeper, *, program=Together, report=lambda progress: None):
+def cohort(host, checkpointer, *, program=Together, report=lambda progress: None):
     task = host.task("parity")
 
-    def choose(networks, objective, device):
-        return program(networks, objective)
+    def choose(networks, task, device):
+        return program(networks, task)
 
     def build():
         return host.network("rnn", task, {"width": 8})
 
     members = [Member(0.01, 0, report), Member(0.001, 0), Member(0.01, 1)]
-    return Cohort(build, task, PROTOCOL, members, torch.device("cpu"), choose, keeper)
+    recipe = make_recipe(host, PROTOCOL)
+    device = torch.device("cpu")
+    return Cohort(build, task, PROTOCOL, members, device, recipe, choose, checkpointer)
 
 
 def numbers(trained):
     return [
-        (one.status, one.ended, one.steps, one.stage, one.best.step, one.best.bits)
+        (one.status, one.ended, one.steps, one.stage, one.best.step, one.best.measures)
         for one in trained
     ]
 
 
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_a_killed_cohort_goes_on_to_the_same_numbers(host, tmp_path, monkeypatch, program):
-    monkeypatch.setattr(resume, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     heard = []
 
     def kill(progress):
@@ -54,16 +60,16 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, tmp_path, monkeypatch
         if progress.step == 70:
             raise Killed
 
-    path = tmp_path / "training" / "kept.safetensors"
+    path = tmp_path / "training" / "saved.safetensors"
     with pytest.raises(Killed):
-        train_cohort(cohort(host, Keeper(path), program=program, report=kill))
+        train_cohort(cohort(host, Checkpointer(path), program=program, report=kill))
     assert path.exists()
     heard.clear()
 
     def hear(progress):
         heard.append(progress.step)
 
-    again = train_cohort(cohort(host, Keeper(path), program=program, report=hear))
+    again = train_cohort(cohort(host, Checkpointer(path), program=program, report=hear))
     whole = train_cohort(cohort(host, None, program=program))
     assert heard[0] == 70  # the interval in flight is all that was lost
     assert numbers(again) == numbers(whole)
@@ -73,29 +79,99 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, tmp_path, monkeypatch
 
 
 def test_nothing_is_saved_within_the_first_minute(host, tmp_path):
-    path = tmp_path / "kept.safetensors"
-    train_cohort(cohort(host, Keeper(path)))
+    path = tmp_path / "saved.safetensors"
+    train_cohort(cohort(host, Checkpointer(path)))
     assert not path.exists()
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "foreign"])
 def test_a_damaged_file_begins_anew(host, tmp_path, monkeypatch, damage):
-    monkeypatch.setattr(resume, "EVERY", 0.0)
-    path = tmp_path / "kept.safetensors"
-    train_cohort(cohort(host, Keeper(path)))
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = tmp_path / "saved.safetensors"
+    train_cohort(cohort(host, Checkpointer(path)))
     if damage == "foreign":
-        resume.save_file({"parameters": torch.zeros(1)}, path, {"progress": "{}"})
+        checkpoints.save_file({"parameters": torch.zeros(1)}, path, {"runs": "[{}]"})
     else:
         path.write_bytes(b"" if damage == "empty" else path.read_bytes()[:300])
-    monkeypatch.setattr(resume, "EVERY", math.inf)
-    assert numbers(train_cohort(cohort(host, Keeper(path)))) == numbers(
+    monkeypatch.setattr(checkpoints, "EVERY", math.inf)
+    assert numbers(train_cohort(cohort(host, Checkpointer(path)))) == numbers(
         train_cohort(cohort(host, None))
     )
 
 
 def test_a_folder_that_cannot_be_written_costs_nothing(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(resume, "EVERY", 0.0)
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     (tmp_path / "file").write_text("")
-    keeper = Keeper(tmp_path / "file" / "kept.safetensors")
-    assert numbers(train_cohort(cohort(host, keeper))) == numbers(train_cohort(cohort(host, None)))
-    keeper.forget()
+    checkpointer = Checkpointer(tmp_path / "file" / "saved.safetensors")
+    assert numbers(train_cohort(cohort(host, checkpointer))) == numbers(
+        train_cohort(cohort(host, None))
+    )
+    checkpointer.forget()
+
+
+@dataclass
+class Annealed(RunState):
+    """A run that has more to remember."""
+
+    temperature: float = 1.0
+    noise: Saved = field(default_factory=lambda: torch.zeros(2))
+    levels: list[int] = field(default_factory=list)
+
+
+def annealed(**change):
+    values = {"parameters": torch.zeros(3), "slots": {"mean": torch.zeros(3)}, **change}
+    return Annealed(**values)
+
+
+def test_a_run_is_saved_whole_whatever_it_has_to_remember(tmp_path):
+    checkpointer = Checkpointer(tmp_path / "saved.safetensors")
+    measures = {"accuracy": Measure(3.0, 4), "close-bracket-accuracy": Measure(math.inf, 0)}
+    run = annealed(
+        stage=2,
+        decay_from=30,
+        ended="mastered",
+        steps=40,
+        seconds=1.5,
+        measures=measures,
+        best=Checkpoint(20, 4, measures, (0.75, -math.inf), torch.arange(3.0)),
+        curves=[(CurvePoint(3, 4, 120, {"attention.0": 0.5}),)],
+        schedule={"best": 0.25},
+        parameters=torch.tensor([1.0, math.nan, 2.0]),
+        slots={"mean": torch.ones(3)},
+        temperature=0.125,
+        noise=torch.tensor([4.0, 5.0]),
+        levels=[1, 2],
+    )
+    checkpointer.save([run, annealed(status="diverged", steps=10)])
+    again = [annealed(), annealed()]
+    assert checkpointer.restore(again) == 40
+    found, other = again
+    assert (other.status, other.temperature, other.best) == ("diverged", 1.0, None)
+    assert torch.equal(found.best.weights, torch.arange(3.0))
+    tensors = ("parameters", "noise", "slots", "best")
+    assert plain(found, tensors) == plain(run, tensors)
+    assert plain(found.best, ("weights",)) == plain(run.best, ("weights",))
+    assert torch.equal(found.noise, run.noise)
+    assert torch.equal(found.slots["mean"], run.slots["mean"])
+    torch.testing.assert_close(found.parameters, run.parameters, rtol=0, atol=0, equal_nan=True)
+
+
+def plain(value, without):
+    return {name: part for name, part in vars(value).items() if name not in without}
+
+
+@pytest.mark.parametrize(
+    "runs",
+    [
+        [annealed()],
+        [annealed(parameters=torch.zeros(4), slots={"mean": torch.zeros(4)})] * 2,
+        [annealed(slots={"momentum": torch.zeros(3)})] * 2,
+        [RunState(parameters=torch.zeros(3), slots={"mean": torch.zeros(3)})] * 2,
+    ],
+    ids=["fewer", "larger", "another optimiser", "knows less"],
+)
+def test_what_was_saved_of_other_runs_changes_nothing(tmp_path, runs):
+    checkpointer = Checkpointer(tmp_path / "saved.safetensors")
+    checkpointer.save([annealed(steps=10, temperature=0.5), annealed(steps=10)])
+    assert checkpointer.restore(runs) == 0
+    assert {run.steps for run in runs} == {0}

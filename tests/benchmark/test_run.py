@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from formalbench import api
 from formalbench.contracts.errors import RequestError
-from formalbench.device import choose_device
+from formalbench.device import choose_device, choose_devices
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
-from formalbench.execute import execute
 from formalbench.host import PluginHost
-from formalbench.plan import Request, make_plan
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
 from formalbench.store import Store
 
 LISTENER = """
@@ -24,17 +24,21 @@ LISTENER = """
 
     @hookimpl
     def formalbench_run_started(run):
-        say("started", run.run_id)
+        say("started", run.test_id)
+
+    @hookimpl
+    def formalbench_session_started(session):
+        say("begin", session.results.name, session.quiet, session.runs, session.todo)
 
     @hookimpl
     def formalbench_run_progress(run, progress):
-        say("progress", run.run_id, progress.phase, progress.step)
+        say("progress", run.test_id, progress.phase, progress.step, *sorted(progress.metrics))
 
     @hookimpl
     def formalbench_run_finished(run, record):
         from formalbench.store import Store, default_results
-        kept = [r for r in Store(default_results()).records() if r.run_id == run.run_id]
-        say("finished", run.run_id, record.status, len(kept))
+        kept = [r for r in Store(default_results()).records() if r.test_id == run.test_id]
+        say("finished", run.test_id, record.status, len(kept))
 
     @hookimpl
     def formalbench_session_finished(session, records):
@@ -105,11 +109,9 @@ def test_json_is_all_there_is_on_standard_output(run, results):
     assert [(row["task"]["name"], row["seed"]) for row in data] == [
         ("first:classify", 0), ("first:classify", 1), ("parity:tag", 0), ("parity:tag", 1)
     ]  # fmt: skip
-    stored = [json.loads(text) for text in contents(results).values()]
-    assert sorted(stored, key=lambda row: row["run_id"]) == sorted(
-        data, key=lambda row: row["run_id"]
-    )
-    assert data[0]["schema_version"] == 1
+    stored = {row["test_id"]: row for row in map(json.loads, contents(results).values())}
+    assert stored == {row["test_id"]: row for row in data}
+    assert data[0]["schema_version"] == 2
 
 
 @pytest.mark.parametrize("task", ["parity:tag", "tomita-3:next-symbols", "modular-arithmetic"])
@@ -128,7 +130,9 @@ def test_the_same_command_again_trains_nothing(run, results, heard):
     again = run(*command)
     assert again.code == 0
     assert "bag" in again.out  # the board is shown all the same
-    assert heard() == [("session", "results", "False", "2")]
+    assert heard() == [
+        ("begin", "results", "False", "2", "0"), ("session", "results", "False", "2")
+    ]  # fmt: skip
     assert contents(results) == before
     more = run(*command, "--seeds", 3, "--json")
     assert len(more.data) == 3
@@ -140,12 +144,15 @@ def test_the_same_command_again_trains_nothing(run, results, heard):
 def test_observers_hear_a_run_in_order_and_after_its_record_is_on_disk(run, heard):
     run("--model", "bag", "--task", "first", "--seeds", 1, "--plugin", heard.path)
     events = heard()
+    own = ("train/error", "train/loss")
+    all_of_them = (*own, "validation/accuracy", "validation/cross-entropy")
     assert [(kind, *rest[1:]) for kind, *rest in events] == [
+        ("begin", "False", "1", "1"),
         ("started",),
-        ("progress", "train", "10"),
-        ("progress", "train", "20"),
-        ("progress", "train", "30"),
-        ("progress", "train", "40"),
+        ("progress", "train", "10", *own),
+        ("progress", "train", "20", *all_of_them),
+        ("progress", "train", "30", *all_of_them),
+        ("progress", "train", "40", *all_of_them),
         ("progress", "test", "40"),
         ("finished", "finished", "1"),
         ("session", "False", "1"),
@@ -163,39 +170,6 @@ def test_an_observer_that_raises_does_not_end_a_run(run, write, results):
     line = f"plugin bad.py ({path}) dropped as an observer: ZeroDivisionError: division by zero\n"
     assert done.err.count(line) == 1
     assert len(Store(results).records()) == 2
-
-
-@pytest.mark.parametrize(
-    ("model", "status", "message"),
-    [
-        ("stumbling", "error", "ValueError: one foot over the other"),
-        ("not-a-number", "diverged", ""),
-        ("hungry", "out-of-memory", "MemoryError: ate it all"),
-        ("unbuildable", "error", "RuntimeError: no such network"),
-        ("unspeakable", "error", "ValueError: half a pair"),
-        ("quitting", "error", "SystemExit"),
-    ],
-)
-def test_what_goes_wrong_is_a_record_and_the_rest_goes_on(run, results, model, status, message):
-    done = run("--model", f"{model},bag", "--task", "first", "--seeds", 1, "--json")
-    assert done.code == 1
-    bad, good = done.data
-    assert (bad["model"]["name"], bad["status"]) == (model, status)
-    assert message in bad["message"]
-    assert "\n" not in bad["message"]
-    assert bad["test"] is None
-    assert good["status"] == "finished"
-    assert "Traceback" not in done.err
-    assert len(Store(results).records()) == 2
-
-
-def test_a_failed_run_is_done_again(run, results, heard, write, odd_models):
-    command = ("--model", "stumbling", "--task", "first", "--seeds", 1, "--plugin", heard.path)
-    assert run(*command).code == 1
-    assert run(*command).code == 1
-    kinds = [kind for kind, *_ in heard()]
-    assert kinds.count("started") == 2
-    assert len(Store(results).records()) == 1
 
 
 def test_a_time_limit(cli, write, odd_models, results):
@@ -218,17 +192,18 @@ def test_an_exact_model_is_tested_without_training(run):
     (record,) = run("--model", "rejecting", "--task", "first", "--json").data
     assert (record["learning_rate"], record["seed"], record["training"]) == (None, 0, None)
     assert record["test"]["cells"]["correct"] == [8, 8, 8]  # balanced: half are class 0
-    assert record["test"]["cells"]["millibits"] == [1000, 1000, 1000]
+    bits = record["test"]["cells"]["metrics"]["cross-entropy"]
+    assert bits == {"total": [16_000, 16_000, 16_000], "count": [16, 16, 16]}
 
 
 def test_two_sessions_give_the_same_numbers(run, results, tmp_path):
     one = run("--model", "bag", "--task", "parity", "--json").data
     two = run("--model", "bag", "--task", "parity", "--json", "--results", "elsewhere").data
     for ours, theirs in zip(one, two, strict=True):
-        for key in ("run_id", "selected", "command"):
+        for key in ("train_id", "test_id", "selected", "weights", "command"):
             assert ours[key] == theirs[key]
         assert ours["test"]["cells"] == theirs["test"]["cells"]
-    assert one[0]["selected"]["bits"] != one[1]["selected"]["bits"]  # seeds differ
+    assert one[0]["selected"]["metrics"] != one[1]["selected"]["metrics"]  # seeds differ
 
 
 def test_the_command_in_a_record_repeats_the_run(run, cli, monkeypatch, odd_models, tiny, heard):
@@ -239,8 +214,8 @@ def test_the_command_in_a_record_repeats_the_run(run, cli, monkeypatch, odd_mode
     assert words[0] == "formalbench"
     again = cli(*words[1:], "--json", "--plugin", heard.path)
     assert again.code == 0
-    assert [row["run_id"] for row in again.data] == [record["run_id"]]
-    assert [kind for kind, *_ in heard()] == ["session"]  # nothing to do: the very same run
+    assert [row["test_id"] for row in again.data] == [record["test_id"]]
+    assert [kind for kind, *_ in heard()] == ["begin", "session"]  # nothing to do: the same run
 
 
 def test_the_command_names_every_file_it_needs(run):
@@ -250,10 +225,7 @@ def test_the_command_names_every_file_it_needs(run):
 
 
 TASK = """
-import numpy as np
-from formalbench import hookimpl
-from formalbench.contracts.language import Language
-from formalbench.contracts.specs import TaskSpec
+from formalbench import Language, TaskSpec, hookimpl
 
 
 class Ones(Language):
@@ -309,7 +281,7 @@ def test_from_python(tiny, odd_models, results):
     )  # fmt: skip
     assert list(frame.columns) == [
         "model", "task", "learning_rate", "seed", "status", "accuracy", "chance",
-        "scaled_accuracy", "parameters", "steps", "seconds", "run_id",
+        "scaled_accuracy", "parameters", "steps", "seconds", "test_id",
     ]  # fmt: skip
     assert list(frame["model"]) == ["bag", "bag", "rejecting"]
     assert list(frame["status"]) == ["finished"] * 3
@@ -327,7 +299,7 @@ def test_from_python(tiny, odd_models, results):
 def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, write, results):
     path = write("mine.py", odd_models.read_text())
     host = PluginHost.load([tiny, path])
-    request = Request(("bag",), ("first",), protocol="tiny")
+    request = RunRequest(("bag",), ("first",), protocol="tiny")
     plan = make_plan(host, request, "cpu")
     path.write_text(path.read_text() + "\n# changed\n")
     with pytest.raises(RequestError, match="changed while it was in use"):
@@ -346,5 +318,8 @@ def test_devices_of_a_machine_with_two(monkeypatch):
     assert choose_device("auto") == "cuda:0"
     assert choose_device("cuda") == "cuda:0"
     assert choose_device("cuda:1") == "cuda:1"
+    assert choose_devices("auto") == choose_devices("cuda") == ("cuda:0", "cuda:1")
+    assert choose_devices("cuda:1") == ("cuda:1",)
+    assert choose_devices("cpu") == ("cpu",)
     with pytest.raises(RequestError, match="there are 2"):
         choose_device("cuda:2")

@@ -95,6 +95,26 @@ def test_seeds_and_options(cli):
     assert ones[0]["string"] == ["1"] * 30
 
 
+def test_options_behind_the_name(cli, refused):
+    words = ("--length", 30, "--count", 5)
+    for name in ("parity", "parity:tag"):
+        set_apart = cli("sample", name, *words, "--set", "p=0.25")
+        assert rows(cli("sample", f"{name}[p=0.25]", *words)) == rows(set_apart)
+        # What stands behind the name wins.
+        assert cli("sample", f"{name}[p=0.25]", *words, "--set", "p=1").out == set_apart.out
+    assert "p" in refused("sample", "parity[q=0.25]", "--length", 30)
+    assert "at most 1" in refused("sample", "parity[p=2]", "--length", 30)
+    assert "parity[p" in refused("sample", "parity[p", "--length", 30)
+
+
+def test_a_function_s_target_is_its_answer(cli, backwards):
+    words = ("--length", 6, "--count", 4, "--plugin", backwards)
+    for row in rows(cli("sample", "backwards", *words)):
+        assert row["target"] == ["ab".index(symbol) for symbol in reversed(row["string"])]
+    for row in rows(cli("sample", "without-zeros", *words)):
+        assert row["target"] == [int(symbol) - 1 for symbol in row["string"] if symbol != "0"]
+
+
 def test_two_processes_print_the_same_bytes(python):
     command = ("-m", "formalbench", "sample", "d2", "--length", 20, "--count", 5, "--seed", 3)
     one = python(*command, PYTHONHASHSEED="1")

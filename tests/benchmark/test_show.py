@@ -14,7 +14,13 @@ def test_listings_name_everything(cli):
     assert {r["name"] for r in cli("list", "suites", "--json").data} >= {"default", "all"}
 
 
-@pytest.mark.parametrize("kind", ["tasks", "models", "suites", "protocols", "plugins"])
+KINDS = (
+    *("tasks", "models", "suites", "protocols", "objectives", "metrics", "probes"),
+    *("optimisers", "schedules", "executors", "plugins"),
+)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_tables_are_not_cut_for_a_pipe(cli, kind):
     done = cli("list", kind)
     assert (done.code, done.err) == (0, "")
@@ -22,6 +28,46 @@ def test_tables_are_not_cut_for_a_pipe(cli, kind):
         (line,) = [line for line in done.lines if line.split()[:1] == [row["name"]]]
         assert row.get("summary", "") in line
     assert "…" not in done.out.replace("a … b", "")
+
+
+def test_what_can_be_named_besides_tasks_and_models(cli):
+    def listed(kind):
+        return {row["name"]: row for row in cli("list", kind, "--json").data}
+
+    assert {"classify", "tag", "next-symbols", "generate"} <= set(listed("objectives"))
+    assert {"serial", "local"} <= set(listed("executors"))
+    adam = listed("optimisers")["adam"]
+    assert adam["options"]["betas"]["default"] == [0.9, 0.999]
+    assert adam["plugin"] == "formalbench"
+    assert "betas, eps, weight_decay" in cli("list", "optimisers").out
+
+
+def test_a_model_that_names_no_objectives_does_all_there_are(cli):
+    rows = {row["name"]: row for row in cli("list", "models", "--json").data}
+    every = [row["name"] for row in cli("list", "objectives", "--json").data]
+    assert rows["lstm"]["objectives"] == every
+    assert rows["exact-parity"]["objectives"] == ["classify"]
+    # Those answered step by step are left out once it is known what the network is.
+    shown = cli("show", "model", "lstm", "--json").data["objectives"]
+    assert shown == [name for name in every if name != "decode"]
+
+
+def test_a_model_whose_options_cannot_be_found_is_listed_all_the_same(cli, write):
+    path = write(
+        "mine.py",
+        """
+        from formalbench import ModelSpec, hookimpl
+
+        @hookimpl
+        def formalbench_models():
+            yield ModelSpec("mine", 1, "a model", "a:b", "nowhere_at_all:Config")
+        """,
+    )
+    done = cli("list", "models", "--json", "--plugin", path)
+    assert done.code == 0
+    assert [row["options"] for row in done.data if row["name"] == "mine"] == [{}]
+    (line,) = done.err.splitlines()
+    assert "the config of mine cannot be loaded" in line
 
 
 def test_plugins_is_list_plugins(cli):
@@ -61,6 +107,48 @@ def test_a_model(cli, odd_models):
     assert facts["parameters"] == {"task": "parity:classify", "count": 2 * 8 + 8 * 2 + 2}
     assert facts["options"]["width"]["minimum"] == 1
     assert "width" in cli("show", "model", "bag", "--plugin", odd_models).out
+
+
+def test_options_and_traits_of_a_model(cli):
+    facts = cli("show", "model", "transformer-logn[width=32]", "--json").data
+    assert facts["options"]["log_length"] == {
+        "default": True,
+        "help": "multiply logits by ln n, n positions attended to",
+        "choices": [],
+        "minimum": None,
+        "maximum": None,
+    }
+    assert facts["options"]["norm"]["choices"] == ["pre", "post", "none"]
+    assert facts["options"]["width"]["default"] == 64
+    assert (facts["traits"]["width"], facts["traits"]["depth"]) == (32, 2)
+    assert facts["traits"]["causal"] is False
+    assert facts["traits"]["padding"] is True
+    small, usual = (
+        cli("show", "model", name, "--json").data["parameters"]["count"]
+        for name in ("transformer-logn[width=32]", "transformer-logn")
+    )
+    assert small < usual
+    assert "depth grows with the length" in cli("show", "model", "regulargpt").out
+
+
+def test_a_task_with_options(cli):
+    facts = cli("show", "task", "parity:tag[p=0.01]", "--json").data
+    assert facts["name"] == "parity:tag"
+    assert sum(row["string"].count("1") for row in facts["examples"]) <= 3
+
+
+def test_a_suite_of_tasks_with_options(cli, refused, write):
+    path = write("s.yaml", "name: coins\ntasks: ['parity[p=0.1]', 'parity:tag[p=0.9]']\n")
+    facts = cli("show", "suite", "coins", "--json", "--plugin", path).data
+    assert facts["tasks"] == ["parity[p=0.1]", "parity:tag[p=0.9]"]
+    path = write("bad.yaml", "name: coins\ntasks: ['parity[q=0.1]']\n")
+    assert "unknown option of parity 'q'" in refused("show", "suite", "coins", "--plugin", path)
+
+
+def test_a_network_whose_options_cannot_be_is_one_line(refused):
+    line = refused("show", "model", "transformer[width=10]")
+    assert line == ("formalbench: transformer: width must be divisible by heads: 10 is not by 4")
+    assert "did you mean width" in refused("show", "model", "transformer[wdith=8]")
 
 
 def test_an_exact_model_is_shown_with_its_own_task(cli):

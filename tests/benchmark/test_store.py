@@ -11,11 +11,12 @@ from formalbench.store import Store, default_results, read_record, write_atomica
 
 
 def make(
-    model="lstm", task="parity:classify", run_id="0" * 16, options=None, kind="learned", **change
+    model="lstm", task="parity:classify", test_id="0" * 16, options=None, kind="learned", **change
 ):
     data = {
-        "schema_version": 1,
-        "run_id": run_id,
+        "schema_version": 2,
+        "train_id": "a" * 16,
+        "test_id": test_id,
         "status": "error",
         "model": {
             "name": model,
@@ -48,11 +49,11 @@ def files(folder):
 def test_round_trip(results):
     store = Store(results)
     assert store.records() == []
-    one, other = make(run_id="1" * 16), make(run_id="2" * 16, task="first:tag")
+    one, other = make(test_id="1" * 16), make(test_id="2" * 16, task="first:tag")
     path = store.write(one)
     store.write(other)
     assert path == store.path_of(one)
-    assert sorted(r.run_id for r in store.records()) == ["1" * 16, "2" * 16]
+    assert sorted(r.test_id for r in store.records()) == ["1" * 16, "2" * 16]
     assert read_record(path) == one
     assert path.stat().st_mode & 0o777 == 0o644
 
@@ -65,6 +66,9 @@ def test_where_a_record_goes(results):
     assert place() == f"lstm/parity--classify/{name}"
     options = {"chunk": 3, "bias": False}
     assert place(options=options) == f"lstm-bias=false-chunk=3/parity--classify/{name}"
+    changed = {"name": "quick", "version": 1, "changed": {"steps": 60, "test.lengths": [41, 50]}}
+    name = f"quick-steps=60-test.lengths=41-50-lr0.0003-seed1-{'0' * 16}.json"
+    assert place(protocol=changed) == f"lstm/parity--classify/{name}"
     exact = place(kind="exact", learning_rate=None)
     assert exact == f"lstm/parity--classify/quick-seed1-{'0' * 16}.json"
 
@@ -146,11 +150,11 @@ def test_a_half_written_file_is_no_record(results, monkeypatch):
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", watching)
-    store.write(make(run_id="1" * 16))
+    store.write(make(test_id="1" * 16))
     assert during == [1]
 
 
-@pytest.mark.parametrize("contents", [b"", b'{"schema_version": 1, "run', b"\xff", b"[]"])
+@pytest.mark.parametrize("contents", [b"", b'{"schema_version": 2, "run', b"\xff", b"[]"])
 def test_a_file_that_is_no_record_is_one_line_with_its_name(results, contents):
     store = Store(results)
     store.write(make())
@@ -210,3 +214,37 @@ def test_the_default_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     assert default_results().name == "results"
     assert "formalbench" in default_results().parts
+
+
+def test_the_record_of_a_run(results):
+    store = Store(results)
+    record = make()
+    assert store.record_of(record) is None
+    path = store.write(record)
+    assert store.record_of(record) == record
+    path.write_text(make(test_id="1" * 16).to_json())  # not the one its name says
+    assert store.record_of(record) is None
+
+
+def test_weights_are_found_by_what_trained_them(results):
+    store = Store(results)
+    cells = {"length": [41], "strings": [1], "correct": [1]}
+    test = {"metric": "accuracy", "fingerprint": "0" * 64, "chance_constant": 0, "seconds": 1}
+    done = {
+        "status": "finished",
+        "weights": "0" * 64,
+        "selected": {"step": 1, "strings": 1, "correct": 1},
+        "test": {**test, "chance_length": 0, "cells": cells},
+    }
+    kept, other = make(**done), make(**done, train_id="b" * 16, test_id="1" * 16)
+    failed, bare = make(test_id="2" * 16), make(**{**done, "weights": None}, test_id="3" * 16)
+    gone, seed = make(**done, test_id="4" * 16), make(**done, test_id="5" * 16, seed=2)
+    for record in (kept, other, failed, bare, seed):
+        store.write(record, b"weights")
+    store.write(gone)
+    wanted = make(test_id="9" * 16)  # another test of the same run
+    (store.path_of(wanted).parent / "quick-lr0.0003-seed1-damaged.json").write_text("{")
+    ((found, path),) = store.trained(wanted)
+    assert found == kept
+    assert path.read_bytes() == b"weights"
+    assert list(store.trained(make(task="first:classify"))) == []

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from formalbench.contracts.example import Example
 from formalbench.objectives.tag import Tag
 
 
@@ -16,19 +17,52 @@ def test_a_string_is_right_only_as_a_whole():
         ]
     ).double()
     targets = torch.tensor([[1, 0, 0], [1, 0, 1]])  # a tie answers 0
-    correct, bits = Tag().score(logits, targets)
-    assert correct.tolist() == [True, False]
+    example = Example(targets, targets)
+    accuracy, cross_entropy = Tag().metrics(None)
+    assert Tag().right(logits, example, accuracy).tolist() == [True, False]
     sure = -math.log2(math.e / (1 + math.e))
-    assert bits.tolist() == pytest.approx([(2 * sure + 1) / 3] * 2)
-    assert Tag().loss(logits, targets).item() == pytest.approx(bits.mean().item() * math.log(2))
+    bits_B = cross_entropy.bits(logits, example)
+    assert bits_B.tolist() == pytest.approx([(2 * sure + 1) / 3] * 2)
+    bits, labels = cross_entropy.measure(logits, example).tolist()
+    assert (bits, labels) == (pytest.approx(4 * sure + 2), 6)
+    assert Tag().loss(logits, example).item() == pytest.approx(bits_B.mean().item() * math.log(2))
+
+
+def test_strings_and_labels_side_by_side():
+    logits = torch.tensor([[[0.0, 1.0], [1.0, 0.0]], [[0.0, 1.0], [0.0, 1.0]]])
+    example = Example(torch.zeros(2, 2), torch.tensor([[1, 0], [0, 1]]))
+    accuracy, _ = Tag().metrics(None)
+    assert accuracy.name == "string-accuracy"
+    found = accuracy.finish(accuracy.measure(logits, example).numpy())
+    assert found == {"string-accuracy": (1, 2), "answer-accuracy": (3, 4)}
+    assert all(type(measure.count) is int for measure in found.values())
+
+
+def test_the_first_wrong_label_tells(host):
+    task = host.task("parity:tag")
+    logits = torch.tensor([[[0.0, 1.0], [0.5, 0.0], [4.0, 0.0]]])
+    example = Example(torch.zeros(1, 3), torch.tensor([[1, 1, 1]]))
+    assert task.objective.telling(logits, example, task.primary) == -0.5
+    assert task.objective.margin(logits, example, task.primary).item() == 0.5
+    part = example._replace(scored=torch.tensor([[True, False, True]]))
+    assert task.objective.telling(logits, part, task.primary) == -4.0
+    assert task.objective.margin(logits, part, task.primary).item() == 1.0
+
+
+def test_labels_are_held_against_the_oracle(host):
+    task = host.task("tomita-3:tag")
+    example = task.sample(task.stream("oracle"), 7, 20)
+    assert task.objective.contradicts(task.source, example) is None
+    example.targets[5, 3] ^= 1
+    assert task.objective.contradicts(task.source, example) == 5
 
 
 def test_targets_are_the_classes_of_prefixes(host):
     task = host.task("parity:tag")
     assert task.layout == "each"
     assert task.outputs == 2
-    assert task.objective.show(task.language, _ids("0110")) == "0 1 0 0"
-    assert task.objective.show(task.language, _ids("")) == ""
+    assert task.objective.show(task.source, _ids("0110")) == "0 1 0 0"
+    assert task.objective.show(task.source, _ids("")) == ""
 
 
 def test_there_is_nothing_to_tag_in_the_empty_string(host):

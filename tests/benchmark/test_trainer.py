@@ -4,23 +4,18 @@ import math
 
 import pytest
 import torch
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
-from formalbench.training import trainer
-from formalbench.training.control import Checkpoint, Member
-from formalbench.training.flat import Layout
-from formalbench.training.optimiser import (
-    _ONE_PASS,
-    State,
-    adam,
-    adam_in_one_pass,
-    adam_plainly,
-    clip,
-)
+from formalbench.training import trainer, validate
 from formalbench.training.programs import OneByOne, Together
-from formalbench.training.step import schedule
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Checkpoint, Member
 from formalbench.training.trainer import Cohort, train_cohort
+from formalbench.training.update import numbers_of_steps
 from torch import nn
 
 CPU = torch.device("cpu")
@@ -79,9 +74,23 @@ def task(host):
     return host.task("first")
 
 
-def train(task, used, *members, network=Sum):
-    members = members or (Member(0.01, 0),)
-    return train_cohort(Cohort(lambda: network(task), task, used, members, CPU))
+@pytest.fixture
+def cohort(host, task):
+    def make(used, members, network=Sum, program=None):
+        chosen = {} if program is None else {"program": lambda made, task, _: program(made, task)}
+        recipe = make_recipe(host, used)
+        asked = used.apply(task)
+        return Cohort(lambda: network(task), asked, used, members, CPU, recipe, **chosen)
+
+    return make
+
+
+@pytest.fixture
+def train(cohort):
+    def run(used, *members, network=Sum, program=None):
+        return train_cohort(cohort(used, members or (Member(0.01, 0),), network, program))
+
+    return run
 
 
 @pytest.fixture
@@ -89,17 +98,17 @@ def rates(monkeypatch):
     """Hear of the learning rate of every optimiser step of a single run."""
     heard = []
 
-    def hear(rates, first, options, like):
+    def hear(rates, first, optimiser, like):
         assert first == len(heard)
         heard.extend(rate for (rate,) in rates)
-        return schedule(rates, first, options, like)
+        return numbers_of_steps(rates, first, optimiser, like)
 
-    monkeypatch.setattr(trainer, "schedule", hear)
+    monkeypatch.setattr(trainer, "numbers_of_steps", hear)
     return heard
 
 
-def test_the_rate_falls_linearly_to_its_final_share(task, rates):
-    (done,) = train(task, protocol(decay={"steps": 20, "final": 0.1, "mastered": 0.0}))
+def test_the_rate_falls_linearly_to_its_final_share(train, rates):
+    (done,) = train(protocol(decay={"steps": 20, "final": 0.1, "mastered": 0.0}))
     assert rates[:20] == pytest.approx([0.01] * 20)
     falling = [0.01 * (1 - 0.9 * share / 20) for share in range(1, 21)]
     assert rates[20:] == pytest.approx(falling)
@@ -107,25 +116,26 @@ def test_the_rate_falls_linearly_to_its_final_share(task, rates):
     assert (done.ended, done.steps, done.strings, done.status) == ("budget", 40, 320, "finished")
 
 
-def test_a_decay_over_the_whole_budget(task, rates):
-    train(task, protocol(decay={"steps": 40, "final": 0.0, "mastered": 0.0}))
+def test_a_decay_over_the_whole_budget(train, rates):
+    train(protocol(decay={"steps": 40, "final": 0.0, "mastered": 0.0}))
     assert rates == pytest.approx([0.01 * (1 - step / 40) for step in range(1, 41)], abs=1e-8)
 
 
-def test_mastery_begins_the_decay_early(task, rates):
+def test_mastery_begins_the_decay_early(train, rates):
     heard = []
     used = protocol(steps=400, decay={"steps": 20, "final": 0.5})
-    (done,) = train(task, used, Member(0.001, 0, heard.append), network=Knowing)
+    (done,) = train(used, Member(0.001, 0, heard.append), network=Knowing)
     # one stage per evaluation, then the decay
     assert [p.stage for p in heard] == [2, 4, 7, 11, 17, 26, 40, 40, 40]
     assert [p.step for p in heard] == [10, 20, 30, 40, 50, 60, 70, 80, 90]
     assert (done.ended, done.steps, done.stage) == ("mastered", 90, 40)
     assert rates[:70] == pytest.approx([0.001] * 70)
     assert rates[-1] == pytest.approx(0.0005)
-    assert done.best.correct == done.best.strings == 24
+    assert done.best.strings == 24
+    assert done.best.measures["accuracy"] == Measure(24, 24)
 
 
-def test_a_run_that_masters_nothing_stays_and_decays_on_everything(task):
+def test_a_run_that_masters_nothing_stays_and_decays_on_everything(train):
     heard = []
     used = protocol(curriculum={"error": 0.0}, decay={"steps": 20, "mastered": 0.0})
 
@@ -133,13 +143,13 @@ def test_a_run_that_masters_nothing_stays_and_decays_on_everything(task):
         def forward(self, batch):
             return -super().forward(batch)
 
-    (done,) = train(task, used, Member(1e-9, 0, heard.append), network=Stuck)
+    (done,) = train(used, Member(1e-9, 0, heard.append), network=Stuck)
     assert [p.stage for p in heard] == [2, 2, 40, 40]
-    assert [p.error for p in heard] == [1.0] * 4
+    assert [p.metrics["train/error"] for p in heard] == [1.0] * 4
     assert (done.stage, done.ended) == (2, "budget")
 
 
-def test_nothing_is_selected_on_test_data(task, monkeypatch):
+def test_nothing_is_selected_on_test_data(train, monkeypatch):
     keys = []
     real = Task.stream
 
@@ -153,23 +163,24 @@ def test_nothing_is_selected_on_test_data(task, monkeypatch):
 
     monkeypatch.setattr(Task, "stream", watching)
     monkeypatch.setattr("formalbench.evaluation.cells.test_set", refuse)
-    (done,) = train(task, protocol())
+    (done,) = train(protocol())
     assert done.status == "finished"
     assert set(keys) == {"train", "validation"}
 
 
-def test_the_selected_weights_are_those_of_the_best_validation(task, monkeypatch):
+def test_the_selected_weights_are_those_of_the_best_validation(train, monkeypatch):
     script = [(5, 0.9), (9, 0.5), (9, 0.4), (7, 0.1)]
     weights = []
 
-    def scripted(network, objective, cells, device, precision):
+    def scripted(network, task, test_set, device, precision):
         correct, bits = script[len(weights)]
         weights.append({k: v.clone() for k, v in network.state_dict().items()})
-        return [CellScore(1, 10, correct, bits)]
+        measures = {"accuracy": Measure(correct, 10), "cross-entropy": Measure(10 * bits, 10)}
+        return [CellScore(1, 1, 10, measures)]
 
-    monkeypatch.setattr(trainer, "evaluate", scripted)
-    (done,) = train(task, protocol(decay={"steps": 20, "mastered": 0.0}))
-    assert (done.best.step, done.best.correct, done.best.bits) == (30, 9, 0.4)
+    monkeypatch.setattr(validate, "evaluate", scripted)
+    (done,) = train(protocol(decay={"steps": 20, "mastered": 0.0}))
+    assert (done.best.step, done.best.preference) == (30, (0.9, -0.4))
     for name, value in done.network.state_dict().items():
         assert torch.equal(value, weights[2][name])
     assert not all(torch.equal(weights[2][name], weights[3][name]) for name in weights[0])
@@ -178,18 +189,37 @@ def test_the_selected_weights_are_those_of_the_best_validation(task, monkeypatch
 @pytest.mark.parametrize(
     ("new", "old", "better"),
     [
-        ((5, 0.9), None, True),
-        ((6, 0.9), (5, 0.1), True),
-        ((5, 0.1), (6, 0.9), False),
-        ((5, 0.1), (5, 0.2), True),
-        ((5, 0.2), (5, 0.2), False),  # of equals the earlier one stays
+        ((0.5, -0.9), None, True),
+        ((0.6, -0.9), (0.5, -0.1), True),
+        ((0.5, -0.1), (0.6, -0.9), False),
+        ((0.5, -0.1), (0.5, -0.2), True),
+        ((0.5, -0.2), (0.5, -0.2), False),  # of equals the earlier one stays
     ],
 )
-def test_more_right_answers_then_less_cross_entropy(new, old, better):
-    made = [
-        None if s is None else Checkpoint(1, s[0], 10, s[1], torch.zeros(0)) for s in (new, old)
-    ]
+def test_what_is_preferred_is_selected(new, old, better):
+    made = [None if p is None else Checkpoint(1, 10, {}, p, torch.zeros(0)) for p in (new, old)]
     assert made[0].better_than(made[1]) is better
+
+
+def test_what_cannot_be_told_is_preferred_to_nothing_else(host, monkeypatch):
+    used, task = protocol(), host.task("first")
+
+    def preference(nan):
+        measures = {"accuracy": Measure(0, 0 if nan else 10), "cross-entropy": Measure(5, 10)}
+        scores = [CellScore(1, 1, 10, measures)]
+        monkeypatch.setattr(validate, "evaluate", lambda *_, **__: scores)
+        return validate.Validator(task, used, CPU).score(nn.Identity(), 1, torch.zeros(1))
+
+    assert not preference(nan=True).better_than(preference(nan=False))
+    assert preference(nan=False).better_than(preference(nan=True))
+
+
+def test_cells_count_the_same_where_a_checkpoint_is_chosen():
+    few = CellScore(1, 1, 2, {"a": Measure(1, 2), "b": Measure(1, 4)})
+    many = CellScore(9, 9, 2, {"a": Measure(2, 2), "b": Measure(90, 100)})
+    found = validate.each_cell_alike([few, many])
+    assert found["a"] == Measure(3, 4)
+    assert found["b"].mean == pytest.approx((0.25 + 0.9) / 2)
 
 
 def same(one, other):
@@ -197,22 +227,22 @@ def same(one, other):
     return all(torch.equal(ours[name], theirs[name]) for name in ours)
 
 
-def test_a_run_again_is_the_same_bit_by_bit(task):
+def test_a_run_again_is_the_same_bit_by_bit(train):
     torch.manual_seed(1)
-    (one,) = train(task, protocol())
+    (one,) = train(protocol())
     torch.manual_seed(2)
-    (again,) = train(task, protocol())
+    (again,) = train(protocol())
     assert same(one, again)
-    assert one.best.bits == again.best.bits
-    (other,) = train(task, protocol(), Member(0.01, 1))
+    assert one.best.measures == again.best.measures
+    (other,) = train(protocol(), Member(0.01, 1))
     assert not same(one, other)
 
 
-def test_the_callers_random_state_is_left_alone(task):
+def test_the_callers_random_state_is_left_alone(train):
     torch.manual_seed(1)
     expected = torch.rand(3)
     torch.manual_seed(1)
-    train(task, protocol())
+    train(protocol())
     assert torch.equal(torch.rand(3), expected)
 
 
@@ -224,139 +254,74 @@ def close(one, other):
     return all(torch.allclose(ours[name], theirs[name], atol=1e-9) for name in ours)
 
 
+def double(task):
+    return Sum(task).double()
+
+
 @pytest.mark.parametrize("program", [OneByOne, Together])
-def test_a_cohort_equals_its_runs_alone(task, program):
+def test_a_cohort_equals_its_runs_alone(train, program):
     """In double precision: Adam divides by tiny gradients, which blows rounding up."""
-
-    def build():
-        return Sum(task).double()
-
-    def choose(networks, objective, device):
-        return program(networks, objective)
-
     used = protocol(steps=60, curriculum={"first": 2, "error": 0.3})
-    together = train_cohort(Cohort(build, task, used, MEMBERS, CPU, choose))
+    together = train(used, *MEMBERS, network=double, program=program)
     stages = set()
     for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train_cohort(Cohort(build, task, used, [member], CPU))
+        (alone,) = train(used, member, network=double)
         assert close(one, alone)
         assert (one.steps, one.stage, one.ended) == (alone.steps, alone.stage, alone.ended)
-        assert one.best.bits == pytest.approx(alone.best.bits, abs=1e-9)
+        assert one.best.preference == pytest.approx(alone.best.preference, abs=1e-9)
         stages.add((one.stage, one.steps))
     assert len(stages) > 1  # the cohort did split
 
 
 @pytest.mark.parametrize("program", [OneByOne, Together])
-def test_one_run_that_diverges_leaves_the_others_alone(task, program):
-    def choose(networks, objective, device):
-        return program(networks, objective)
-
-    def build():
-        return Sum(task).double()
-
+def test_one_run_that_diverges_leaves_the_others_alone(train, program):
     # A rate so large that the parameters overflow, beside one that trains.
     members = [Member(1e300, 0), Member(0.01, 1)]
-    bad, good = train_cohort(Cohort(build, task, protocol(), members, CPU, choose))
-    (alone,) = train_cohort(Cohort(build, task, protocol(), members[1:], CPU))
+    bad, good = train(protocol(), *members, network=double, program=program)
+    (alone,) = train(protocol(), members[1], network=double)
     assert bad.status == "diverged"
     assert good.status == "finished"
     assert close(good, alone)
 
 
-def test_dropout_does_not_depend_on_the_cohort(task):
+def test_dropout_does_not_depend_on_the_cohort(train):
     class Noisy(Sum):
-        vmappable = False
+        traits = Traits(vmap=False)
 
         def forward(self, batch):
             hidden = nn.functional.dropout(self.embed(batch.symbols).sum(1), 0.5, self.training)
             return self.read(hidden)
 
-    together = train(task, protocol(), *MEMBERS, network=Noisy)
+    together = train(protocol(), *MEMBERS, network=Noisy)
     for member, one in zip(MEMBERS, together, strict=True):
-        (alone,) = train(task, protocol(), member, network=Noisy)
+        (alone,) = train(protocol(), member, network=Noisy)
         assert same(one, alone)
 
 
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-@pytest.mark.parametrize("largest", [None, 0.1])
-@pytest.mark.parametrize("take", [adam, adam_plainly])
-def test_adam_is_the_librarys(weight_decay, largest, take):
-    torch.manual_seed(0)
-    networks = [nn.Linear(3, 2).double() for _ in range(2)]
-    layout = Layout.of(networks[0])
-    state = State.start(layout.stack(networks))
-    options = protocol(optimiser={"weight_decay": weight_decay, "gradient_clip": largest}).optimiser
-    rates = [0.1, 0.003]
-    theirs = [
-        torch.optim.Adam(network.parameters(), lr=rate, weight_decay=weight_decay)
-        for network, rate in zip(networks, rates, strict=True)
-    ]
-    for step in range(5):
-        gradient = torch.randn(state.parameters.shape, dtype=torch.float64)
-        for row, (network, optimiser) in enumerate(zip(networks, theirs, strict=True)):
-            views = layout.views(gradient[row : row + 1])
-            for name, parameter in network.named_parameters():
-                parameter.grad = views[name][0].clone()
-            if largest is not None:
-                nn.utils.clip_grad_norm_(network.parameters(), largest)
-            optimiser.step()
-        rates_TR1, scales_T = schedule([rates], step, options, gradient)
-        take(state, gradient, rates_TR1[0], scales_T[0], options)
-        assert torch.allclose(state.parameters, layout.stack(networks), atol=1e-12)
-
-
-@pytest.mark.parametrize("size", [_ONE_PASS - 1, _ONE_PASS])
-@pytest.mark.parametrize("largest", [None, 1.0])
-@pytest.mark.parametrize("worst", [1.0, math.inf, math.nan])
-@pytest.mark.parametrize("weight_decay", [0.0, 0.1])
-def test_adam_in_one_pass_is_the_plain_one(size, largest, worst, weight_decay):
-    torch.manual_seed(0)
-    parameters, gradient = torch.randn(2, size), torch.randn(2, size)
-    gradient[1, 3] = worst
-    options = protocol(optimiser={"gradient_clip": largest, "weight_decay": weight_decay}).optimiser
-    plain, fast, chosen = (State.start(parameters.clone()) for _ in range(3))
-    for step in range(3):
-        (rate,), (scale,) = schedule([[0.1, 0.003]], step, options, gradient)
-        adam_plainly(plain, gradient.clone(), rate, scale, options)
-        adam_in_one_pass(fast, gradient.clone(), rate, scale, options)
-        adam(chosen, gradient.clone(), rate, scale, options)
-    for one, other in zip(plain, fast, strict=True):
-        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-7, equal_nan=True)
-    expected = fast if size == _ONE_PASS else plain
-    for one, other in zip(chosen, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=0, equal_nan=True)
-
-
-def test_a_gradient_is_clipped_run_by_run():
-    gradient = torch.tensor([[3.0, 4.0], [0.3, 0.4]])
-    expected = torch.tensor([[0.6, 0.8], [0.3, 0.4]])
-    assert torch.allclose(clip(gradient, 1.0), expected, atol=1e-5)
-
-
-def test_training_learns(task):
+def test_training_learns(train):
     used = protocol(steps=300, curriculum={"first": 1, "growth": 1.0}, batch=32)
-    (done,) = train(task, used, Member(0.01, 0))
-    assert done.best.bits < 1.0
+    (done,) = train(used, Member(0.01, 0))
+    assert done.best.measures["cross-entropy"].mean < 1.0
 
 
-def test_a_loss_that_is_no_number_is_a_divergence(task):
+def test_a_loss_that_is_no_number_is_a_divergence(train):
     heard = []
-    (done,) = train(task, protocol(), Member(0.01, 0, heard.append), network=Failing)
+    (done,) = train(protocol(), Member(0.01, 0, heard.append), network=Failing)
     assert done.status == "diverged"
     assert [p.step for p in heard] == [10]  # told by the evaluation after it happened
     assert done.steps == 20
     assert done.best.step == 10
-    assert not math.isnan(done.best.bits)
+    assert not math.isnan(done.best.measures["cross-entropy"].mean)
 
 
-def test_a_time_limit_ends_a_run_at_an_evaluation(task):
-    (done,) = train(task, protocol(time_limit=1e-9))
+def test_a_time_limit_ends_a_run_at_an_evaluation(train):
+    (done,) = train(protocol(time_limit=1e-9))
     assert (done.status, done.ended, done.steps) == ("timeout", "stopped", 10)
-    (done,) = train(task, protocol(time_limit=1e9))
+    (done,) = train(protocol(time_limit=1e9))
     assert (done.status, done.steps) == ("finished", 40)
 
 
-def test_dropout_is_on_in_training_and_off_in_validation(task):
+def test_dropout_is_on_in_training_and_off_in_validation(train):
     modes = []
 
     class Watching(Sum):
@@ -364,6 +329,57 @@ def test_dropout_is_on_in_training_and_off_in_validation(task):
             modes.append(self.training)
             return super().forward(batch)
 
-    train(task, protocol(), network=Watching)
+    train(protocol(), network=Watching)
     # 40 steps, and 3 validation cells after every 10
     assert modes == ([True] * 10 + [False] * 3) * 4
+
+
+def test_progress_tells_the_loss_and_the_latest_validation(train):
+    heard = []
+    train(
+        protocol(validation={"every": 20, "lengths": 3, "strings": 8}),
+        Member(0.01, 0, heard.append),
+    )
+    training = {"train/loss", "train/error"}
+    validation = {"validation/accuracy", "validation/cross-entropy"}
+    assert [set(p.metrics) for p in heard] == [training] + [training | validation] * 3
+    assert all(0.0 < p.metrics["train/loss"] < 2.0 for p in heard)
+    assert heard[1].metrics["validation/accuracy"] == heard[2].metrics["validation/accuracy"]
+
+
+def test_batches_accumulate_to_one_step(train, monkeypatch):
+    """Two batches are as one of both, whoever draws the strings."""
+    real = Task.sample
+
+    def halves(self, stream, length, count):
+        if "train" not in stream.key:
+            return real(self, stream, length, count)
+        *front, batch = stream.key
+        both = real(self, Stream(*front, batch // 2), length, 2 * count)
+        return both.rows(slice(batch % 2 * count, (batch % 2 + 1) * count))
+
+    only = {"curriculum": {"kind": "uniform"}, "splits": {"train": [5, 5]}, "steps": 20}
+    (at_once,) = train(protocol(batch=16, **only), network=double)
+    monkeypatch.setattr(Task, "sample", halves)
+    (accumulated,) = train(protocol(batch=8, accumulate=2, **only), network=double)
+    assert close(accumulated, at_once)
+    assert accumulated.strings == at_once.strings == 320
+
+
+def test_a_schedule_comes_before_the_decay(train, rates):
+    warm = {"name": "linear", "warm_up": 10, "final": 0.0}
+    train(protocol(schedule=warm, decay={"steps": 20, "final": 0.5, "mastered": 0.0}))
+    assert rates[:10] == pytest.approx([0.001 * step for step in range(1, 11)])
+    assert rates[19] == pytest.approx(0.01 * 20 / 30)
+    assert rates[29] == pytest.approx(0.01 * 10 / 30 * 0.75)
+    assert rates[39] == 0.0
+
+
+def test_a_plateau_lowers_the_rate_of_a_run(train, rates):
+    plateau = {"name": "plateau", "factor": 0.1, "patience": 0, "metric": "train/error"}
+    (done,) = train(
+        protocol(schedule=plateau, decay={"steps": 10, "final": 1.0, "mastered": 0.0}),
+        network=Knowing,  # without an error from the start: nothing gets better
+    )
+    assert rates[::10] == pytest.approx([0.01, 0.01, 0.001, 0.0001])
+    assert done.status == "finished"

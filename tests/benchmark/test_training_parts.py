@@ -3,16 +3,20 @@
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import tensors
 from formalbench.contracts.protocol import Protocol
 from formalbench.precision import check_precision, forward_in, multiplying
 from formalbench.training import fit, graphs
-from formalbench.training.control import Member
+from formalbench.training.configs import AdamConfig
+from formalbench.training.data import Interval, TrainingData
 from formalbench.training.graphs import WARM_UP, GraphedGroup, Recording
-from formalbench.training.optimiser import State
+from formalbench.training.optimisers import Adam
 from formalbench.training.programs import OneByOne, Together
-from formalbench.training.step import Group, StepInputs, schedule
-from formalbench.training.strings import Interval, Strings
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
+from formalbench.training.step import Group, Share, StepInputs
 from formalbench.training.trainer import Cohort
+from formalbench.training.update import Rows, make_update, numbers_of_steps
 
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -22,55 +26,66 @@ def protocol(**change):
     return Protocol.model_validate({"name": "parts", "version": 1, "batch": 8} | change)
 
 
-def interval(first, seeds=(0, 1)):
-    return Interval(first, (3, 5, 3), seeds)
+def interval(first, seeds=(0, 1), lengths=(3, 5, 3)):
+    return Interval(first, tuple(((length, 8),) for length in lengths), 5, seeds)
 
 
 def test_strings_drawn_ahead_are_the_same(host):
     task = host.task("parity")
-    plain = Strings(task, protocol(), CPU)
-    ahead = Strings(task, protocol(), torch.device("cuda"))
+    plain = TrainingData(task, protocol(), CPU)
+    ahead = TrainingData(task, protocol(), torch.device("cuda"))
     ahead._device = CPU  # draws in the background, yet needs no GPU
     try:
         for first in (0, 3, 6):
             got = ahead.take(interval(first))
             ahead.draw_ahead(interval(first + 3))
-            for mine, other in zip(got, plain.take(interval(first)), strict=True):
-                assert torch.equal(mine[0], other[0])
-                assert torch.equal(mine[1], other[1])
+            for (mine,), (other,) in zip(got, plain.take(interval(first)), strict=True):
+                assert torch.equal(mine.example.inputs, other.example.inputs)
+                assert torch.equal(mine.example.targets, other.example.targets)
         ahead.draw_ahead(interval(6))
-        ahead.draw_ahead(Interval(9, (7,), (0,)))  # guesses that the runs do not follow
-        assert len(ahead.take(Interval(9, (8,), (0,)))) == 1
+        ahead.draw_ahead(interval(9, (0,), (7,)))  # guesses that the runs do not follow
+        assert len(ahead.take(interval(9, (0,), (8,)))) == 1
         assert {one.first for one in ahead._waiting} == {9}
     finally:
         ahead.close()
 
 
 def test_runs_of_one_seed_share_their_strings_whoever_else_there_is(host):
-    strings = Strings(host.task("parity"), protocol(), CPU)
-    (both, _), *_ = strings.take(interval(0))
-    (alone, _), *_ = strings.take(interval(0, seeds=(1,)))
-    assert torch.equal(both[1:], alone)
+    data = TrainingData(host.task("parity"), protocol(), CPU)
+    (both,), *_ = data.take(interval(0))
+    (alone,), *_ = data.take(interval(0, seeds=(1,)))
+    assert torch.equal(both.example.inputs[1:], alone.example.inputs)
+
+
+def test_a_steps_strings_are_those_of_its_key(host):
+    task = host.task("parity")
+    (share,), *_ = TrainingData(task, protocol(), CPU).take(interval(5))
+    asked = task.sample(task.stream("train", "parts", 1, 1, 5), 3, 8)
+    assert share.example.inputs[1].tolist() == asked.inputs.tolist()
+    borrowing = protocol(name="other", version=3, draws=["parts", 1])
+    (same,), *_ = TrainingData(task, borrowing, CPU).take(interval(5))
+    assert torch.equal(same.example.inputs, share.example.inputs)
+
+
+ADAM = Adam(AdamConfig())
 
 
 @pytest.fixture
 def made(host):
-    """A program of three runs, their state, and inputs of steps of two lengths."""
+    """A program of three runs, their rows, and inputs of steps of two lengths."""
     task = host.task("parity")
     torch.manual_seed(0)
     networks = [host.network("regulargpt", task, {"width": 8}).double() for _ in range(3)]
-    program = Together(networks, task.objective)
-    state = State.start(program.layout.stack(networks))
+    program = Together(networks, task)
+    rows = Rows.start(program.layout.stack(networks), ADAM)
     steps = []
     for step in range(12):
         length = 3 if step % 3 else 4
-        strings, targets = task.sample(task.stream("parts", step), length, 8)
-        symbols, answers = torch.from_numpy(strings), torch.from_numpy(targets)
-        rates, scales = schedule([[0.01, 0.02, 0.03]], step, protocol().optimiser, state.mean)
-        steps.append(
-            StepInputs(symbols.expand(3, -1, -1), answers.expand(3, -1), rates[0], scales[0])
-        )
-    return program, state, steps
+        example = tensors(task.sample(task.stream("parts", step), length, 8))
+        ((rate, scalars),) = numbers_of_steps([[0.01, 0.02, 0.03]], step, ADAM, rows.parameters)
+        share = Share(example.map(lambda part: part.expand(3, *part.shape)))
+        steps.append(StepInputs((share,), rate, scalars))
+    return program, rows, make_update(ADAM, 1.0, networks[0]), steps
 
 
 def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
@@ -85,21 +100,25 @@ def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
             Group.step(self.group, self.inputs, [0] * 3)
 
     def record(self, inputs, noise):
-        kept = StepInputs(*(tensor.clone() for tensor in inputs))
-        recorded.append(inputs.symbols.shape[-1])
+        kept = inputs.map(torch.clone)
+        recorded.append(inputs.shares[0].example.inputs.shape[-1])
         return Recording(Again(self, kept), kept)
 
     monkeypatch.setattr(graphs.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", record)
-    program, state, steps = made
-    plain = Group((0, 1, 2), program, state, protocol().optimiser)
-    graphed = GraphedGroup((0, 1, 2), program, state, protocol().optimiser)
+    program, rows, update, steps = made
+    plain = Group((0, 1, 2), program, rows, update)
+    graphed = GraphedGroup((0, 1, 2), program, rows, update)
     for inputs in steps:
         plain.step(inputs, [0] * 3)
         graphed.step(inputs, [0] * 3)
     assert sorted(recorded) == [3, 4]
     assert len(steps) > 2 * WARM_UP
-    for mine, other in zip(graphed.state, plain.state, strict=True):
+    for mine, other in zip(
+        (graphed.rows.parameters, *graphed.rows.slots),
+        (plain.rows.parameters, *plain.rows.slots),
+        strict=True,
+    ):
         assert torch.equal(mine, other)
     assert torch.equal(graphed.losses, plain.losses)
     assert torch.equal(graphed.wrong, plain.wrong)
@@ -111,30 +130,30 @@ def test_a_network_that_cannot_be_recorded_goes_on(made, monkeypatch):
 
     monkeypatch.setattr(graphs.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", refuse)
-    program, state, steps = made
-    plain = Group((0, 1, 2), program, state, protocol().optimiser)
-    graphed = GraphedGroup((0, 1, 2), program, state, protocol().optimiser)
+    program, rows, update, steps = made
+    plain = Group((0, 1, 2), program, rows, update)
+    graphed = GraphedGroup((0, 1, 2), program, rows, update)
     for inputs in steps:
         plain.step(inputs, [0] * 3)
         graphed.step(inputs, [0] * 3)
-    assert torch.equal(graphed.state.parameters, plain.state.parameters)
+    assert torch.equal(graphed.rows.parameters, plain.rows.parameters)
 
 
 @needs_cuda
-def test_cuda_graphs_compute_the_same(made):
-    program, state, steps = made
+def test_cuda_graphs_compute_the_same(host, made):
+    program, rows, update, steps = made
     for network in program.networks:
         network.cuda()
-    program = Together(program.networks, program.objective)
-    state = State(*(tensor.cuda() for tensor in state))
-    plain = Group((0, 1, 2), program, state, protocol().optimiser)
-    graphed = GraphedGroup((0, 1, 2), program, state, protocol().optimiser)
+    program = Together(program.networks, host.task("parity"))
+    rows = Rows(rows.parameters.cuda(), tuple(slot.cuda() for slot in rows.slots))
+    plain = Group((0, 1, 2), program, rows, update)
+    graphed = GraphedGroup((0, 1, 2), program, rows, update)
     for inputs in steps:
-        moved = StepInputs(*(tensor.cuda() for tensor in inputs))
+        moved = inputs.map(lambda tensor: tensor.cuda())
         plain.step(moved, [0] * 3)
         graphed.step(moved, [0] * 3)
     assert len(graphed._recordings) == 2
-    torch.testing.assert_close(graphed.state.parameters, plain.state.parameters, rtol=0, atol=1e-10)
+    torch.testing.assert_close(graphed.rows.parameters, plain.rows.parameters, rtol=0, atol=1e-10)
 
 
 def test_bf16_computes_in_bf16_and_returns_to_fp32():
@@ -165,25 +184,28 @@ def test_tf32_needs_a_gpu():
 def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
     task = host.task("parity")
     members = [Member(0.01, seed) for seed in range(3)]
-    cohort = Cohort(lambda: host.network("rnn", task), task, protocol(), members, CPU)
-    assert fit.runs_that_fit(cohort) == 3
+    recipe = make_recipe(host, protocol())
+    build = lambda: host.network("rnn", task)  # noqa: E731
+    assert fit.runs_that_fit(Cohort(build, task, protocol(), members, CPU, recipe)) == 3
     monkeypatch.setattr(fit.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
     monkeypatch.setattr(fit, "_peak", lambda work, device: 100)
-    on_gpu = Cohort(cohort.build, task, protocol(), members, torch.device("cuda"))
+    on_gpu = Cohort(build, task, protocol(), members, torch.device("cuda"), recipe)
     assert fit.runs_that_fit(on_gpu) == expected
 
 
-def test_the_step_that_is_measured_is_one_at_the_longest_length(host, monkeypatch):
-    lengths = []
+@pytest.mark.parametrize("change", [{}, {"accumulate": 3}, {"mixed_lengths": True}])
+def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
+    shapes = []
 
     class Heard(OneByOne):
-        def gradients(self, selected, flat_RP, symbols_RBN, targets, noise):
-            lengths.append(tuple(symbols_RBN.shape))
-            return super().gradients(selected, flat_RP, symbols_RBN, targets, noise)
+        def gradients(self, selected, flat_RP, example, noise):
+            shapes.append(tuple(example.inputs.shape))
+            return super().gradients(selected, flat_RP, example, noise)
 
-    task = host.task("parity")
-    choose = lambda networks, objective, device: Heard(networks, objective)  # noqa: E731
+    task, used = host.task("parity"), protocol(**change)
+    choose = lambda networks, task, device: Heard(networks, task)  # noqa: E731
     members = [Member(0.01, seed) for seed in range(3)]
     build = lambda: host.network("rnn", task, {"width": 4})  # noqa: E731
-    fit._longest_step(Cohort(build, task, protocol(), members, CPU, choose))
-    assert lengths == [(1, 8, 40)]
+    recipe = make_recipe(host, used)
+    fit._longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
+    assert shapes == [(1, 8, 40)]

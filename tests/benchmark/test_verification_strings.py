@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.task import Task
+from formalbench.contracts.language import HasNearMisses
 from formalbench.host import PluginHost
-from formalbench.objectives import get_objective
 from formalbench.verification import plan as planning
-from formalbench.verification.adversarial import Amount, amounts, make_adversarial, suitable
+from formalbench.verification.adversarial import (
+    AdversarialLimits,
+    a_member,
+    amounts,
+    make_adversarial,
+    suitable,
+)
 from formalbench.verification.exhaustive import ViableStrings, all_strings
 from formalbench.verification.judge import check_oracle
-from formalbench.verification.plan import Request, make_plan
+from formalbench.verification.plan import VerificationRequest, make_plan
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +44,12 @@ def test_every_string_once_and_in_order(symbols, length):
 @pytest.mark.parametrize("name", ["tomita-2:next-symbols", "d2:next-symbols", "dyck-2-2:generate"])
 @pytest.mark.parametrize("length", [0, 1, 2, 5])
 def test_viable_strings_are_those_that_some_member_begins_with(task, name, length):
-    language = task(name).language
-    found = {tuple(row) for block in ViableStrings(language).strings(length) for row in block}
+    language = task(name).source
+    found = {
+        tuple(row)
+        for block in ViableStrings(language, len(language.alphabet)).strings(length)
+        for row in block
+    }
     members = [
         string
         for more in range(length, length + 6)
@@ -49,7 +60,7 @@ def test_viable_strings_are_those_that_some_member_begins_with(task, name, lengt
 
 
 def test_a_plan_has_exhaustive_then_random_then_adversarial_strings(task):
-    plan = make_plan(task("parity"), Request(3, (7, 5), 10, 1))
+    plan = make_plan(task("parity"), VerificationRequest(3, (7, 5), 10, 1))
     assert [(portion.kind, portion.length) for portion in plan.portions] == [
         *(("exhaustive", length) for length in range(4)),
         *(("random", 5), ("random", 7), ("adversarial", 5), ("adversarial", 7)),
@@ -59,20 +70,20 @@ def test_a_plan_has_exhaustive_then_random_then_adversarial_strings(task):
 
 def test_random_strings_are_members_and_others(task):
     parity = task("parity")
-    portion = make_plan(parity, Request(0, (30,), 100)).portions[0]
+    portion = make_plan(parity, VerificationRequest(0, (30,), 100)).portions[0]
     strings = np.array(strings_of(portion))
-    assert parity.language.classify(strings).sum() == 50
+    assert parity.source.classify(strings).sum() == 50
 
 
 def test_long_strings_are_drawn_in_blocks(task, monkeypatch):
     monkeypatch.setattr(planning, "BLOCK_SYMBOLS", 64)
-    portion = make_plan(task("parity"), Request(0, (30,), 7)).portions[0]
+    portion = make_plan(task("parity"), VerificationRequest(0, (30,), 7)).portions[0]
     assert [len(block) for block in portion.strings()] == [2, 2, 2, 1]
     assert len(set(strings_of(portion))) == 7
 
 
 def test_an_even_length_asked_for_is_shortened_where_only_odd_ones_have_a_value(task):
-    plan = make_plan(task("modular-arithmetic"), Request(4, (10, 11), 5))
+    plan = make_plan(task("modular-arithmetic"), VerificationRequest(4, (10, 11), 5))
     assert plan.lengths == (9, 11)
     assert plan.exhaustive == 3
     assert [(p.length, len(strings_of(p))) for p in plan.portions if p.kind == "exhaustive"] == [
@@ -83,28 +94,28 @@ def test_an_even_length_asked_for_is_shortened_where_only_odd_ones_have_a_value(
     for portion in long:
         strings = np.array(strings_of(portion))
         assert len(strings)
-        assert task("modular-arithmetic").language.in_domain(strings).all()
+        assert task("modular-arithmetic").source.in_domain(strings).all()
 
 
 def test_a_large_alphabet_lowers_the_default_and_nothing_else(task):
     dyck = task("dyck-8-2")  # 16 symbols: 16^5 strings are a million, 16^6 too many
-    plan = make_plan(dyck, Request(lengths=(10,)))
+    plan = make_plan(dyck, VerificationRequest(lengths=(10,)))
     assert plan.exhaustive == 5
     assert "exhaustive up to length 5, not 10" in plan.notes[0]
-    assert make_plan(dyck, Request(6, (10,))).exhaustive == 6
+    assert make_plan(dyck, VerificationRequest(6, (10,))).exhaustive == 6
 
 
 def test_too_much_is_refused(task):
     with pytest.raises(RequestError, match="--exhaustive 60: that would be more than"):
-        make_plan(task("parity"), Request(60))
+        make_plan(task("parity"), VerificationRequest(60))
 
 
 def test_a_member_and_all_that_is_one_symbol_away(task):
     language = task("tomita-6")
-    made = make_adversarial(language, language.stream("x"), 6, Amount(12, 4000, 10))
+    made = make_adversarial(language, language.stream("x"), 6, AdversarialLimits(12, 4000, 10))
     strings = [tuple(row) for block in made.strings() for row in block.tolist()]
     member = tuple(made.base[0].tolist())
-    assert language.language.oracle(member) == 1
+    assert language.source.oracle(member) == 1
     neighbours = {(*member[:place], 1 - member[place], *member[place + 1 :]) for place in range(6)}
     lonely = {tuple(row) for row in np.eye(6, dtype=int)}
     lonely |= {tuple(1 - np.array(row)) for row in lonely}
@@ -115,7 +126,7 @@ def test_a_member_and_all_that_is_one_symbol_away(task):
 
 def test_three_symbols_change_into_both_others(task):
     navigation = task("cycle-navigation")
-    made = make_adversarial(navigation, navigation.stream("x"), 4, Amount(8, 4000, 0))
+    made = make_adversarial(navigation, navigation.stream("x"), 4, AdversarialLimits(8, 4000, 0))
     strings = {tuple(row) for block in made.strings() for row in block.tolist()}
     for symbol, other, place in product(range(3), range(3), range(4)):
         string = [symbol] * 4
@@ -141,7 +152,7 @@ def test_up_to_a_thousand_all_changes_are_made_unless_lengths_are_many():
 
 def test_no_member_no_change(task):
     dyck = task("dyck-1")
-    made = make_adversarial(dyck, dyck.stream("x"), 5, Amount(5, 10, 0))
+    made = make_adversarial(dyck, dyck.stream("x"), 5, AdversarialLimits(5, 10, 0))
     assert len(made.base) == 2  # of each symbol the string of it alone
 
 
@@ -155,22 +166,39 @@ def test_what_no_member_begins_with_is_not_asked_for_legal_symbols(task):
 def test_a_task_that_contradicts_its_oracle_verifies_nothing(task, name):
     right = task(name)
     strings = np.array(list(product(range(2), repeat=4)))
-    targets = right.objective.targets(right.language, strings)
-    check_oracle(right, strings, targets)
-    wrong = targets.copy()
-    wrong[5] = ~wrong[5] if wrong.dtype == np.bool_ else 1 - wrong[5]
+    example = right.examples(strings)
+    check_oracle(right, strings, example)
+    targets = example.targets.copy()
+    targets[5] = ~targets[5] if targets.dtype == np.bool_ else 1 - targets[5]
     with pytest.raises(FormalbenchError, match="contradicts its own oracle at '0 1 0 1'"):
-        check_oracle(right, strings, wrong)
+        check_oracle(right, strings, example._replace(targets=targets))
 
 
 def test_near_misses_of_a_wrong_shape_are_refused(task):
     parity = task("parity")
 
-    class Bad(type(parity.language)):
+    class Bad(type(parity.source), HasNearMisses):
         def near_misses(self, stream, length, count):
             return np.zeros((count, length + 1), dtype=np.int64)
 
-    bad = Task("bad", 1, Bad(), get_objective("classify"))
-    portion = make_plan(bad, Request(0, (5,), 3)).portions[1]
+    source = copy(parity.source)
+    source.__class__ = Bad
+    bad = replace(parity, source=source)
+    portion = make_plan(bad, VerificationRequest(0, (5,), 3)).portions[1]
     with pytest.raises(TypeError, match="near misses of shape"):
         strings_of(portion)
+
+
+def test_near_misses_are_among_the_adversarial_strings(task):
+    dyck = task("dyck-2-3:classify")
+    made = make_adversarial(dyck, dyck.stream("x"), 8, AdversarialLimits(4, 4, 6))
+    assert len(made.near) == 6
+    assert not dyck.source.classify(made.near).any()
+    assert made.near.tolist() == list(made.strings())[-1].tolist()
+
+
+def test_of_a_source_without_members_strings_of_a_class_are_changed(task):
+    navigation = task("cycle-navigation")
+    member = a_member(navigation, navigation.stream("x"), 6)
+    assert member.shape == (1, 6)
+    assert navigation.source.classify(member)[0] >= 1

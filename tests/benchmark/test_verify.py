@@ -200,6 +200,10 @@ def test_a_model_for_one_length(cli):
         (("counting", "--dtype", "fp8"), "fp8"),
         (("counting", "--set", "d=1"), "unknown option 'd'"),
         (("counting", "--results", ""), "--results"),
+        (("counting[d=1]",), "unknown option of counting 'd'"),
+        (("counting[c",), "counting[c"),
+        (("counting", "--task", "parity[p=2]"), "at most 1"),
+        (("counting", "--set", "protocol.steps=3"), "--set protocol.steps=3"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -236,6 +240,29 @@ def test_people_read_the_same(verify):
     assert "first failure: 01101: expected 1, logit -2" in done.out
     assert "fp16 4, bf16 4, fp32 4, fp64 4" in done.out
     assert done.lines[-1] == "FAILED: 1 error"
+
+
+def test_options_behind_a_name(verify):
+    set_apart = verify("counting", "--set", "c=2", "--set", "task.p=0.3", "--json").data
+    assert set_apart["parameters"] == {"c": 2.0, "task.p": 0.3}
+    assert verify("counting[c=2]", "--task", "parity[p=0.3]", "--json").data == set_apart
+    # What stands behind a name wins.
+    words = ("--task", "parity:classify[p=0.3]", "--set", "c=3", "--set", "p=0.9")
+    assert verify("counting[c=2]", *words, "--json").data == set_apart
+
+
+def test_a_function_is_verified_symbol_by_symbol(cli, backwards):
+    words = ("--plugin", backwards, "--exhaustive", 5, "--lengths", "6,9", "--device", "cpu")
+    done = cli("verify", "turn", *words, "--json")
+    assert (done.code, done.err) == (0, "")
+    assert done.data["task"] == "backwards:transduce"
+    assert done.data["exhaustive"] == {"max_length": 5, "strings": 62, "errors": 0}
+    assert [row["min_margin"] for row in done.data["lengths"]] == [4.0, 4.0]
+    done = cli("verify", "turn[wrong_at=abb]", *words, "--json")
+    assert done.code == 1
+    assert done.data["exhaustive"]["errors"] == 1
+    failure = {"string": "abb", "expected": "B B A", "logit": -4.0}
+    assert done.data["first_failure"] == failure
 
 
 @pytest.mark.parametrize(

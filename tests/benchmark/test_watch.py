@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Curve, History, Record, parse_record
+from formalbench.contracts.source import Transduction
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.training import resume
-from formalbench.training.control import Member
+from formalbench.training import checkpoints
+from formalbench.training.checkpoints import Checkpointer
 from formalbench.training.programs import OneByOne, Together
-from formalbench.training.resume import Keeper
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench.training.watch import MAX_NUMBERS
 from pydantic import ValidationError
@@ -28,17 +33,18 @@ WATCHED = SHORT | {"watch": WATCH}
 MEMBERS = [Member(0.01, 0), Member(0.01, 1), Member(0.003, 0)]
 
 
-def cohort(host, protocol=WATCHED, members=MEMBERS, program=Together, keeper=None):
+def cohort(host, protocol=WATCHED, members=MEMBERS, program=Together, checkpointer=None):
     protocol = Protocol.model_validate(protocol)
     task = protocol.apply(host.task("first"))
 
     def build():
         return host.network("transformer", task, {"width": 8, "heads": 2, "causal": True})
 
-    def choose(networks, objective, device):
-        return program(networks, objective)
+    def choose(networks, task, device):
+        return program(networks, task)
 
-    return Cohort(build, task, protocol, members, torch.device("cpu"), choose, keeper)
+    recipe, device = make_recipe(host, protocol), torch.device("cpu")
+    return Cohort(build, task, protocol, members, device, recipe, choose, checkpointer)
 
 
 def test_the_last_point_is_what_the_last_weights_do(host):
@@ -46,14 +52,14 @@ def test_the_last_point_is_what_the_last_weights_do(host):
     (trained, *_) = train_cohort(wanted)
     history = trained.history
     assert history.steps == (20, 40, 60)
-    cells = watch_set(wanted.task, wanted.protocol.watch)
-    assert history.fingerprint == cells.fingerprint
+    watched = watch_set(wanted.task, wanted.protocol.watch)
+    assert history.fingerprint == watched.fingerprint
     assert [(curve.length, curve.strings) for curve in history.curves] == [(12, 10), (30, 10)]
-    scores = evaluate(trained.network, wanted.task.objective, cells, torch.device("cpu"))
+    scores = evaluate(trained.network, wanted.task, watched, torch.device("cpu"))
     for curve, score in zip(history.curves, scores, strict=True):
         assert len(curve.correct) == len(curve.millibits) == 3
-        assert curve.correct[-1] == score.correct
-        assert curve.millibits[-1] == round(1000 * score.bits)
+        assert curve.correct[-1] == score.measures["accuracy"].total
+        assert curve.millibits[-1] == round(1000 * score.measures["cross-entropy"].mean)
         assert len(set(curve.millibits)) > 1
         assert sorted(curve.probes) == [
             f"attention-on-first.block.{block}.head.{head}" for block in (0, 1) for head in (0, 1)
@@ -76,7 +82,7 @@ def test_watching_changes_nothing(host):
     with_curves, without = train_cohort(cohort(host)), train_cohort(cohort(host, SHORT))
     for one, other in zip(with_curves, without, strict=True):
         assert other.history is None
-        assert one.best.bits == other.best.bits
+        assert one.best.measures == other.best.measures
         for mine, theirs in zip(one.network.parameters(), other.network.parameters(), strict=True):
             assert torch.equal(mine, theirs)
 
@@ -94,7 +100,7 @@ def test_its_strings_are_nobody_elses(host):
         draw_test_set(task, protocol),
         validation_set(task, protocol),
     ]
-    strings = [{row.tobytes() for row in one.cells[0].strings} for one in sets]
+    strings = [{row.tobytes() for row in one.cells[0].examples[0].inputs} for one in sets]
     assert len(strings[0] | strings[1] | strings[2]) == 30
 
 
@@ -103,8 +109,8 @@ class Killed(BaseException):
 
 
 def test_a_killed_cohort_keeps_its_curves(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(resume, "EVERY", 0.0)
-    path = tmp_path / "kept.safetensors"
+    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    path = tmp_path / "saved.safetensors"
 
     def kill(progress):
         if progress.step == 50:
@@ -112,8 +118,8 @@ def test_a_killed_cohort_keeps_its_curves(host, tmp_path, monkeypatch):
 
     killed = [Member(0.01, 0, kill), *MEMBERS[1:]]
     with pytest.raises(Killed):
-        train_cohort(cohort(host, members=killed, keeper=Keeper(path)))
-    again = train_cohort(cohort(host, keeper=Keeper(path)))
+        train_cohort(cohort(host, members=killed, checkpointer=Checkpointer(path)))
+    again = train_cohort(cohort(host, checkpointer=Checkpointer(path)))
     whole = train_cohort(cohort(host))
     assert [one.history for one in again] == [one.history for one in whole]
 
@@ -121,7 +127,7 @@ def test_a_killed_cohort_keeps_its_curves(host, tmp_path, monkeypatch):
 def test_what_a_probe_reads_is_not_finite(host, monkeypatch):
     monkeypatch.setattr(
         "formalbench.training.watch.read_probe",
-        lambda name, network, batch: {"here": torch.full((len(batch.symbols),), torch.nan)},
+        lambda name, read, network, batch: {"here": torch.full((len(batch.symbols),), torch.nan)},
     )
     assert {one.status for one in train_cohort(cohort(host))} == {"diverged"}
 
@@ -205,6 +211,7 @@ def test_curves_are_parallel():
     for change in ({"correct": (1,)}, {"correct": (1, 5)}, {"probes": {"p": (0.1,)}}):
         with pytest.raises(ValidationError):
             Curve(**(curve | change))
+    Curve(**(curve | {"correct": (1, 5.5), "answers": 8}))
     longer = Curve(**(curve | {"length": 7, "correct": (1,), "millibits": (3,)}))
     with pytest.raises(ValidationError, match="differ in size"):
         History(every=10, fingerprint="0" * 64, curves=(Curve(**curve), longer))
@@ -226,3 +233,39 @@ def test_a_record_with_as_many_numbers_as_may_be_is_small(cli, write, results):
     }
     data["training"]["history"]["curves"] = [curve]
     assert len(Record.model_validate(data).to_json()) <= 8192
+
+
+def test_curves_of_answers_say_out_of_how_many(host):
+    class Half(Transduction):
+        """The string itself; answers are counted one by one."""
+
+        alphabet = outputs = ("a", "b")
+
+        def sample(self, stream, length, count):
+            return stream.integers(2, (count, length))
+
+        def transduce(self, strings_BN):
+            return strings_BN, np.full(len(strings_BN), strings_BN.shape[1])
+
+        def oracle(self, string):
+            return list(string)
+
+        def answer_length(self, length):
+            return length
+
+    protocol = Protocol.model_validate(
+        SHORT | {"watch": {"every": 60, "lengths": [5], "strings": 4}}
+    )
+    splits = Splits((2, 4), (5, 6))
+    task = Task("same", 1, Half(), host.objective("transduce"), splits)
+
+    def build():
+        return host.network("rnn", task, {"width": 8})
+
+    recipe = make_recipe(host, protocol)
+    (trained,) = train_cohort(
+        Cohort(build, task, protocol, MEMBERS[:1], torch.device("cpu"), recipe)
+    )
+    (curve,) = trained.history.curves
+    assert (curve.strings, curve.answers) == (4, 20)
+    assert 0 <= curve.correct[0] <= 20

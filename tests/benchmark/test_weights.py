@@ -10,11 +10,11 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.execute import execute
 from formalbench.host import PluginHost
-from formalbench.plan import Request, make_plan
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
 from formalbench.store import Store, weights_path
-from formalbench.weights import MAX_BUILT, MAX_BYTES, load_network, pack
+from formalbench.store.weights import MAX_BUILT, MAX_BYTES, load_network, pack
 from safetensors.torch import load, save, save_file
 from torch import nn
 
@@ -30,7 +30,7 @@ def kept(odd_host, results):
 
     def run(model="bag", seeds=1, jobs=1):
         plan = make_plan(
-            odd_host, Request((model,), ("parity",), protocol="tiny", seeds=seeds), "cpu"
+            odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds), "cpu"
         )
         store = Store(results)
         records = execute(odd_host, plan, store, "cpu", jobs)
@@ -41,9 +41,9 @@ def kept(odd_host, results):
 
 def correct(host, record, network):
     task = host.task(record.task.name, record.task.options)
-    cells = draw_test_set(task, record.protocol)
-    scores = evaluate(network, task.objective, cells, torch.device("cpu"))
-    return tuple(score.correct for score in scores)
+    test_set = draw_test_set(task, record.protocol)
+    scores = evaluate(network, task, test_set, torch.device("cpu"))
+    return tuple(score.measures["accuracy"].total for score in scores)
 
 
 @pytest.mark.parametrize("model", ["bag", "lstm", "regulargpt", "transformer"])
@@ -85,7 +85,7 @@ def test_what_was_not_trained_has_no_weights(kept, model):
 
 def test_weights_that_are_too_large_are_not_kept(kept, odd_host, monkeypatch):
     assert pack(nn.Linear(1, MAX_BYTES // 4)) is None
-    monkeypatch.setattr("formalbench.weights.MAX_BYTES", 100)
+    monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 100)
     ((record, path),) = kept()
     assert (record.status, record.weights, path.exists()) == ("finished", None, False)
     with pytest.raises(RequestError, match="kept no weights"):
@@ -96,7 +96,7 @@ def test_a_network_that_cannot_be_written_down_is_still_tested(kept, monkeypatch
     def fail(network):
         raise TypeError("no such element")
 
-    monkeypatch.setattr("formalbench.weights.pack", fail)
+    monkeypatch.setattr("formalbench.store.weights.pack", fail)
     ((record, path),) = kept()
     assert (record.status, record.weights, path.exists()) == ("finished", None, False)
 
@@ -117,14 +117,14 @@ def test_a_record_is_never_there_before_its_weights(kept, results, monkeypatch):
 def test_a_kill_between_the_two_leaves_no_record(spawn, tiny, odd_models, results, cli):
     killing = """
 import os, signal, sys
-from formalbench import store
+from formalbench.store import records
 from formalbench.cli.main import run_command_line
-write = store.write_atomically
+write = records.write_atomically
 def write_one(path, contents):
     write(path, contents)
     if path.suffix == ".safetensors":
         os.kill(os.getpid(), signal.SIGKILL)
-store.write_atomically = write_one
+records.write_atomically = write_one
 run_command_line(sys.argv[1:])
 """
     command = [
@@ -224,7 +224,7 @@ def test_what_is_no_safetensors_file_is_refused(odd_host, kept, contents):
 
 def test_a_file_that_is_missing_or_too_large_is_refused(odd_host, kept, monkeypatch):
     ((record, path),) = kept()
-    monkeypatch.setattr("formalbench.weights.MAX_BYTES", 100)
+    monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 100)
     refused(odd_host, record, path, "larger than 100 bytes")
     path.unlink()
     refused(odd_host, record, path, "No such file")

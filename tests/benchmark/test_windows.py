@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.closes import Closes
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation import cells
-from formalbench.evaluation.evaluate import CellScore, evaluate, total
-from formalbench.evaluation.kept import kept_test_set
-from formalbench.training.control import Member
+from formalbench.evaluation.evaluate import evaluate
+from formalbench.evaluation.saved_sets import saved_test_set
 from formalbench.training.curriculum import draw_length, length_weights, stages
 from formalbench.training.programs import OneByOne, Together
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 
 CPU = torch.device("cpu")
@@ -34,6 +34,24 @@ WINDOW = """
     validation: {every: 10, tokens: 500}
     test: {tokens: 900}
 """
+
+
+STRINGS = "close-bracket-string-accuracy"
+
+
+class Sure(torch.nn.Module):
+    """A recurrent network whose logits are large, so that it is sure of something."""
+
+    def __init__(self, symbols, outputs):
+        super().__init__()
+        self.symbols = torch.nn.Embedding(symbols + 1, 8)
+        self.states = torch.nn.GRU(8, 8, batch_first=True)
+        self.read = torch.nn.Linear(8, outputs)
+
+    def forward(self, batch):
+        begin = torch.full_like(batch.symbols[:, :1], self.symbols.num_embeddings - 1)
+        vectors = self.symbols(torch.cat((begin, batch.symbols), dim=1))
+        return 8 * self.read(self.states(vectors)[0])
 
 
 def protocol(**change):
@@ -106,7 +124,7 @@ def test_lengths_have_the_shares_that_they_have_in_a_corpus(host, change):
     drawn = [draw_length(asked, lengths, step, weighted) for step in range(4000)]
     assert draw_length(asked, lengths, 17, weighted) == drawn[17]
     strings = {n: drawn.count(n) * asked.strings_at(n) for n in lengths}
-    corpus = task.language.sample_corpus(task.stream("corpus"), (3, 84), 400_000)
+    corpus = task.source.sample_corpus(task.stream("corpus"), (3, 84), 400_000)
     for some in (range(2, 4), range(4, 12), range(12, 40), range(40, 84)):
         share = sum(strings.get(n, 0) for n in some) / sum(strings.values())
         wanted = np.isin(corpus.lengths, some).mean()
@@ -133,7 +151,8 @@ def test_a_cohort_is_its_runs_alone(host, model):
                 asked,
                 members,
                 CPU,
-                lambda networks, objective, _: program(networks, objective),
+                make_recipe(host, asked),
+                lambda networks, task, _: program(networks, task),
             )
         )
 
@@ -156,37 +175,40 @@ def test_a_cohort_is_its_runs_alone(host, model):
 def test_a_window_is_what_the_process_draws(host, tokens):
     task = host.task("dyck-8-3:generate")
     drawn = cells.test_set(task, protocol(test={"tokens": tokens}))
-    assert drawn.window == task.splits.test == (84, 167)
+    (cell,) = drawn.cells
+    assert (cell.first, cell.last) == task.splits.test == (84, 167)
     assert 0 <= sum(length + 1 for length in drawn.lengths) - tokens < 168
-    assert [cell.length for cell in drawn.cells] == sorted(set(drawn.lengths))
+    assert [example.length for example in cell.examples] == sorted(set(drawn.lengths))
     stream = task.stream("test", "window", 84, 167, tokens)
-    corpus = task.language.sample_corpus(stream, (85, 168), tokens)
+    corpus = task.source.sample_corpus(stream, (85, 168), tokens)
     assert sorted(corpus.lengths) == drawn.lengths
+    assert len(drawn.lengths) == cell.strings
     strings = np.split(corpus.symbols, np.cumsum(corpus.lengths)[:-1])
-    for cell in drawn.cells:
-        of_length = [string.tolist() for string in strings if len(string) == cell.length]
-        assert cell.strings.tolist() == of_length
-        targets = task.objective.targets(task.language, cell.strings.astype(np.int64))
-        assert np.array_equal(cell.targets, targets)
+    for example in cell.examples:
+        of_length = [string.tolist() for string in strings if len(string) == example.length]
+        assert example.inputs.tolist() == of_length
+        again = task.examples(example.inputs.astype(np.int64))
+        assert np.array_equal(example.targets, again.targets)
+        assert np.array_equal(example.known[STRINGS], again.known[STRINGS])
 
 
 def test_validation_is_of_the_training_lengths_and_of_other_strings(host):
     task, asked = host.task("dyck-8-3:generate"), protocol()
     drawn = cells.validation_set(task, asked)
-    assert drawn.window == (2, 83)
+    assert [(cell.first, cell.last) for cell in drawn.cells] == [(2, 83)]
     assert min(drawn.lengths) == 2  # the empty string is not among them
     assert drawn.fingerprint != cells.test_set(task, asked).fingerprint
 
 
-def test_windows_are_kept_and_found_again(host):
+def test_windows_are_saved_and_found_again(host):
     task, asked = host.task("dyck-2-3:generate"), protocol()
-    first, again = (kept_test_set(task, "", asked) for _ in range(2))
+    first, again = (saved_test_set(task, "", asked) for _ in range(2))
     assert first is not again
     assert first.fingerprint == again.fingerprint == cells.test_set(task, asked).fingerprint
-    assert first.window == again.window == (84, 167)
+    assert [(cell.first, cell.last) for cell in again.cells] == [(84, 167)]
     assert first.lengths == again.lengths
-    by_length = protocol(test={"lengths": 2, "strings": 3})
-    assert kept_test_set(task, "", by_length).window is None
+    by_length = saved_test_set(task, "", protocol(test={"lengths": 2, "strings": 3}))
+    assert [cell.first for cell in by_length.cells] == [84, 166]
 
 
 # Scores.
@@ -194,31 +216,33 @@ def test_windows_are_kept_and_found_again(host):
 
 def slowly(network, task, drawn):
     """Count string by string and position by position."""
-    strings, correct, nats, tokens, hits = 0, 0, 0.0, 0, {}
-    for cell in drawn.cells:
-        for string, target in zip(cell.strings, cell.targets.tolist(), strict=True):
+    correct, nats, hits, closes = [], [], {}, task.source.closes
+    for example in drawn.cells[0].examples:
+        known = example.known[STRINGS].tolist()
+        rows = zip(example.inputs, example.targets.tolist(), known, strict=True)
+        for string, targets, of_string in rows:
             with torch.no_grad():
-                rows = network(Batch(torch.from_numpy(string.astype(np.int64))[None]))[0]
+                logits = network(Batch(torch.from_numpy(string.astype(np.int64))[None]))[0]
             good = True
-            for row, (following, expected, distance) in zip(rows.tolist(), target, strict=True):
-                nats += math.log(sum(map(math.exp, row))) - row[following]
-                tokens += 1
+            for row, following, (expected, distance) in zip(
+                logits.tolist(), targets, of_string, strict=True
+            ):
+                nats.append(math.log(sum(map(math.exp, row))) - row[following])
                 if expected >= 0:
-                    closes = [math.exp(row[symbol]) for symbol in task.language.closes]
-                    hit = closes[expected] / sum(closes) > 0.8
+                    shares = [math.exp(row[symbol]) for symbol in closes]
+                    hit = shares[expected] / sum(shares) > 0.8
                     hits.setdefault(distance, []).append(hit)
                     good &= hit
-            strings, correct = strings + 1, correct + good
+            correct.append(good)
     every = [hit for group in hits.values() for hit in group]
-    shares = [sum(group) / len(group) for group in hits.values()]
     return {
-        "strings": strings,
-        "correct": correct,
-        "bits": nats / tokens / math.log(2),
-        "right": sum(every),
-        "asked": len(every),
-        "macro": sum(shares) / len(shares),
-        "distances": len(shares),
+        STRINGS: (sum(correct), len(correct)),
+        "close-bracket-accuracy": (sum(every), len(every)),
+        "close-bracket-macro-accuracy": (
+            pytest.approx(sum(sum(group) / len(group) for group in hits.values())),
+            len(hits),
+        ),
+        "cross-entropy": (pytest.approx(sum(nats) / math.log(2)), len(nats)),
     }
 
 
@@ -226,32 +250,19 @@ def slowly(network, task, drawn):
 def test_scores_on_a_window_against_a_slow_reference(host, name):
     task = host.task(name)
     torch.manual_seed(0)
-    network = host.network("transformer", task, {"width": 8, "heads": 1}).double().eval()
-    with torch.no_grad():
-        network.readout.weight.mul_(4.0)  # so that it is sure of something
+    network = Sure(len(task.alphabet), task.outputs).double().eval()
     drawn = cells.validation_set(task, protocol(validation={"every": 10, "tokens": 400}))
-    score = total(evaluate(network, task.objective, drawn, CPU), drawn.window)
-    wanted, counted = slowly(network, task, drawn), score.close_brackets
-    assert (score.strings, score.correct) == (wanted["strings"], wanted["correct"])
-    assert score.bits == pytest.approx(wanted["bits"])
-    assert (counted.right.sum(), counted.asked.sum()) == (wanted["right"], wanted["asked"])
-    assert counted.micro == pytest.approx(wanted["right"] / wanted["asked"])
-    assert (counted.macro, counted.distances) == (
-        pytest.approx(wanted["macro"]),
-        wanted["distances"],
-    )
-    if name == "dyck-1-2:generate":  # trivial, and said to be
-        assert counted.micro == counted.macro == counted.chance == 1.0
+    (score,) = evaluate(network, task, drawn, CPU)
+    wanted = slowly(network, task, drawn)
+    assert list(score.measures) == list(wanted)
+    for metric, (total, count) in wanted.items():
+        assert (score.measures[metric].total, score.measures[metric].count) == (total, count)
+    micro = score.measures["close-bracket-accuracy"].mean
+    if name == "dyck-1-2:generate":  # trivial, and its chance level says so
+        assert micro == score.measures["close-bracket-macro-accuracy"].mean == 1.0
+        assert task.chance(drawn.lengths).length_only == 1.0
     else:
-        assert 0 < counted.micro < 1
-        assert counted.chance == 0.5
-
-
-def test_cells_of_one_length_count_the_same_and_windows_by_token():
-    scores = [CellScore(1, 10, 5, 1.0), CellScore(9, 2, 1, 4.0)]
-    assert total(scores, None) == CellScore(9, 12, 6, 2.5)
-    assert total(scores, (0, 20)) == CellScore(20, 12, 6, (20 * 1.0 + 20 * 4.0) / 40)
-    assert total(scores[:1], (1, 1)).close_brackets is None
+        assert 0 < micro < 1
 
 
 # Records.
@@ -278,41 +289,28 @@ def test_a_record_of_a_window(run_window):
     assert record.to_json() == text
     cell = record.test.cells
     assert (cell.first, cell.length) == ((84,), (167,))
-    assert len(cell.strings) == len(cell.correct) == len(cell.millibits) == 1
-    for closes in (record.test.closes, record.selected.closes):
-        assert 0 <= closes.micro <= 1
-        assert closes.chance == 0.5
-        assert closes.asked > closes.distances > 3
+    assert len(cell.strings) == len(cell.correct) == cell.window == 1
+    tested = {name: cell.whole(name) for name in cell.metrics}
+    for closes in (tested, record.selected.metrics):
+        assert set(closes) == {
+            *("close-bracket-accuracy", "close-bracket-macro-accuracy", "cross-entropy")
+        }
+        assert 0 <= closes["close-bracket-accuracy"].mean <= 1
+        assert (
+            closes["close-bracket-accuracy"].count
+            > closes["close-bracket-macro-accuracy"].count
+            > 3
+        )
     assert record.test.chance_length < 1e-10
     assert record.training.strings > 20
     assert run_window("dyck-2-3:generate") == text  # what is done is not done again
 
 
 def test_a_single_type_is_trivial(run_window):
-    record = json.loads(run_window("dyck-1-3:generate"))
-    assert record["test"]["chance_length"] == 1.0
-    closes = record["test"]["closes"]
-    assert closes["chance"] == closes["macro"] == 1.0
-    assert closes["right"] == closes["asked"]
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"right": 11},
-        {"distances": 11},
-        {"asked": 0},
-        {"macro": 1.5},
-        {"chance": 0.0},
-        {"luck": 1},
-    ],
-    ids=str,
-)
-def test_impossible_counts_are_refused(wrong):
-    good = {"right": 5, "asked": 10, "distances": 3, "macro": 0.4, "chance": 0.5}
-    assert Closes.model_validate(good).micro == 0.5
-    with pytest.raises(ValueError, match="validation error"):
-        Closes.model_validate(good | wrong)
+    record = parse_record(run_window("dyck-1-3:generate"), "it")
+    assert record.test.chance_length == 1.0
+    for name in ("close-bracket-accuracy", "close-bracket-macro-accuracy"):
+        assert record.test.cells.whole(name).mean == 1.0
 
 
 def test_a_window_fits_its_cells(run_window):

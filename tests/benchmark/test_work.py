@@ -1,16 +1,23 @@
 """A unit of work: several runs together, and what one of them can do to the others."""
 
+import pickle
+import threading
+import time
+
 import pytest
 import torch
-from formalbench.execute import make_units
+from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
-from formalbench.plan import Request, make_plan
+from formalbench.running.grouping import cohorts_of, divided
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.unit import Unit
+from formalbench.running.worker import work
+from formalbench.store import Store, weights_path
 from formalbench.training import trainer
-from formalbench.work import Unit, do_unit
 
 
 def plan(host, model, seeds=2):
-    request = Request((model,), ("first",), protocol="tiny", seeds=seeds)
+    request = RunRequest((model,), ("first",), protocol="tiny", seeds=seeds)
     return make_plan(host, request, "cpu").runs
 
 
@@ -19,55 +26,62 @@ def host_with_tiny(tiny, odd_models):
     return PluginHost.load([tiny, odd_models])
 
 
-def silent(run_id, progress):
-    pass
+@pytest.fixture
+def do(host_with_tiny, tmp_path):
+    """Do a unit, in a store of its own, and return records and weights."""
+
+    def do(runs, **more):
+        store = Store(tmp_path / f"store-{time.monotonic_ns()}")
+        unit = Unit(tuple(runs), store.path, tuple(host_with_tiny.locals()), **more)
+        assert work(pickle.loads(pickle.dumps(unit))) == [run.test_id for run in runs]
+        paths = [store.path_of(run) for run in runs]
+        weights = [weights_path(path) for path in paths]
+        return [
+            (store.record_of(run), path.read_bytes() if path.exists() else None)
+            for run, path in zip(runs, weights, strict=True)
+        ]
+
+    return do
 
 
-def test_a_cpu_takes_runs_one_by_one_and_a_gpu_a_cohort(host_with_tiny):
+def test_the_runs_of_a_model_on_a_task_are_a_cohort(host_with_tiny):
     runs = plan(host_with_tiny, "bag") + plan(host_with_tiny, "rnn")
-    assert [len(unit.runs) for unit in make_units(runs, "cpu")] == [1, 1, 1, 1]
-    assert [len(unit.runs) for unit in make_units(runs, "cuda:0")] == [2, 2]
+    assert cohorts_of([runs[0], runs[2], runs[1]]) == [(runs[0], runs[1]), (runs[2],)]
 
 
-def test_small_networks_go_together_unless_cores_would_be_idle(host_with_tiny):
-    runs = plan(host_with_tiny, "bag", 4) + plan(host_with_tiny, "rnn", 4)
-    of_rnn = {
-        (run.info.model, run.info.task, run.protocol) for run in runs if run.model.name == "rnn"
-    }
-
-    def sizes(jobs, least):
-        units = make_units(runs, "cpu", dict.fromkeys(of_rnn, least), jobs)
-        return [len(unit.runs) for unit in units]
-
-    assert sizes(1, 2) == sizes(2, 2) == [1, 1, 1, 1, 4]
-    assert sizes(4, 2) == [1, 1, 1, 1, 2, 2]
-    assert sizes(64, 2) == [1] * 8
-    assert sizes(2, 4) == [1, 1, 1, 1, 4]
-    assert sizes(4, 4) == sizes(2, 5) == [1] * 8  # too few to gain
-
-
-def test_cores_are_shared_out_for_testing(host_with_tiny, monkeypatch):
-    monkeypatch.setattr("formalbench.execute.usable_cores", lambda: 8)
+@pytest.mark.parametrize(
+    ("device", "least", "wanted", "sizes"),
+    [
+        ("cuda", None, 1, [4]),
+        ("cuda:1", 2, 4, [4]),
+        ("cpu", None, 1, [1, 1, 1, 1]),
+        ("cpu", 2, 1, [4]),
+        ("cpu", 2, 2, [2, 2]),
+        ("cpu", 2, 3, [2, 2]),
+        ("cpu", 2, 64, [1, 1, 1, 1]),
+        ("cpu", 4, 1, [4]),
+        ("cpu", 4, 2, [1, 1, 1, 1]),  # too few to gain
+        ("cpu", 5, 1, [1, 1, 1, 1]),
+    ],
+)
+def test_how_a_cohort_is_divided(host_with_tiny, device, least, wanted, sizes):
     runs = plan(host_with_tiny, "bag", 4)
-    assert [unit.cores for unit in make_units(runs, "cpu")] == [2] * 4
-    assert [unit.cores for unit in make_units(runs, "cpu", jobs=1)] == [8] * 4
-    assert [unit.cores for unit in make_units(runs[:1], "cpu")] == [8]
-    assert [unit.threads for unit in make_units(runs, "cpu", threads=3)] == [3] * 4
-    assert [unit.cores for unit in make_units(runs, "cpu", threads=3)] == [3] * 4
+    parts = list(divided(runs, device, least, wanted))
+    assert [len(part) for part in parts] == sizes
+    assert sum(parts, ()) == runs
 
 
-def test_a_unit_of_several_runs_equals_its_runs_alone(host_with_tiny):
+def test_a_unit_of_several_runs_equals_its_runs_alone(host_with_tiny, do):
     runs = plan(host_with_tiny, "bag", seeds=3)
-    together = do_unit(host_with_tiny, Unit(runs, "cpu"), silent)
-    assert [outcome.record.run_id for outcome in together] == [run.run_id for run in runs]
+    together = do(runs)
     for run, (record, weights) in zip(runs, together, strict=True):
-        ((alone, own),) = do_unit(host_with_tiny, Unit((run,), "cpu"), silent)
+        ((alone, own),) = do((run,))
         assert record.test.cells == alone.test.cells
         assert record.selected == alone.selected
-        assert weights == own
+        assert weights == own is not None
 
 
-def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, monkeypatch):
+def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, do, monkeypatch):
     sizes = []
     real = trainer.train_cohort
 
@@ -78,19 +92,50 @@ def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, monkeypatch):
         return real(cohort)
 
     monkeypatch.setattr(trainer, "train_cohort", small_memory)
-    outcomes = do_unit(host_with_tiny, Unit(plan(host_with_tiny, "bag", 3), "cpu"), silent)
+    done = do(plan(host_with_tiny, "bag", 3))
     assert sizes == [3, 1, 2, 1, 1]
-    assert [outcome.record.status for outcome in outcomes] == ["finished"] * 3
+    assert [record.status for record, _ in done] == ["finished"] * 3
 
 
-def test_the_record_tells_the_threads_of_the_run(host_with_tiny):
+def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):
     before = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        ((record, _),) = do_unit(
-            host_with_tiny, Unit(plan(host_with_tiny, "bag", 1), "cpu"), silent
-        )
+        ((record, _),) = do(plan(host_with_tiny, "bag", 1))
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
     assert record.environment.threads == 1
+
+
+def test_a_plugin_whose_file_changed_is_refused_by_name(host_with_tiny, tmp_path, write):
+    path = write("mine.yaml", "name: mine\ntasks: [first]\n")
+    local = PluginHost.load([path]).locals()
+    path.write_text(path.read_text() + "# changed\n")
+    unit = Unit(plan(host_with_tiny, "bag", 1), tmp_path / "store", tuple(local))
+    with pytest.raises(RequestError, match=rf"plugin {path} changed while it was in use"):
+        work(unit)
+    assert not (tmp_path / "store").exists()
+
+
+def test_a_process_does_one_unit_at_a_time(host_with_tiny, do, monkeypatch):
+    at_work, most = [], []
+    real = trainer.train_cohort
+
+    def counting(cohort):
+        at_work.append(1)
+        most.append(len(at_work))
+        time.sleep(0.05)
+        try:
+            return real(cohort)
+        finally:
+            at_work.pop()
+
+    monkeypatch.setattr(trainer, "train_cohort", counting)
+    runs = plan(host_with_tiny, "bag", 2)
+    threads = [threading.Thread(target=do, args=((run,),)) for run in runs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]  # they would draw each other's random numbers

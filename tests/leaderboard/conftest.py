@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,14 @@ from typing import Any
 import pytest
 import typer
 import yaml
+from formalbench import builtin
+from formalbench.contracts.config import Config, option
+from formalbench.contracts.identity import ids_of
 from formalbench.contracts.language import Language
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record, parse_record
 from formalbench.contracts.specs import (
     ModelSpec,
-    Option,
     ProtocolSpec,
     Splits,
     SuiteSpec,
@@ -25,9 +28,8 @@ from formalbench.contracts.specs import (
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import LocalPlugin, Plugin, PluginHost
-from formalbench.objectives import get_objective
+from formalbench.objectives.classify import Classify
 from formalbench_leaderboard import plugin as leaderboard_plugin
-from formalbench_leaderboard.keys import run_of
 from typer.testing import CliRunner, Result
 
 SPLITS = Splits(train=(1, 40), test=(41, 71))
@@ -35,6 +37,14 @@ PROTOCOL = {
     "name": "quick",
     "version": 1,
     "learning_rates": [0.001, 0.0003],
+    "optimiser": {
+        "name": "adam",
+        "gradient_clip": 1.0,
+        "betas": [0.9, 0.999],
+        "eps": 1e-8,
+        "weight_decay": 0.0,
+    },
+    "schedule": {"name": "constant", "warm_up": 0},
     "test": {"lengths": 4, "strings": 100},
 }
 
@@ -69,16 +79,20 @@ def build_record(
     task_file: str = "",
     task_sha256: str = "",
     parameters: int = 12_345,
-    run_id: str | None = None,
+    test_id: str | None = None,
 ) -> Record:
     """Make a record that can be published; `accuracy` is a share, or the right ones per cell."""
     correct = [round(accuracy * strings)] * 4 if isinstance(accuracy, float) else list(accuracy)
     used = protocol or PROTOCOL
+    window = -(-len(correct) // 64)
+    counts = [len(correct[first : first + window]) for first in range(0, len(correct), window)]
+    entropy = {"total": [0] * len(counts), "count": [strings * count for count in counts]}
     cells = {
         "length": [41 + 10 * index for index in range(len(correct))],
         "strings": [strings] * len(correct),
         "correct": correct,
-        "millibits": [0] * len(correct),
+        "metrics": {"cross-entropy": entropy},
+        "window": window,
     }
     test = {
         "metric": metric,
@@ -89,8 +103,9 @@ def build_record(
         "cells": cells,
     }
     data = {
-        "schema_version": 1,
-        "run_id": "0" * 16,
+        "schema_version": 2,
+        "train_id": "0" * 16,
+        "test_id": "0" * 16,
         "status": status,
         "model": {
             "name": model,
@@ -113,7 +128,9 @@ def build_record(
             "step": 100,
             "strings": 1000,
             "correct": round(validation * 1000),
-            "bits": bits,
+            "metrics": {
+                "cross-entropy": {"total": min(bits * 1000, sys.float_info.max), "count": 1000}
+            },
         },
         "test": test if status == "finished" else None,
         "environment": {
@@ -127,7 +144,8 @@ def build_record(
         "date": date,
     }
     record = parse_record(json.dumps(data), "test")
-    return record.model_copy(update={"run_id": run_id or run_of(record).run_id})
+    trained, tested = ids_of(record)
+    return record.model_copy(update={"train_id": trained, "test_id": test_id or tested})
 
 
 @pytest.fixture
@@ -146,13 +164,25 @@ def make_runs() -> Callable[..., list[Record]]:
     return make
 
 
+class Noise(Config):
+    """The options of parity."""
+
+    p: float = option(0.0, "noise")
+
+
+class Chunks(Config):
+    """The options of every model."""
+
+    chunk: int = option(2, "positions", minimum=2)
+
+
 class FirstSymbol(Language):
     """Strings of two symbols; the class is the first one."""
 
     alphabet = ("0", "1")
 
-    def __init__(self, p: float = 0.0) -> None:
-        """Take an option that changes nothing."""
+    def __init__(self, config: Noise | None = None) -> None:
+        """Take options that change nothing."""
 
     def sample(self, stream, length, count):
         return stream.integers(2, (count, length))
@@ -171,13 +201,15 @@ def build_host(folder: Path) -> PluginHost:
     """Make a host as if one distribution had announced four tasks and six models."""
     host = PluginHost()
     plugin = Plugin("formalbench", "formalbench", "0.1.0")
+    for kind in ("objectives", "optimisers", "schedules"):
+        for spec in getattr(builtin, f"formalbench_{kind}")():
+            host.registries[kind].add(spec, plugin)
     for name in ("parity", "first", "tomita-3", "even-pairs"):
-        noise = {"p": Option(0.0, "noise")} if name == "parity" else {}
-        spec = TaskSpec(name, 1, name, FirstSymbol, splits=SPLITS, options=noise)
+        noise = Noise if name == "parity" else None
+        spec = TaskSpec(name, 1, name, FirstSymbol, splits=SPLITS, config=noise)
         host.tasks.add(spec, plugin)
     for name in ("regulargpt", "rnn", "lstm", "transformer", "newcomer"):
-        chunk = {"chunk": Option(2, "positions", minimum=2)}
-        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing", options=chunk), plugin)
+        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing", config=Chunks), plugin)
     host.models.add(ModelSpec("by-hand", 1, "exact", "nowhere:Nothing", kind="exact"), plugin)
     host.suites.add(SuiteSpec("default", 1, "three", ("parity", "first", "tomita-3")), plugin)
     file = folder / "quick.yaml"
@@ -190,7 +222,7 @@ def build_host(folder: Path) -> PluginHost:
 def true_fingerprint(task: str) -> str:
     """Return the fingerprint of the test set of a task of `build_host`."""
     language = task.partition(":")[0]
-    built = Task(language, 1, FirstSymbol(), get_objective("classify"), SPLITS)
+    built = Task(language, 1, FirstSymbol(), Classify(), SPLITS)
     return draw_test_set(built, Protocol.model_validate(PROTOCOL)).fingerprint
 
 
@@ -218,7 +250,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def invoke(host: PluginHost, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run ``formalbench leaderboard …`` in this process."""
-    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
+    monkeypatch.setattr("formalbench.ui.state.host_of", lambda ctx: host)
     app = typer.Typer(rich_markup_mode=None)
     leaderboard_plugin.formalbench_commands(app)
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import pytest
+import torch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.metric import Metric
+from formalbench.contracts.specs import MetricSpec
 from formalbench.evaluation import cells
+from formalbench.host import Plugin
 from formalbench_leaderboard.publishing.admission import Admission
 
 FORGED = {
-    "run_id": {"run_id": "0" * 16},
+    "test_id": {"test_id": "0" * 16},
     "task parity:classify is at version 1": {"task_version": 2},
     "task mystery:classify is not known": {"task": "mystery:classify", "fingerprint": "0" * 64},
     "not in the full form": {"task": "parity", "fingerprint": "0" * 64},
@@ -56,11 +61,94 @@ def test_a_forged_protocol_is_refused(host, make_record, protocol):
             Admission(host).check(make_record(protocol=protocol | {change: value}))
 
 
+def without(record, name):
+    metrics = {key: sums for key, sums in record.test.cells.metrics.items() if key != name}
+    return with_cells(record, metrics=metrics)
+
+
+def with_metric(record, name, **change):
+    sums = record.test.cells.metrics.get(name) or record.test.cells.metrics["cross-entropy"]
+    changed = record.test.cells.metrics | {name: sums.model_copy(update=change)}
+    return with_cells(record, metrics=changed)
+
+
+def with_cells(record, **change):
+    cells = record.test.cells.model_copy(update=change)
+    return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+
+
+MEASURED = {
+    "it lacks the metric cross-entropy": lambda record: without(record, "cross-entropy"),
+    "luck is no metric of its task": lambda record: with_metric(record, "luck"),
+    "its cross-entropy counts more or fewer answers": lambda record: with_metric(
+        record, "cross-entropy", count=(100, 100, 100, 99)
+    ),
+    "its cross-entropy is negative": lambda record: with_metric(
+        record, "cross-entropy", total=(1.0, 1.0, 1.0, -1.0)
+    ),
+    "summed up over other cells": lambda record: with_cells(
+        with_metric(record, "cross-entropy", total=(0, 0), count=(200, 200)), window=2
+    ),
+    "asked for more or fewer answers": lambda record: with_cells(record, answers=(200,) * 4),
+}
+
+
+@pytest.mark.parametrize("reason", MEASURED)
+def test_metrics_that_the_test_strings_cannot_give_are_refused(host, make_record, reason):
+    with pytest.raises(RequestError, match=reason):
+        Admission(host).check(MEASURED[reason](make_record()))
+
+
+def test_a_forged_identity_of_the_training_is_refused(host, make_record):
+    forged = make_record().model_copy(update={"train_id": "0" * 16})
+    with pytest.raises(RequestError, match="its train_id is not the hash"):
+        Admission(host).check(forged)
+
+
+class Certainty(Metric):
+    """Says the same of every answer."""
+
+    name = "certainty"
+
+    def measure(self, logits, example):
+        return torch.tensor([0.5 * len(example.inputs), len(example.inputs)])
+
+
+def measured_besides(record, version=1):
+    """Return a record with a metric beside those of its objective."""
+    record = with_metric(record, "certainty", total=(40.0,) * 4)
+    test = record.test.model_copy(update={"extra_metrics": {"certainty": version}})
+    record = record.model_copy(update={"test": test})
+    return record.model_copy(update={"test_id": ids_of(record)[1]})
+
+
+def test_a_metric_of_a_plugin_is_held_to_that_plugin(host, make_record):
+    with pytest.raises(RequestError, match="metric certainty is not known here"):
+        Admission(host).check(measured_besides(make_record()))
+    plugin = Plugin("formalbench", "formalbench", "0.1.0")
+    spec = MetricSpec("certainty", 1, "how sure it is", Certainty, ("classify",))
+    host.metrics.add(spec, plugin)
+    Admission(host).check(make_record())
+    Admission(host).check(measured_besides(make_record()))
+    with pytest.raises(RequestError, match="at version 1, the record used version 2"):
+        Admission(host).check(measured_besides(make_record(), 2))
+    with pytest.raises(RequestError, match="certainty is no metric of its task"):
+        Admission(host).check(with_metric(make_record(), "certainty"))
+
+
+def test_a_changed_protocol_is_held_to_the_same_changes(host, make_record, protocol):
+    changed = {"changed": {"batch": 64}, "batch": 64}
+    Admission(host).check(make_record(protocol=protocol | changed))
+    with pytest.raises(RequestError, match=r"differs from the registered quick\[batch=64\]"):
+        Admission(host).check(make_record(protocol=protocol | changed | {"steps": 600}))
+
+
 def test_a_record_of_one_string_and_no_chance_is_refused(host, make_record):
-    forged = make_record(accuracy=[1], strings=1, chance=0.0, fingerprint="0" * 64, run_id="0" * 16)
+    keys = {"accuracy": [1], "strings": 1, "chance": 0.0, "fingerprint": "0" * 64}
+    forged = make_record(**keys, test_id="0" * 16)
     with pytest.raises(RequestError):
         Admission(host).check(forged)
-    forged = make_record(accuracy=[1], strings=1, chance=0.0, fingerprint="0" * 64)
+    forged = make_record(**keys)
     with pytest.raises(RequestError):
         Admission(host).check(forged)
 

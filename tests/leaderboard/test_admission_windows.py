@@ -9,13 +9,14 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.contracts.specs import ProtocolSpec
-from formalbench.execute import execute
 from formalbench.host import Plugin, PluginHost
-from formalbench.plan import Request, make_plan
+from formalbench.metrics.close_brackets import MACRO, MICRO
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
 from formalbench.store import Store
 from formalbench_leaderboard.aggregate import facts_of
-from formalbench_leaderboard.faces.markdown import _facts
 from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.renderers.markdown import _facts
 
 WINDOW = """
     name: window
@@ -39,7 +40,7 @@ def made(tmp_path_factory):
     host = PluginHost.load()
     plugin = Plugin("formalbench", "formalbench", "0.1.0")
     host.protocols.add(ProtocolSpec("window", "a window", folder / "window.yaml"), plugin)
-    request = Request(models=("lstm",), tasks=("dyck-2-3:generate",), protocol="window")
+    request = RunRequest(models=("lstm",), tasks=("dyck-2-3:generate",), protocol="window")
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
@@ -60,19 +61,37 @@ def forged(record, **change):
     return parse_record(json.dumps(data), "it")
 
 
+def changed(record, name, **sums):
+    """Return a record in which other sums of a metric stand."""
+    told = json.loads(record.to_json())["test"]["cells"]["metrics"]
+    return forged(record, cells__metrics=told | {name: told[name] | sums})
+
+
 def test_an_honest_record_is_taken(made):
     host, record = made
     assert record.status == "finished", record.message
     Admission(host).check(record)
-    Admission(host).check(forged(record, closes__right=0, closes__macro=0.0))  # on trust
+    Admission(host).check(changed(record, MICRO, total=[0]))  # on trust
+
+
+@pytest.mark.parametrize(
+    ("name", "sums", "reason"),
+    [
+        (MICRO, {"count": [999_999]}, f"its {MICRO} counts more or fewer answers"),
+        (MACRO, {"count": [1], "total": [0.5]}, f"its {MACRO} counts more or fewer answers"),
+        (MICRO, {"total": [999_999]}, f"its {MICRO} counts more right answers than there are"),
+    ],
+    ids=str,
+)
+def test_other_close_brackets_are_refused(made, name, sums, reason):
+    host, record = made
+    with pytest.raises(RequestError, match=reason):
+        Admission(host).check(changed(record, name, **sums))
 
 
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        ({"closes__asked": 999_999}, "other close brackets"),
-        ({"closes__distances": 1}, "other close brackets"),
-        ({"closes__chance": 0.1}, "other close brackets"),
         ({"cells__first": [80]}, "other lengths"),
         ({"cells__length": [168]}, "other lengths"),
         ({"cells__strings": [10_000]}, "more or fewer strings"),

@@ -179,3 +179,17 @@ def test_an_exact_model_has_no_rate(make_record):
 def test_the_command_repeats_all_seeds(make_record):
     runs = [make_record(seed=seed, command=f"run --seeds {seed + 1}") for seed in (1, 2, 0)]
     assert result_of(runs).command == "run --seeds 3"
+
+
+def test_where_every_answer_counts_a_string_is_one_trial(make_record):
+    """Of 100 strings with ten answers each, a record with 450 right is like 45 strings right."""
+    record = make_record(accuracy=[45, 90, 45, 90])
+    cells = record.test.cells
+    by_answers = cells.model_copy(update={"answers": (1000,) * 4, "correct": (450, 900, 450, 900)})
+    changed = record.model_copy(
+        update={"test": record.test.model_copy(update={"cells": by_answers})}
+    )
+    whole, shares = (aggregate([one], facts_of([one]), ("it",)).result for one in (record, changed))
+    assert shares.mean == whole.mean == 0.675
+    assert (shares.low, shares.high) == (whole.low, whole.high)
+    assert (shares.max_low, shares.max_high) == (whole.max_low, whole.max_high)

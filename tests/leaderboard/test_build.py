@@ -4,7 +4,7 @@ import random
 
 import pytest
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.faces import FORMATS, face
+from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.sources import suite_view
 
 VIEW = View("test", ("parity", "first"))
@@ -12,12 +12,12 @@ VIEW = View("test", ("parity", "first"))
 
 def test_any_order_of_the_records_gives_the_same_bytes(many_records, host):
     view = suite_view(host, "default")
-    expected = {name: face(name)(build_page(many_records, view)) for name in FORMATS}
+    expected = {name: renderer(name)(build_page(many_records, view)) for name in FORMATS}
     for seed in range(3):
         shuffled = [*many_records, *many_records[:7]]  # twice in two folders: counted once
         random.Random(seed).shuffle(shuffled)
         page = build_page(shuffled, view)
-        assert {name: face(name)(page) for name in FORMATS} == expected
+        assert {name: renderer(name)(page) for name in FORMATS} == expected
 
 
 def test_score_is_the_mean_over_tasks_and_missing_ones_leave_none(many_records, host):
@@ -95,9 +95,9 @@ def test_failed_runs_are_visible_in_every_face(make_record):
         "csv": ",2,1,",
         "json": '"diverged",',
     }.items():
-        assert sign in face(name)(page), name
+        assert sign in renderer(name)(page), name
     for name in ("table", "markdown", "latex", "json"):
-        assert "1 of 2 finished (1 diverged)" in " ".join(face(name)(page).split()), name
+        assert "1 of 2 finished (1 diverged)" in " ".join(renderer(name)(page).split()), name
 
 
 def test_runs_tested_on_other_strings_are_told(make_record):
@@ -108,7 +108,7 @@ def test_runs_tested_on_other_strings_are_told(make_record):
 
 def test_no_records_give_a_page_too(host):
     page = build_page([], suite_view(host, "default"))
-    assert "No measured rows yet" in face("markdown")(page)
-    assert "No measured rows yet" in face("table")(page)
+    assert "No measured rows yet" in renderer("markdown")(page)
+    assert "No measured rows yet" in renderer("table")(page)
     for name in FORMATS:
-        assert face(name)(page).endswith("\n")
+        assert renderer(name)(page).endswith("\n")

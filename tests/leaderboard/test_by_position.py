@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.close_brackets import CloseBrackets
+from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
+from formalbench.metrics.close_brackets import MICRO
 from formalbench.store import Store, weights_path
-from formalbench.weights import load_network
+from formalbench.store.weights import load_network
 from formalbench_leaderboard.reproductions.by_position import by_position, share
 from formalbench_leaderboard.reproductions.framework import Bench
 from formalbench_leaderboard.reproductions.runs import Wanted
@@ -43,10 +44,11 @@ def walked(bench, record):
     """Ask the network after every prefix by itself, with a stack at hand."""
     task = record.protocol.apply(bench.host.task(record.task.name))
     network = load_network(bench.host, record, weights_path(Store(bench.folder).path_of(record)))
-    closes = task.language.closes
+    closes = task.source.closes
     right, asked = np.zeros((2, 2000), dtype=int)
-    for cell in draw_test_set(task, record.protocol).cells:
-        for string in cell.strings.astype(np.int64):
+    (cell,) = draw_test_set(task, record.protocol).cells
+    for example in cell.examples:
+        for string in example.inputs.astype(np.int64):
             with torch.no_grad():
                 logits = network(Batch(torch.from_numpy(string[None])))[0]
             stack = []
@@ -72,23 +74,19 @@ def test_positions_are_counted_as_a_walk_counts_them(bench):
     wanted = Wanted("row", "column", "transformer", "dyck-2-3:generate", "tiny", options)
     (got,) = bench.train([wanted])
     found = by_position(bench, got.records)
-    for counts, record in zip(found, got.records, strict=True):
+    for placed, record in zip(found, got.records, strict=True):
         right, asked = walked(bench, record)
-        size = len(counts.asked)
-        assert counts.asked.tolist() == asked[:size].tolist()
-        assert counts.right.tolist() == right[:size].tolist()
-        assert not asked[size:].any()
-        assert (counts.right.sum(), counts.asked.sum()) == (
-            record.test.closes.right,
-            record.test.closes.asked,
-        )
+        assert {place: (one.total, one.count) for place, one in placed.items()} == {
+            place: (right[place], asked[place]) for place in np.flatnonzero(asked).tolist()
+        }
+        assert (right.sum(), asked.sum()) == record.test.cells.whole(MICRO)
     weights_path(Store(bench.folder).path_of(got.records[0])).unlink()
     assert [one is None for one in by_position(bench, got.records)] == [True, False]
 
 
 def test_a_share_is_of_what_was_asked_for_there():
-    counts = CloseBrackets(np.array([0, 1, 2, 9]), np.array([0, 2, 2, 10]), 0.5)
-    assert share(counts, 0, 3) == 0.75
-    assert share(counts, 3, 4) == 0.9
-    assert math.isnan(share(counts, 0, 1))
-    assert math.isnan(share(counts, 4, 9))
+    placed = {1: Measure(1, 2), 2: Measure(2, 2), 3: Measure(9, 10)}
+    assert share(placed, 0, 3) == 0.75
+    assert share(placed, 3, 4) == 0.9
+    assert math.isnan(share(placed, 0, 1))
+    assert math.isnan(share(placed, 4, 9))

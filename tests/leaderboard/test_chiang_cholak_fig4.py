@@ -7,7 +7,9 @@ from dataclasses import replace
 import pytest
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
-from formalbench.training.control import Member, RunControl
+from formalbench.training.recipe import make_recipe
+from formalbench.training.regime import Regime
+from formalbench.training.run_state import RunState
 from formalbench_leaderboard.reproductions import chiang_cholak_fig4 as fig4
 from formalbench_leaderboard.reproductions import chiang_cholak_fig4_curves
 from formalbench_leaderboard.reproductions.accuracies import Score
@@ -37,13 +39,15 @@ def test_the_protocols_are_the_papers(installed, scale, length):
     assert split_lengths(task, "test") == [1000]
     assert (protocol.batch, protocol.steps, protocol.seeds) == (1, 10_000, SEEDS[scale])
     assert protocol.optimiser.gradient_clip is None
-    control = RunControl(Member(*protocol.learning_rates, 0), protocol, [[length]])
-    control.begin_interval(0)
-    assert {control.rate(step) for step in (0, 5000, 9999)} == {0.0003}
+    regime = Regime(protocol, [[length]], make_recipe(installed, protocol).schedule)
+    run, (base,) = RunState(), protocol.learning_rates
+    regime.begin_interval(run, 0)
+    assert {regime.rate(run, base, step) for step in (0, 5000, 9999)} == {0.0003}
     for done in range(100, 10_001, 100):
-        control.judge(done, 0.0, 0.0)  # without an error from the start, and yet
-        assert (control.status == "finished") == (done == 10_000)
-        assert control.validates(done) == (done == 10_000)
+        # without an error from the start, and yet
+        regime.judge(run, done, {"train/loss": 0.0, "train/error": 0.0})
+        assert (run.status == "finished") == (done == 10_000)
+        assert regime.validates(run, done) == (done == 10_000)
 
 
 def score(mean):

@@ -14,9 +14,9 @@ from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.faces import FORMATS, face
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
-from formalbench_leaderboard.publishing.rendered import stale_faces
+from formalbench_leaderboard.publishing.rendered import stale_files
+from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
@@ -43,7 +43,7 @@ def build_verification(
     """Make a record that can be published."""
     source = {"distribution": "formalbench", "version": "0.1.0"}
     data = {
-        "schema_version": 1,
+        "schema_version": 2,
         "kind": "verification",
         "verification_id": "0" * 16,
         "model": {
@@ -147,22 +147,22 @@ def test_options_make_rows_of_their_own():
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_every_face_shows_exact_models(name):
-    text = face(name)(page_of(build_verification(breaks=ALL, bits=0.1234)))
+    text = renderer(name)(page_of(build_verification(breaks=ALL, bits=0.1234)))
     assert "by-hand" in text
     assert "0.123" in text
 
 
 def test_a_page_without_any_says_nothing_of_them():
-    assert "xact models" not in face("markdown")(page_of())
+    assert "xact models" not in renderer("markdown")(page_of())
 
 
 def test_the_data_faces_hold_every_figure():
     record = build_verification(breaks=ALL, margin=1e-10)
-    data = json.loads(face("json")(page_of(record)))
+    data = json.loads(renderer("json")(page_of(record)))
     (row,) = data["exact"]["rows"]
     assert row["margin"] == 1e-10
     assert row["bits"] == {"10": 0.25, "100": None, "1000": 0.25, "10000": None}
-    lines = list(csv.DictReader(io.StringIO(face("csv")(page_of(record)))))
+    lines = list(csv.DictReader(io.StringIO(renderer("csv")(page_of(record)))))
     assert lines[0]["origin"] == "verified"
     assert lines[0]["margin"] == "1e-10"
     assert (lines[0]["break_fp16"], lines[0]["break_bf16"]) == ("10", "")
@@ -171,10 +171,10 @@ def test_the_data_faces_hold_every_figure():
 def test_a_hostile_name_does_no_harm():
     record = build_verification(options={"c": "=1|<b>\x1b[31m"}, command="formalbench|x`<i>")
     for name in FORMATS:
-        text = face(name)(page_of(record))
+        text = renderer(name)(page_of(record))
         assert "<b>" not in text or name in ("table", "latex", "csv")
         assert "\x1b" not in text
-    assert "|<b>" not in face("markdown")(page_of(record))
+    assert "|<b>" not in renderer("markdown")(page_of(record))
 
 
 @pytest.fixture
@@ -196,7 +196,7 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
     assert "| [by-hand](models/by-hand.md) | parity |" in " ".join(
         (repository / PAGE).read_text().split()
     )
-    assert not stale_faces(repository, host)
+    assert not stale_files(repository, host)
     again = publish(mine.path, repository, host)
     assert again.added == {}
     assert again.already == 7

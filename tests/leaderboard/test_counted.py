@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import json
 
 import pytest
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import parse_record
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current, counted, distinct
+from formalbench_leaderboard.keys import counts_of
 from formalbench_leaderboard.sources import suite_view
 
 VIEW = View("test", ("parity", "first"))
@@ -17,6 +21,15 @@ def kept(records, current=None):
     """Return the records that count and the notes, of all boards."""
     parts = counted(records, current or Current())
     return [r for part in parts for r in part.records], [n for part in parts for n in part.notes]
+
+
+def with_extra_metric(record):
+    """Return a record in which a plugin's metric was measured besides."""
+    data = json.loads(record.to_json())
+    data["test"]["extra_metrics"] = {"calibration": 1}
+    data["test"]["cells"]["metrics"]["calibration"] = {"total": [1, 2, 3, 4], "count": [100] * 4}
+    changed = parse_record(json.dumps(data), "it")
+    return changed.model_copy(update={"test_id": ids_of(changed)[1]})
 
 
 OTHER_TASK = "1 run of {} not counted: made with another version of the task."
@@ -77,13 +90,31 @@ def test_the_number_of_seeds_and_the_summary_are_no_other_protocol(make_record, 
 def test_one_run_under_two_numbers_of_seeds_is_no_second_seed(make_record, protocol):
     once = make_record(date=OLD)
     again = make_record(date=NEW, protocol=protocol | {"seeds": 5})
-    assert once.run_id != again.run_id
+    assert once.test_id == again.test_id
     assert distinct([again, once]) == [once]
+
+
+def test_what_else_was_measured_is_no_second_seed(make_record):
+    once = make_record(date=OLD)
+    again = with_extra_metric(make_record(date=NEW))
+    assert once.test_id != again.test_id
+    assert distinct([again, once]) == [once]
+    assert counts_of(again) == counts_of(once)
+
+
+def test_a_run_that_two_protocols_make_counts_on_both_boards(make_record, protocol):
+    changed = {"changed": {"seeds": 5}, "draws": ["quick", 1], "seeds": 5}
+    once, again = make_record(), make_record(protocol=protocol | changed)
+    assert once.test_id == again.test_id
+    assert {board.protocol for board in build_page([once, again], VIEW).boards} == {
+        "quick",
+        "quick[seeds=5]",
+    }
 
 
 def test_a_forged_identity_is_no_second_seed(make_record):
     once = make_record(date=OLD)
-    assert distinct([once, make_record(date=NEW, run_id="f" * 16)]) == [once]
+    assert distinct([once, make_record(date=NEW, test_id="f" * 16)]) == [once]
 
 
 @pytest.mark.parametrize("name", ["parity:classify", "mystery:classify", "parity:", ""])
@@ -118,5 +149,5 @@ def test_a_run_counts_once_and_publishing_is_not_improved_by_repeating(make_reco
     first = make_record(accuracy=0.6, date="2026-01-01T00:00:00Z")
     again = make_record(accuracy=0.9, date="2026-01-02T00:00:00Z")
     failed = make_record(status="error", date="2025-01-01T00:00:00Z")
-    assert first.run_id == again.run_id == failed.run_id
+    assert first.test_id == again.test_id == failed.test_id
     assert distinct([again, failed, first]) == [first]

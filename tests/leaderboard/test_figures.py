@@ -12,10 +12,10 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.store import Store
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.faces import cost_figure, figures, length_figure
-from formalbench_leaderboard.faces.marks import marks
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import stale_faces, uncompared_figures
+from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
+from formalbench_leaderboard.renderers import cost_figure, figures, length_figure
+from formalbench_leaderboard.renderers.marks import marks
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
@@ -50,6 +50,17 @@ def clone(tmp_path, many_records, host):
     repository = tmp_path / "clone"
     publish(store.path, repository, host)
     return repository
+
+
+def test_the_files_of_a_changed_protocol_have_plain_names(many_records):
+    changed = [
+        record.model_copy(
+            update={"protocol": record.protocol.model_copy(update={"changed": {"steps": 100}})}
+        )
+        for record in many_records
+    ]
+    names = [one.name for one in figures.drawings(board_of(changed), "default")]
+    assert names == ["default-quick-steps=100-length"]
 
 
 def test_a_figure_is_drawn_alike_each_time_and_says_by_what(board):
@@ -119,17 +130,17 @@ def test_hostile_names_can_be_drawn(make_record, name):
 
 
 def test_check_compares_figures_of_the_same_version_only(clone, host):
-    assert stale_faces(clone, host) == []
+    assert stale_files(clone, host) == []
     assert (clone / COST).is_file()
     drawn = (clone / LENGTH).read_bytes()
     (clone / LENGTH).write_bytes(drawn.replace(b"9", b"8", 1))
-    assert stale_faces(clone, host) == [LENGTH]
+    assert stale_files(clone, host) == [LENGTH]
     version = figures.installed_version().encode()
     (clone / LENGTH).write_bytes(drawn.replace(b"Matplotlib v" + version, b"Matplotlib v0.1"))
     assert uncompared_figures(clone) == {LENGTH: "0.1"}
-    assert stale_faces(clone, host) == []
+    assert stale_files(clone, host) == []
     (clone / LENGTH).unlink()
-    assert stale_faces(clone, host) == [LENGTH]
+    assert stale_files(clone, host) == [LENGTH]
 
 
 def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
@@ -138,10 +149,10 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
         "formalbench_leaderboard.publishing.rendered.installed_version", lambda: None
     )
     assert set(uncompared_figures(clone)) == {LENGTH, COST}
-    assert stale_faces(clone, host) == []
+    assert stale_files(clone, host) == []
     page = clone / "leaderboard" / "README.md"
     page.write_bytes(b"\n" + page.read_bytes())
-    assert stale_faces(clone, host) == [Path("leaderboard/README.md")]
+    assert stale_files(clone, host) == [Path("leaderboard/README.md")]
     with pytest.raises(RequestError, match="figures are drawn with matplotlib"):
         publish(clone / PUBLISHED_RESULTS, clone, host)
     assert page.read_bytes().startswith(b"\n")
@@ -150,7 +161,7 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
 def test_a_figure_left_over_is_removed(clone, host):
     old = clone / LENGTH.with_name("gone-quick-length.svg")
     old.write_bytes((clone / LENGTH).read_bytes())
-    assert stale_faces(clone, host) == [old.relative_to(clone)]
+    assert stale_files(clone, host) == [old.relative_to(clone)]
     publish(clone / PUBLISHED_RESULTS, clone, host)
     assert not old.exists()
 

@@ -7,7 +7,7 @@ import os
 
 import pytest
 from formalbench.store import Store
-from formalbench_leaderboard.faces import face
+from formalbench_leaderboard.renderers import renderer
 
 NAMES = {
     "tag": "<script>alert(1)</script>",
@@ -31,7 +31,8 @@ def nested(record):
 
 
 BAD = {
-    "from the future": (lambda r: change(r, schema_version=2), "newer than this formalbench"),
+    "from the future": (lambda r: change(r, schema_version=3), "newer than this formalbench"),
+    "from the past": (lambda r: change(r, schema_version=1), "of an older formalbench"),
     "an unknown key": (lambda r: change(r, luck=7), "luck"),
     "a missing field": (lambda r: change(r, test=...), "test if and only if it finished"),
     "no schema": (lambda r: change(r, schema_version=...), "no integer schema_version"),
@@ -120,11 +121,11 @@ def test_a_hostile_name_that_is_known_is_shown_harmlessly(make_record, name, for
 
     page = build_page([make_record(name, hardware=name, command=name)], View(name, ("parity",)))
     if format != "table":
-        text = face(format)(page)
+        text = renderer(format)(page)
     else:
         from io import StringIO
 
-        from formalbench_leaderboard.faces.terminal import print_page
+        from formalbench_leaderboard.renderers.terminal import print_page
         from rich.console import Console
 
         console = Console(file=StringIO(), width=80)
@@ -207,9 +208,9 @@ def test_check_names_every_bad_file(invoke, repository, make_runs):
     file.rename(moved)
     assert "elsewhere.json: belongs at leaderboard/results/default/" in invoke("check").stderr
     moved.rename(file)
-    forged = change(make_runs()[0], run_id="0" * 16)
+    forged = change(make_runs()[0], test_id="0" * 16)
     (results / "forged.json").write_text(forged)
-    assert "run_id is not the hash" in invoke("check").stderr
+    assert "test_id is not the hash" in invoke("check").stderr
     (results / "forged.json").unlink()
     file.unlink()
     assert "missing (publish all you ran" in invoke("check").stderr

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 import pytest
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import linked_files, render_faces, stale_faces
+from formalbench_leaderboard.publishing.rendered import linked_files, render_files, stale_files
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")
@@ -21,8 +21,8 @@ def placed(records):
 
 
 def pages(records, host, files=()):
-    faces = render_faces(placed(records), host, files)
-    return {path: text.decode() for path, text in faces.items() if path.suffix == ".md"}
+    contents = render_files(placed(records), host, files)
+    return {path: text.decode() for path, text in contents.items() if path.suffix == ".md"}
 
 
 @pytest.fixture
@@ -59,7 +59,7 @@ def test_a_model_page_shows_every_seed_and_every_command(many_records, host):
     chosen = [r for r in many_records if r.model.name == "rnn" and r.learning_rate == 0.001]
     assert len(chosen) == 9
     for record in chosen:
-        assert page.count(f"-{record.run_id}.json)") == 1
+        assert page.count(f"-{record.test_id}.json)") == 1
         assert f"<code>{record.command}</code>" in page
     assert "[89.0](../results/default/rnn/parity--classify/quick-lr0.001-seed1-" in page
 
@@ -127,15 +127,15 @@ def test_hostile_names_do_no_harm(make_record, host, name):
 
 
 def test_files_left_over_are_noticed_and_removed(clone, host):
-    assert stale_faces(clone, host) == []
+    assert stale_files(clone, host) == []
     old = clone / MODELS / "renamed.md"
     old.write_text("# gone\n")
     page = clone / SUITES / "default.md"
     page.write_bytes(page.read_bytes().replace(b"9", b"8", 1))
-    assert stale_faces(clone, host) == [SUITES / "default.md", MODELS / "renamed.md"]
+    assert stale_files(clone, host) == [SUITES / "default.md", MODELS / "renamed.md"]
     publish(clone / PUBLISHED_RESULTS, clone, host)
     assert not old.exists()
-    assert stale_faces(clone, host) == []
+    assert stale_files(clone, host) == []
 
 
 def test_reproductions_are_linked_by_their_titles(clone, host):
@@ -143,7 +143,7 @@ def test_reproductions_are_linked_by_their_titles(clone, host):
     folder.mkdir()
     (folder / "chi-table2.md").write_text("# it\n")
     assert Path("leaderboard/reproductions/chi-table2.md") in linked_files(clone)
-    assert Path("leaderboard/README.md") in stale_faces(clone, host)
+    assert Path("leaderboard/README.md") in stale_files(clone, host)
     publish(clone / PUBLISHED_RESULTS, clone, host)
     front = (clone / "leaderboard" / "README.md").read_text(encoding="utf-8")
     assert re.search(r"- \[[^\]]+\]\(reproductions/chi-table2\.md\)", front)

@@ -12,7 +12,7 @@ PUBLISHED = ("leaderboard", "results")
 
 def weights_of(record):
     """Return something that stands for the weights of a run."""
-    return f"weights of {record.run_id}".encode()
+    return f"weights of {record.test_id}".encode()
 
 
 def with_weights(record):
@@ -84,7 +84,7 @@ def test_weights_that_are_not_the_records_are_refused(
     record = next(r for r in own.records() if (r.seed, r.learning_rate) == (0, 0.001))
     path = weights_path(own.path_of(record))
     if fault == "large":
-        monkeypatch.setattr("formalbench.weights.MAX_BYTES", 10)
+        monkeypatch.setattr("formalbench.store.weights.MAX_BYTES", 10)
     else:
         path.unlink()
     if fault == "other":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.faces import face
 from formalbench_leaderboard.published import PublishedFile, published_tables
+from formalbench_leaderboard.renderers import renderer
 from pydantic import ValidationError
 
 CHI_TABLE_1 = """\
@@ -78,9 +78,9 @@ def test_the_always_reject_level_is_told():
 def test_published_rows_are_never_among_measured_ones(make_record):
     page = build_page([make_record("rnn")], View("test", ("parity",), published=published_tables()))
     assert [row.model for row in page.boards[0].rows] == ["rnn"]
-    origins = {line.split(",")[0].strip('"')[:9] for line in face("csv")(page).splitlines()[1:]}
+    origins = {line.split(",")[0].strip('"')[:9] for line in renderer("csv")(page).splitlines()[1:]}
     assert origins == {"measured", "published"}
-    table = face("table")(page)
+    table = renderer("table")(page)
     assert table.index("published: Chi") > table.index("rnn")
 
 

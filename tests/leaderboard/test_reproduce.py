@@ -22,7 +22,7 @@ from formalbench_leaderboard.reproductions.framework import (
     Bench,
 )
 from formalbench_leaderboard.reproductions.measure import (
-    Measured,
+    MeasuredAt,
     measure,
     random_strings,
     spread_lengths,
@@ -118,7 +118,7 @@ def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
 
 
 def one(length=100, accuracy=1.0, mean=0.5, worst=None):
-    return Measured(length, 10, accuracy, mean, mean if worst is None else worst)
+    return MeasuredAt(length, 10, accuracy, mean, mean if worst is None else worst)
 
 
 def test_the_claims_of_figure_2_can_fail():

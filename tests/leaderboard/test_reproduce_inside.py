@@ -132,7 +132,7 @@ def test_what_is_trained_can_be_looked_into(make_bench):
 def test_records_without_weights_or_results_are_one_line(make_bench, monkeypatch):
     one = wanted(width=8, heads=4)
     with monkeypatch.context() as patch:
-        patch.setattr("formalbench.weights.MAX_BYTES", 10)
+        patch.setattr("formalbench.store.weights.MAX_BYTES", 10)
         with pytest.raises(RequestError, match="kept no weights to look into: remove it") as caught:
             trained(make_bench(), [one])
     assert "\n" not in str(caught.value)

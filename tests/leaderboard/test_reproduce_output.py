@@ -14,10 +14,10 @@ import pytest
 from formalbench.cli.main import run_command_line
 from formalbench_leaderboard import reproductions
 from formalbench_leaderboard.reproductions.framework import (
-    Cell,
     Claim,
     Findings,
     Reproduction,
+    TableCell,
 )
 from formalbench_leaderboard.reproductions.output import (
     Circumstances,
@@ -125,7 +125,7 @@ HOSTILE = "=x|</td><script>[a](http://b) **c**\n\x1b[31m\u202e"
 
 
 def hostile() -> Findings:
-    cells = [Cell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, held) for held in (True, False, None)]
+    cells = [TableCell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, held) for held in (True, False, None)]
     claims = [Claim(HOSTILE, HOSTILE, HOSTILE, None)]
     return Findings([{"name": HOSTILE, "n": 1.5}], claims, None, (HOSTILE,), cells)
 
@@ -150,9 +150,11 @@ def test_names_break_neither_page_nor_terminal_nor_sheet():
 
 @pytest.mark.parametrize("width", [80, 120])
 def test_the_table_fits_the_terminal(width):
-    long = Cell("a setting, of some length, Transformer", "p", "100.0", "99.5 (1–2; 3 seeds)", True)
+    long = TableCell(
+        "a setting, of some length, Transformer", "p", "100.0", "99.5 (1–2; 3 seeds)", True
+    )
     cells = [long] + [
-        Cell("cycle-navigation", "RegularGPT (C=2)", "100.0 / 100.0", ours, held)
+        TableCell("cycle-navigation", "RegularGPT (C=2)", "100.0 / 100.0", ours, held)
         for ours, held in (
             ("100.0 / 99.5 (97.5–100.0; 2 of 3 finished (1 diverged))", False),
             ("", None),

@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from formalbench.contracts.cells import Sums
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.host import PluginHost
-from formalbench.plan import make_plan
+from formalbench.running.plan import make_plan
 from formalbench_leaderboard.reproductions.framework import Bench
 from formalbench_leaderboard.reproductions.runs import Got
 from formalbench_leaderboard.reproductions.steffen_dyck import (
@@ -18,7 +20,7 @@ from formalbench_leaderboard.reproductions.steffen_dyck_claims import (
     ATTENTIONS,
     LANGUAGES,
     LENGTHS,
-    Point,
+    DyckPoint,
     cells,
     claims,
 )
@@ -40,7 +42,7 @@ def test_every_run_is_trained_and_tested_at_its_length(built_in, lengths, suffix
             assert run.task.options == {"outside": "changed"}
             assert ("attention" in run.model.options) == one.row.endswith("hard")
             assert run.model.options["heads"] == 2
-            runs[run.run_id] = run
+            runs[run.test_id] = run
     assert len(runs) == 3 * 2 * len(lengths) * 3
 
 
@@ -67,8 +69,9 @@ def trained(built_in, make_record):
             seed=seed,
             fingerprint="0" * 64,
         )
-        millibits = (0,) if learned else (990 + seed,)
-        tested = record.test.cells.model_copy(update={"millibits": millibits})
+        millibits = 0 if learned else 990 + seed
+        entropy = Sums(total=(millibits * 100,), count=(100,))
+        tested = record.test.cells.model_copy(update={"metrics": {CROSS_ENTROPY: entropy}})
         test = record.test.model_copy(update={"cells": tested})
         return record.model_copy(update={"test": test})
 
@@ -98,7 +101,7 @@ def test_carried_out_with_given_results(trained, tmp_path):
 
 
 def point(length, accuracy, bits):
-    return Point(length, accuracy, accuracy, accuracy, bits, (accuracy,), (bits,), "1")
+    return DyckPoint(length, accuracy, accuracy, accuracy, bits, (accuracy,), (bits,), "1")
 
 
 def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from formalbench.host import PluginHost
 from formalbench_leaderboard.reproductions.framework import Bench
-from formalbench_leaderboard.reproductions.measure import Measured
+from formalbench_leaderboard.reproductions.measure import MeasuredAt
 from formalbench_leaderboard.reproductions.yao_theorem_4_3 import (
     REPRODUCTION,
     TASK,
@@ -26,7 +26,7 @@ def test_the_first_four_strings_are_members_and_their_flips_are_not(host, length
     task = host.task(TASK)
     strings_BN = telling_strings(task, length)
     assert strings_BN.shape[1] == length
-    labels = task.language.classify(strings_BN)
+    labels = task.source.classify(strings_BN)
     assert labels[:4].all()
     assert not labels[4:-8].any()
     assert labels[-8:].sum() == 4
@@ -55,8 +55,8 @@ def test_a_small_one_is_carried_out_and_drawn(host, tmp_path):
 
 def broken(bits, length, *, at_last=False):
     """Return a break after a length, or none."""
-    right = Measured(length, 1, 1.0, 0.0, 0.0)
-    return Break(bits, (right,) if at_last else (right, Measured(length + 2, 1, 0.5, 1.0, 1.0)))
+    right = MeasuredAt(length, 1, 1.0, 0.0, 0.0)
+    return Break(bits, (right,) if at_last else (right, MeasuredAt(length + 2, 1, 0.5, 1.0, 1.0)))
 
 
 def verdicts(found, exact):
@@ -77,4 +77,4 @@ def test_the_claims_can_fail():
 
 
 def test_a_break_before_anything_was_right_is_at_length_0():
-    assert Break(4, (Measured(2, 1, 0.5, 1.0, 1.0),)).length == 0
+    assert Break(4, (MeasuredAt(2, 1, 0.5, 1.0, 1.0),)).length == 0

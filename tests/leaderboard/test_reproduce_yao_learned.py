@@ -6,14 +6,14 @@ import json
 from dataclasses import dataclass, field
 from functools import partial
 
-import numpy as np
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.close_brackets import CloseBrackets
+from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
-from formalbench.plan import make_plan
+from formalbench.metrics.close_brackets import MACRO, MICRO
+from formalbench.running.plan import make_plan
 from formalbench_leaderboard.reproductions import get_reproduction, yao_fig4a, yao_fig5
 from formalbench_leaderboard.reproductions.output import Circumstances, as_csv, as_markdown
 from formalbench_leaderboard.reproductions.runs import Got
@@ -32,14 +32,16 @@ def record_of(make_record, wanted, seed, validation, test):
     """A record whose micro accuracies are these."""
     record = make_record(wanted.model, seed=seed)
     data = json.loads(record.to_json())
-    for part, share in (("selected", validation), ("test", test)):
-        data[part]["closes"] = {
-            "right": round(share * ASKED),
-            "asked": ASKED,
-            "distances": 9,
-            "macro": share / 2,
-            "chance": 0.125,
-        }
+    cells = data["test"]["cells"]
+    data["selected"]["metrics"] |= {
+        MICRO: {"total": round(validation * ASKED), "count": ASKED},
+        MACRO: {"total": validation / 2 * 9, "count": 9},
+    }
+    cells["window"] = len(cells["length"])
+    cells["metrics"] = {
+        MICRO: {"total": [round(test * ASKED)], "count": [ASKED]},
+        MACRO: {"total": [test / 2 * 9], "count": [9]},
+    }
     return parse_record(json.dumps(data), "it")
 
 
@@ -75,18 +77,15 @@ class Canned:
 def canned_positions(_, records):
     """Say that a trial does up to position 700 as on validation, and beyond as on the test."""
     return [
-        None if record.test is None else placed(record.selected.closes, record.test.closes)
+        placed(record.selected.metrics[MICRO].mean, record.test.cells.whole(MICRO).mean)
         for record in records
     ]
 
 
 def placed(seen, unseen):
-    parts = [(seen, yao_fig4a.SEEN + 1), (unseen, yao_fig4a.LONGEST - yao_fig4a.SEEN)]
-    right, asked = (
-        np.concatenate([np.full(count, getattr(part, name)) for part, count in parts])
-        for name in ("right", "asked")
-    )
-    return CloseBrackets(right, asked, 0.125)
+    shares = dict.fromkeys(range(yao_fig4a.SEEN + 1), seen)
+    shares |= dict.fromkeys(range(yao_fig4a.SEEN + 1, yao_fig4a.LONGEST + 1), unseen)
+    return {place: Measure(share * ASKED, ASKED) for place, share in shares.items()}
 
 
 @pytest.fixture(autouse=True)
@@ -219,7 +218,7 @@ def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
     findings = get_reproduction(name).carry_out(bench)
     assert len(bench.asked) == settings
     planned = [run for one in bench.asked for run in make_plan(host, one.request(), "cpu").runs]
-    assert len({run.run_id for run in planned}) == runs
+    assert len({run.test_id for run in planned}) == runs
     assert {run.protocol.needs_process for run in planned} == {True}
     assert any("Reduced" in line for line in findings.remarks) == (scale == "quick")
 
@@ -231,7 +230,7 @@ def test_figure_4_shares_its_runs(host, canned):
         get_reproduction(name).carry_out(bench)
         asked.append(
             {
-                run.run_id
+                run.test_id
                 for one in bench.asked
                 for run in make_plan(host, one.request(), "cpu").runs
             }

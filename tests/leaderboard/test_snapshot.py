@@ -14,7 +14,7 @@ from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
 from formalbench_leaderboard import snapshot, sources
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import stale_faces
+from formalbench_leaderboard.publishing.rendered import stale_files
 from formalbench_leaderboard.snapshot import read_snapshot, written
 
 ROOT = Path(__file__).parents[2]
@@ -25,12 +25,19 @@ def varied(many_records, make_record):
     training = Training(
         steps=1, ended="budget", stage=4, strings=1, seconds=0.1, strings_per_second=1e-7
     )
+    answered = make_record("answered")
+    entropy = answered.test.cells.metrics["cross-entropy"]
+    cells = answered.test.cells.model_copy(
+        update={"answers": (300,) * 4, "metrics": {"cross-entropy": entropy, "certainty": entropy}}
+    )
+    update = {"cells": cells, "extra_metrics": {"certainty": 1}}
     odd = make_record("a\n\u202e<b>", options={"x": 1.0, "y": 1, "z": True})
     return [
         *many_records,
         make_record(status="diverged", seed=7),
         make_record("by-hand", kind="exact", rate=None),
         make_record("timed").model_copy(update={"training": training, "weights": "a" * 64}),
+        answered.model_copy(update={"test": answered.test.model_copy(update=update)}),
         odd,
         *Store(ROOT / "leaderboard" / "results" / "exact" / "exact-parity").all(),
     ]
@@ -64,7 +71,7 @@ def test_publish_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
     publish(store.path, clone, host)
     assert len(read_snapshot(clone / snapshot.FILE)) == 6
     (clone / snapshot.FILE).write_bytes(b"")
-    assert stale_faces(clone, host) == [snapshot.FILE]
+    assert stale_files(clone, host) == [snapshot.FILE]
 
 
 def test_its_records_are_checked(varied, tmp_path):

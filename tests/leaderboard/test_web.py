@@ -256,7 +256,7 @@ def test_elements_escape_what_is_no_html():
 
 @pytest.fixture
 def invoke(host, monkeypatch):
-    monkeypatch.setattr("formalbench.cli.state.host_of", lambda ctx: host)
+    monkeypatch.setattr("formalbench.ui.state.host_of", lambda ctx: host)
     app = typer.Typer(rich_markup_mode=None)
     plugin.formalbench_commands(app)
     app.command(name="other")(lambda: None)

@@ -63,7 +63,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
             data["command"] = f"formalbench run --model {name}"
             if number == 0:
                 data["task"]["name"] = f"{name}:classify"
-            data["run_id"] = f"{number:02}{data['run_id'][2:]}"
+            data["test_id"] = f"{number:02}{data['test_id'][2:]}"
             (results / f"{number}-{file.name}").write_text(json.dumps(data))
     return write_page(results, tmp_path_factory.mktemp("hostile"))
 
@@ -78,7 +78,7 @@ def two_boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (results / f"{model}-{file.name}").write_text(json.dumps(data))
             if model == "gru":
                 data["protocol"]["name"] = "slow"
-                data["run_id"] = f"ff{data['run_id'][2:]}"
+                data["test_id"] = f"ff{data['test_id'][2:]}"
                 (results / f"slow-{file.name}").write_text(json.dumps(data))
     return write_page(results, tmp_path_factory.mktemp("two"))
 

@@ -6,6 +6,9 @@ from functools import cache
 
 import torch
 from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import tensors
+from formalbench.contracts.language import HasNearMisses
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
 
@@ -36,15 +39,30 @@ def every_string(length):
     return (torch.arange(2**length)[:, None] >> torch.arange(length)) & 1
 
 
+def ask(task, strings):
+    """Return an example of these strings, as tensors."""
+    return tensors(task.examples(strings.numpy()))
+
+
+def is_right(task, logits, example):
+    return task.objective.right(logits, example, task.primary)
+
+
+def bits_of(task, logits, example):
+    """Return each string's cross-entropy per answer."""
+    (metric,) = (metric for metric in task.metrics if metric.name == CROSS_ENTROPY)
+    return metric.bits(logits, example)
+
+
 @torch.no_grad()
 def judge(network, task, strings):
     """Return how many are wrong, each string's bits, and each one's logit."""
-    targets = torch.from_numpy(task.language.classify(strings.numpy()))
+    example = ask(task, strings)
     logits = network(Batch(strings))
     assert logits.isfinite().all()
     assert (logits[:, 0] == 0).all()
-    right, bits = task.objective.score(logits.double(), targets)
-    return int((~right).sum()), bits, logits[:, 1]
+    right = is_right(task, logits.double(), example)
+    return int((~right).sum()), bits_of(task, logits.double(), example), logits[:, 1]
 
 
 _STRINGS = {}
@@ -59,8 +77,10 @@ def hard_strings(task, length, count=12):
 
 
 def draw(task, length, count):
-    drawn = task.language.sample(Stream("hard", length), length, count)
-    near = task.language.near_misses(Stream("near", length), length, count)
+    drawn = task.source.sample(Stream("hard", length), length, count)
+    near = drawn[:0]
+    if isinstance(task.source, HasNearMisses):
+        near = task.source.near_misses(Stream("near", length), length, count)
     one_hot = torch.zeros(3, length, dtype=torch.int64)
     one_hot[[0, 1, 2], [0, length // 2, -1]] = 1
     constant = torch.tensor([[0], [1]]).expand(2, length)

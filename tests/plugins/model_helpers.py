@@ -1,4 +1,4 @@
-"""A task without a language package: all that a model factory looks at."""
+"""A task without a language package: all that a model looks at; and models by their options."""
 
 from __future__ import annotations
 
@@ -8,18 +8,37 @@ from typing import Any
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.specs import Splits
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.configs.transformer import TransformerConfig
+from formalbench_models.regulargpt import RegularGPT
+from formalbench_models.transformer import Transformer
 from torch import Tensor, nn
 
 LAYOUTS = ("last", "each", "prefixes")
 
 
-def fake_task(layout: str = "last", symbols: int = 3, outputs: int = 4, longest: int = 60) -> Any:
+def fake_task(
+    layout: str = "last",
+    symbols: int = 3,
+    outputs: int = 4,
+    longest: int = 60,
+    sees_all: bool = False,
+) -> Any:
     return SimpleNamespace(
+        objective=SimpleNamespace(sees_all=sees_all),
         alphabet=tuple("abcdefgh"[:symbols]),
         outputs=outputs,
         layout=layout,
         splits=Splits(train=(1, 10), test=(11, longest)),
     )
+
+
+def transformer(task: Any, **options: Any) -> Transformer:
+    return Transformer(task, TransformerConfig(**options))
+
+
+def regulargpt(task: Any, **options: Any) -> RegularGPT:
+    return RegularGPT(task, RegularGptConfig(**options))
 
 
 def strings(count: int, length: int, symbols: int = 3, seed: int = 0) -> Tensor:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
-from formalbench.training.control import Member
 from formalbench.training.programs import ManyTogether, OneByOne, Together, trains_together
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench_models.plugin import formalbench_models
 
@@ -41,11 +43,12 @@ def test_parameters_after_fifty_steps(name, task_name):
         return host.network(name, task, {"width": 8}).double()
 
     def train(members, program):
-        def choose(networks, objective, device):
-            return program(networks, objective)
+        def choose(networks, task, device, batch=None):
+            return program(networks, task)
 
         device = torch.device("cpu")
-        return train_cohort(Cohort(build, task, PROTOCOL, members, device, choose))
+        recipe = make_recipe(host, PROTOCOL)
+        return train_cohort(Cohort(build, task, PROTOCOL, members, device, recipe, choose))
 
     together = train(MEMBERS, Together)
     for member, one in zip(MEMBERS, together, strict=True):
@@ -60,14 +63,15 @@ def test_training_in_bf16(name, program):
     task = host.task("cycle-navigation")
     used = PROTOCOL.model_copy(update={"precision": "bf16"})
 
-    def choose(networks, objective, device):
-        return program(networks, objective)
+    def choose(networks, task, device, batch=None):
+        return program(networks, task)
 
     def build():
         return host.network(name, task, {"width": 8})
 
+    device, recipe = torch.device("cpu"), make_recipe(host, PROTOCOL)
     half, full = (
-        train_cohort(Cohort(build, task, one, MEMBERS[:2], torch.device("cpu"), choose))
+        train_cohort(Cohort(build, task, one, MEMBERS[:2], device, recipe, choose))
         for one in (used, used.model_copy(update={"precision": "fp32"}))
     )
     for mine, other in zip(half, full, strict=True):
@@ -75,7 +79,8 @@ def test_training_in_bf16(name, program):
         weights = [torch.cat([p.flatten() for p in t.network.parameters()]) for t in (mine, other)]
         assert weights[0].dtype == torch.float32
         assert not torch.equal(*weights)  # it did compute in bf16
-        assert (weights[0] - weights[1]).abs().max() < 0.05
+        # As a whole: a single weight can go anywhere, since Adam divides by small gradients.
+        assert (weights[0] - weights[1]).norm() < 0.02 * weights[1].norm()
 
 
 def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
@@ -86,7 +91,8 @@ def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):
         return host.network("rnn", task, {"width": 8}).double()
 
     def train(members, program):
-        cohort = Cohort(build, task, PROTOCOL, members, torch.device("cpu"), program)
+        recipe = make_recipe(host, PROTOCOL)
+        cohort = Cohort(build, task, PROTOCOL, members, torch.device("cpu"), recipe, program)
         return train_cohort(cohort)
 
     alone = [train([member], lambda *networks: OneByOne(*networks[:2]))[0] for member in MEMBERS]
@@ -123,7 +129,7 @@ def test_which_networks_go_together_on_which_device():
     assert not trains_together(medium[:2], "cpu")
     assert not trains_together(large, "cpu")
     assert not trains_together(plain, "cpu")
-    plain[0].cpu_cohort = True  # from the least number that can be meant
+    plain[0].traits = Traits(cpu_cohort=1)  # from the least number that can be meant
     assert trains_together(plain[:2], "cpu")
     assert not trains_together(plain[:1], "cpu")
     assert trains_together(large, "cuda")

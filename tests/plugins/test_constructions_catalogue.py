@@ -7,6 +7,8 @@ from exact_helpers import get_host, make
 from formalbench.checks.plugins import check_spec
 from formalbench.cli.show import model_facts
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import traits_of
+from formalbench.host.options import option_facts
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 
 every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
@@ -29,11 +31,16 @@ def test_each_says_what_it_is(spec):
     network, _ = make(*example(spec))
     assert spec.kind == "exact"
     assert spec.reference
-    assert all(option.help for option in spec.options.values())
-    assert network.lengths[0] >= 0
-    assert all(isinstance(value, float) for value in network.constants.values())
-    assert set(network.description) == {"width", "depth", "heads", "hidden", "precision"}
-    assert network.description["precision"]
+    assert all(option["help"] for option in option_facts(spec).values())
+    traits = traits_of(network)
+    assert traits.lengths[0] >= 0
+    assert all(isinstance(value, float) for value in traits.constants.values())
+    assert traits.width > 0
+    assert (traits.depth(40) if callable(traits.depth) else traits.depth) > 0
+    assert list(traits.notes) == ["heads", "hidden", "precision"]
+    assert traits.notes["precision"]
+    # What sees the whole string must not be asked after a prefix.
+    assert traits.causal == (spec.name == "exact-regulargpt" or "generate" in spec.objectives)
 
 
 @every_spec
@@ -67,7 +74,12 @@ def test_a_wrong_task_is_one_line(spec):
         ("exact-parity", "parity", {"eta": 0.1}, "needs layer norm: add --set eps=0"),
         ("exact-first", "first", {"eta": 0.1}, "needs layer norm"),
         ("exact-first", "first", {"eta": 0.1, "log_length": True, "c": 0.5}, "c of 1 or more"),
-        ("exact-parity", "parity", {"eta": 0.7, "eps": 0.0}, "below ln 2"),
+        (
+            "exact-parity",
+            "parity",
+            {"eta": 0.7, "eps": 0.0},
+            "eta=0.7: Input should be less than or equal to 0.6931",
+        ),
         ("exact-dyck-1-0", "dyck-1", {}, "at least 1"),
         ("exact-dyck-1-2", "dyck-1-3", {}, "made for dyck-1-2, not for dyck-1-3"),
     ],

@@ -8,7 +8,7 @@ import pytest
 import torch
 from formalbench_models.constructions import gates
 from formalbench_models.constructions.network import FeedForwardLayer
-from formalbench_models.constructions.vocabulary import ONE, FeedForward, Unit, add, times
+from formalbench_models.constructions.vocabulary import ONE, FeedForward, HiddenUnit, add, times
 
 BITS = (0.0, 1.0)
 
@@ -107,7 +107,7 @@ def test_layer_norm_over_the_hidden_units():
     # Lemma B.1's step: (d, e, -d, -e) becomes sine and cosine, whatever its length.
     network = FeedForward(
         tuple(
-            Unit(times(sign, name), {f"{name}'": sign * 0.5**0.5})
+            HiddenUnit(times(sign, name), {f"{name}'": sign * 0.5**0.5})
             for name in ("d", "e")
             for sign in (1.0, -1.0)
         ),

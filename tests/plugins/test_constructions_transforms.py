@@ -27,9 +27,9 @@ from formalbench_models.constructions.vocabulary import (
     Construction,
     FeedForward,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
 )
 from formalbench_models.norm import LayerNorm, layer_norm
 
@@ -41,8 +41,10 @@ MAJORITY = Construction(
         Layer(
             heads=(Head("count", {"difference": {"a": 1.0, "b": -1.0}}, mask="future"),),
             feed_forwards=(
-                FeedForward((Unit({"difference": 1.0}, {"s": 1.0}),)),
-                FeedForward((Unit({"difference": -1.0}, {"s": -1.0}),), replaces=("difference",)),
+                FeedForward((HiddenUnit({"difference": 1.0}, {"s": 1.0}),)),
+                FeedForward(
+                    (HiddenUnit({"difference": -1.0}, {"s": -1.0}),), replaces=("difference",)
+                ),
             ),
         ),
     ),

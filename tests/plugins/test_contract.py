@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import importlib
 import subprocess
 import sys
 import warnings
@@ -11,13 +10,15 @@ import warnings
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.network import Traceable
+from formalbench.contracts.network import Traceable, traits_of
+from formalbench.host.host import load
+from formalbench.host.options import make_config, option_facts
 from formalbench_models.plugin import formalbench_models
 from model_helpers import LAYOUTS, fake_task, padded, shaken, strings
 from torch.func import functional_call, stack_module_state
 
 SPECS = {spec.name: spec for spec in formalbench_models() if spec.kind == "learned"}
-POSITIONS = SPECS["transformer"].options["positions"].choices
+POSITIONS = option_facts(SPECS["transformer"])["positions"]["choices"]
 
 CASES = [
     *((name, {}) for name in SPECS),
@@ -44,10 +45,8 @@ def build(name, options, layout="last", **task):
     spec = SPECS[name]
     if options.get("positions") in ("scalar", "parity") and layout != "last":
         pytest.skip("refused, see test_transformer")
-    module, attribute = spec.factory.split(":")
-    values = {key: option.default for key, option in spec.options.items()}
-    values |= {"width": 16} | options
-    return getattr(importlib.import_module(module), attribute)(fake_task(layout, **task), **values)
+    config = make_config(spec, {"width": 16} | options)
+    return load(spec.factory)(fake_task(layout, **task), config)
 
 
 def test_announcing_models_imports_neither_torch_nor_numpy():
@@ -58,19 +57,54 @@ def test_announcing_models_imports_neither_torch_nor_numpy():
     subprocess.run([sys.executable, "-c", program], check=True)
 
 
+def test_looking_at_options_imports_neither_torch_nor_numpy():
+    program = (
+        "import sys, formalbench_models.plugin as p\n"
+        "from formalbench.host.options import option_facts\n"
+        "assert all(option_facts(spec) for spec in p.formalbench_models())\n"
+        "assert not {'torch', 'numpy'} & set(sys.modules), 'too much'"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+
+
 @pytest.mark.parametrize("name", SPECS)
-def test_defaults_of_the_spec_are_those_of_the_factory(name):
+def test_each_says_what_it_is(name):
     spec = SPECS[name]
-    module, attribute = spec.factory.split(":")
-    factory = getattr(importlib.import_module(module), attribute)
-    announced = factory(fake_task(), **{key: o.default for key, o in spec.options.items()})
     assert spec.summary
     assert spec.reference
-    assert all(option.help for option in spec.options.values())
-    plain = factory(fake_task())
-    plain.load_state_dict(announced.state_dict())
-    batch = Batch(strings(3, 9))
-    torch.testing.assert_close(plain(batch), announced(batch))
+    assert all(option["help"] for option in option_facts(spec).values())
+
+
+@pytest.mark.parametrize(
+    ("name", "defaults"),
+    [
+        ("lstm", {"width": 128, "layers": 1}),
+        ("transformer", {"width": 64, "layers": 2, "log_length": False, "positions": "sinusoidal"}),
+        ("transformer-logn", {"width": 64, "layers": 2, "log_length": True}),
+        ("regulargpt", {"chunk": 2, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
+        ("regulargpt-c3", {"chunk": 3, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
+    ],
+)
+def test_defaults(name, defaults):
+    facts = option_facts(SPECS[name])
+    assert {key: facts[key]["default"] for key in defaults} == defaults
+    config = make_config(SPECS[name])
+    assert {key: getattr(config, key) for key in defaults} == defaults
+
+
+@every_case
+def test_traits_are_those_of_the_network(name, options):
+    for layout in LAYOUTS:
+        network = build(name, options, layout)
+        traits = traits_of(network)
+        assert traits.padding
+        assert traits.vmap
+        assert traits.backbone == 0
+        assert traits.width == 16
+        embedding = network.get_submodule(traits.symbol_embedding)
+        assert isinstance(embedding, torch.nn.Embedding)
+        assert traits.causal or layout == "last"
+        assert (traits.depth(9) if callable(traits.depth) else traits.depth) > 0
 
 
 @every_case
@@ -92,7 +126,7 @@ def test_shapes_and_gradients(name, options, layout):
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_padded_strings_get_their_own_answers(name, options, layout):
     network = shaken(build(name, options, layout))
-    assert network.accepts_padding
+    assert traits_of(network).padding
     batch, alone = padded([9, 1, 0, 4, 8, 3])
     for grad in (True, False):
         with torch.set_grad_enabled(grad):

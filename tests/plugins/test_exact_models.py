@@ -46,7 +46,7 @@ def test_long_strings_are_right(model, language, options, dtype):
     network, task = make(model, language, options)
     network.to(dtype)
     for length in (31, 100, 1000):
-        if task.language.has_length(length):
+        if task.source.has_length(length):
             assert judge(network, task, hard_strings(task, length))[0] == 0, length
 
 
@@ -102,12 +102,12 @@ def test_the_logit_of_first_is_its_closed_form(c, log_length, symbols, network):
 @pytest.mark.parametrize("pairs", [1, 2, 50, 500])
 def test_the_logit_of_a_dyck_member_is_its_closed_form(most, pairs):
     network, task = make(f"exact-dyck-1{most}", f"dyck-1{most}")
-    members = torch.from_numpy(task.language.sample_members(Stream(pairs), 2 * pairs, 20))
+    members = torch.from_numpy(task.source.sample_members(Stream(pairs), 2 * pairs, 20))
     _, _, logit = judge(network, task, members)
     want = 0.5 / (2 * pairs + 1) ** 2
     assert ((logit - want) / want).abs().max() < 1e-12
     # Others are at least as far on the other side.
-    near = torch.from_numpy(task.language.near_misses(Stream(pairs), 2 * pairs, 20))
+    near = torch.from_numpy(task.source.near_misses(Stream(pairs), 2 * pairs, 20))
     assert judge(network, task, near)[2].max() < -want * (1 - 1e-9)
 
 
@@ -134,7 +134,7 @@ def test_without_epsilon_the_cross_entropy_is_as_wanted_at_every_length(language
         bits = judge(network, task, hard_strings(task, length, count=4))[1]
         assert bits.max() <= eta * BITS_PER_NAT * (1 + 1e-9), length
         assert bits.min() >= eta * BITS_PER_NAT * (1 - 1e-9), length
-    assert network.constants["eta"] == eta
+    assert network.traits.constants["eta"] == eta
 
 
 @pytest.mark.parametrize("language", ["parity", "first"])
@@ -199,7 +199,7 @@ def test_log_length_scaling_mends_the_flawed_transformer(c):
 def test_rumelharts_network_is_right_at_its_length_and_refuses_others(n, dtype):
     network, task = make("ffnn-parity", "parity", {"n": n})
     network.to(dtype)
-    assert network.lengths == (n, n)
+    assert network.traits.lengths == (n, n)
     errors, _, logit = judge(network, task, every_string(n))
     assert errors == 0
     assert (logit.abs() == 0.5).all()

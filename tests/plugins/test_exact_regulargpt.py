@@ -8,17 +8,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import torch
+from exact_helpers import ask, bits_of, is_right
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Language
+from formalbench.contracts.language import HasAutomaton, HasPrefixClasses, Language
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.local import content_hash
-from formalbench.objectives import get_objective
 from formalbench_models import regulargpt
 from formalbench_models.constructions import exact_regulargpt
-from formalbench_models.constructions.exact_regulargpt import build
+from formalbench_models.constructions.configs import ExactRegularGptConfig
 from formalbench_models.regulargpt_reference import reference
 from model_helpers import padded
 
@@ -34,15 +34,23 @@ dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6
 HOST = PluginHost.load()
 
 
-class Walk(Language):
+def build(task, **options):
+    return exact_regulargpt.build(task, ExactRegularGptConfig(**options))
+
+
+class Walk(Language, HasPrefixClasses, HasAutomaton):
     """The language of any automaton, minimal or not, walked state by state."""
 
     def __init__(self, table, classes, start, num_classes=2):
         self.alphabet = tuple("abcdefgh"[: len(table[0])])
         self.num_classes = num_classes
-        self.automaton = SimpleNamespace(
+        self._automaton = SimpleNamespace(
             transitions=np.array(table), classes=np.array(classes), start=start
         )
+
+    @property
+    def automaton(self):
+        return self._automaton
 
     def walk(self, string):
         states = [self.automaton.start]
@@ -83,7 +91,7 @@ def random_language(seed):
 
 
 def task_of(language, form="classify"):
-    return Task("walk", 1, language, get_objective(form))
+    return Task("walk", 1, language, HOST.objective(form))
 
 
 @cache
@@ -96,10 +104,10 @@ def margin(network, task, symbols):
     """Check the answers to these strings, and return the smallest margin."""
     with torch.no_grad():
         logits = network(Batch(symbols))
-    targets = torch.from_numpy(task.objective.targets(task.language, symbols.numpy()))
-    right, _ = task.objective.score(logits, targets)
+    example = ask(task, symbols)
+    right = is_right(task, logits, example)
     assert right.all(), f"wrong on {symbols[~right][0].tolist()}"
-    return task.objective.margin(logits.double()).min().item()
+    return task.objective.margin(logits.double(), example, task.primary).min().item()
 
 
 def forms_of(name):
@@ -133,7 +141,7 @@ def test_random_automata(seed):
         network.to(dtype)
         for length in range(longest + 1 - shortening):
             assert margin(network, task, every_string(symbols, length)) > 15.99
-        long = torch.from_numpy(task.sample(Stream("long", seed), 10 + seed, 2)[0])
+        long = torch.from_numpy(task.sample(Stream("long", seed), 10 + seed, 2).inputs)
         assert margin(network, task, long) > 15.99
 
 
@@ -142,7 +150,7 @@ def test_random_automata_tag_every_prefix(seed):
     task = task_of(random_language(seed), "tag")
     network = build(task)
     for length in (1, 2, 3, 9, 70):
-        symbols = torch.from_numpy(task.sample(Stream("tag", seed), length, 6)[0])
+        symbols = torch.from_numpy(task.sample(Stream("tag", seed), length, 6).inputs)
         assert margin(network, task, symbols) > 15.99
 
 
@@ -183,7 +191,7 @@ def test_long_strings(form, chunk, dtype):
     task = HOST.task(f"tomita-6:{form}")
     network = build(task, chunk=chunk).to(dtype)
     for length in (501, 729, 732, 999) if form == "classify" else (600,):
-        symbols = torch.from_numpy(task.sample(Stream("long"), length, 2)[0])
+        symbols = torch.from_numpy(task.sample(Stream("long"), length, 2).inputs)
         assert margin(network, task, symbols) > 15.9
 
 
@@ -192,7 +200,7 @@ def test_long_strings_of_the_languages(name):
     task = HOST.task(name)
     network = build(task)
     for length in (500, 1000):
-        symbols = torch.from_numpy(task.sample(Stream("long"), length, 8)[0])
+        symbols = torch.from_numpy(task.sample(Stream("long"), length, 8).inputs)
         assert margin(network, task, symbols) > 15.99
 
 
@@ -200,7 +208,7 @@ def test_long_strings_of_the_languages(name):
 def test_rounding_errors_add_up_with_one_unit_per_path_and_not_with_two(dtype):
     task = HOST.task("d4")
     strings = [
-        torch.from_numpy(task.sample(Stream("far"), length, 2)[0]) for length in (16, 1 << 12)
+        torch.from_numpy(task.sample(Stream("far"), length, 2).inputs) for length in (16, 1 << 12)
     ]
     errors = {}
     for clamp in (True, False):
@@ -232,7 +240,7 @@ def test_the_dense_reference_gives_the_same_answers(name, chunk):
 def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
     task = HOST.task(f"tomita-5:{form}")
     exact = build(task, chunk=chunk, clamp=clamp)
-    states = task.language.automaton.num_states
+    states = task.source.automaton.num_states
     options = {
         "chunk": chunk,
         "heads": chunk,
@@ -244,7 +252,7 @@ def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
     learned = HOST.network("regulargpt", task, options)
     assert type(learned) is regulargpt.RegularGPT
     learned.load_state_dict(exact.state_dict())
-    batch = Batch(torch.from_numpy(task.sample(Stream("load"), 40, 8)[0]))
+    batch = Batch(torch.from_numpy(task.sample(Stream("load"), 40, 8).inputs))
     assert learned(batch).dtype is torch.float32
     assert torch.equal(learned(batch), exact.float()(batch))
 
@@ -268,7 +276,7 @@ def test_layer_norm_is_undone_for_any_eps(eps):
 def test_each_head_sees_one_distance_and_states_are_matrices(chunk, dtype):
     task = HOST.task("tomita-4")
     network = build(task, chunk=chunk).to(dtype)
-    symbols = torch.from_numpy(task.sample(Stream("look"), 40, 3)[0])
+    symbols = torch.from_numpy(task.sample(Stream("look"), 40, 3).inputs)
     trace = network.trace(Batch(symbols))
     for name, tensor in trace.items():
         if name.endswith("attention"):
@@ -330,12 +338,11 @@ def test_padded_batches_and_batches_in_parts(form, monkeypatch):
 def test_the_scale_is_the_size_of_the_logits():
     task = HOST.task("parity")
     network = build(task, scale=3.0)
-    assert network.constants == {"scale": 3.0}
+    assert network.traits.constants == {"scale": 3.0}
     assert margin(network, task, every_string(2, 4)) == pytest.approx(3.0)
     nats = math.log1p(math.exp(-16.0))
     symbols = every_string(2, 4)
-    targets = torch.from_numpy(task.language.classify(symbols.numpy()))
-    _, bits = task.objective.score(build(task)(Batch(symbols)).double(), targets)
+    bits = bits_of(task, build(task)(Batch(symbols)).double(), ask(task, symbols))
     assert bits.max().item() == pytest.approx(nats / math.log(2), rel=1e-4)
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import torch
-from formalbench.contracts.batch import Batch
+from exact_helpers import is_right
+from formalbench.contracts.example import tensors
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
+from formalbench_models.constructions.configs import ExactRegularGptConfig
 from formalbench_models.constructions.exact_regulargpt import build
 
 HOST = PluginHost.load()
@@ -13,7 +15,7 @@ HOST = PluginHost.load()
 
 def test_a_perturbed_construction_can_be_trained_back():
     task = HOST.task("parity")
-    exact = build(task)
+    exact = build(task, ExactRegularGptConfig())
     network = HOST.network(
         "regulargpt",
         task,
@@ -24,19 +26,17 @@ def test_a_perturbed_construction_can_be_trained_back():
     with torch.no_grad():
         for parameter in network.parameters():
             parameter += 0.03 * torch.randn(parameter.shape, generator=generator)
-    far = task.sample(Stream("far"), 300, 200)
+    far = tensors(task.sample(Stream("far"), 300, 200))
 
     def accuracy():
-        symbols, targets = map(torch.from_numpy, far)
         with torch.no_grad():
-            return task.objective.score(network(Batch(symbols)), targets)[0].double().mean().item()
+            return is_right(task, network(far.batch), far).double().mean().item()
 
     before = accuracy()
     optimiser = torch.optim.Adam(network.parameters(), lr=3e-3)
     for step in range(200):
-        drawn = task.sample(Stream("train", step), 1 + step % 40, 64)
-        symbols, targets = map(torch.from_numpy, drawn)
-        loss = task.objective.loss(network(Batch(symbols)), targets)
+        example = tensors(task.sample(Stream("train", step), 1 + step % 40, 64))
+        loss = task.objective.loss(network(example.batch), example)
         optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)

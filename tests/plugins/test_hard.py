@@ -6,14 +6,14 @@ import math
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench_models import attention, transformer
+from formalbench_models import attention
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
 from formalbench_models.constructions.pooling import hard_weights
 from formalbench_models.hard import choose, straight_through
 from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
-from model_helpers import fake_task, shaken, strings
+from model_helpers import fake_task, shaken, strings, transformer
 
 KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)
 every_kind = pytest.mark.parametrize("kind", KINDS)
@@ -129,7 +129,7 @@ def test_what_is_no_number_shows():
 
 @causal_or_not
 def test_the_trace_shows_one_key_for_each_query(causal):
-    network = shaken(transformer.build(fake_task(), attention="hard", causal=causal))
+    network = shaken(transformer(fake_task(), attention="hard", causal=causal))
     trace = network.trace(Batch(strings(3, 10)))
     for block in range(2):
         weights = trace[f"block.{block}.attention"]
@@ -138,8 +138,8 @@ def test_the_trace_shows_one_key_for_each_query(causal):
 
 
 def test_all_parameters_are_those_of_the_soft_network():
-    soft = transformer.build(fake_task())
-    hard = transformer.build(fake_task(), attention="hard")
+    soft = transformer(fake_task())
+    hard = transformer(fake_task(), attention="hard")
     hard.load_state_dict(soft.state_dict())
     batch = Batch(strings(20, 9))
     assert not torch.allclose(soft(batch), hard(batch))

@@ -4,6 +4,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import Traits
 from formalbench.evaluation.gradients import input_gradients
 from formalbench.host import PluginHost
 from model_helpers import shaken, strings
@@ -130,6 +131,18 @@ def test_a_readout_that_shares_the_embedding():
     logits = []
     input_gradients(network, Batch(strings(1, 4, symbols=2)), lambda x: logits.append(x) or x.sum())
     assert torch.equal(logits[0], network(Batch(strings(1, 4, symbols=2))))
+
+
+def test_traits_tell_which_embedding_is_meant():
+    class Two(Weighted):
+        traits = Traits(symbol_embedding="symbols")
+
+        def __init__(self):
+            super().__init__()
+            self.positions = nn.Embedding(4, 3)
+
+    gradient_BND = input_gradients(Two(), Batch(strings(2, 4, symbols=2)), answer)
+    assert torch.equal(gradient_BND[0, :, 0], torch.arange(4.0))
 
 
 @pytest.mark.parametrize("embeddings", [0, 2])

@@ -8,6 +8,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
+from formalbench_models.configs.recurrent import RecurrentConfig
 from formalbench_models.recurrence import last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
@@ -17,7 +18,8 @@ WIDTH = 34  # above the widths at which a small LSTM takes the library's kernel
 
 
 def build(kind, layout="last", layers=1, width=WIDTH):
-    return shaken(getattr(recurrent, kind)(fake_task(layout), width=width, layers=layers))
+    config = RecurrentConfig(width=width, layers=layers)
+    return shaken(getattr(recurrent, kind)(fake_task(layout), config))
 
 
 def by_the_library(network, symbols):

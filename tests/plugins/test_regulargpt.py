@@ -6,10 +6,12 @@ import sys
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
-from formalbench_models import regulargpt, regulargpt_tables
+from formalbench_models import regulargpt_tables
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.regulargpt import levels
 from formalbench_models.regulargpt_reference import reference
 from model_helpers import fake_task, shaken, strings
+from model_helpers import regulargpt as build
 
 
 @pytest.fixture(params=[True, False], ids=["tables", "no-tables"])
@@ -23,7 +25,7 @@ def tables(request, monkeypatch):
 
 
 def small(layout, symbols=2, **options):
-    return shaken(regulargpt.build(fake_task(layout, symbols), width=8, heads=2, **options))
+    return shaken(build(fake_task(layout, symbols), width=8, heads=2, **options))
 
 
 @pytest.mark.parametrize("norm", ["pre", "post"])
@@ -82,7 +84,7 @@ def test_the_answer_to_a_prefix_is_that_to_the_string_alone(chunk, thickness):
     ],
 )
 def test_levels_are_counted_in_integers(length, chunk, want):
-    assert regulargpt.levels(length, chunk) == want
+    assert levels(length, chunk) == want
 
 
 @pytest.mark.parametrize("layout", ["last", "each"])
@@ -107,13 +109,13 @@ def test_padding_is_attended():
 
 
 def test_one_block_is_shared_by_all_levels():
-    network = regulargpt.build(fake_task(symbols=2, outputs=2), width=256, heads=8)
+    network = build(fake_task(symbols=2, outputs=2), width=256, heads=8)
     (block,) = network.blocks
     assert sum(p.numel() for p in block.parameters()) == pytest.approx(0.79e6, rel=0.01)
 
 
 def test_the_dilated_form_has_no_square_matrix():
-    network = regulargpt.build(fake_task("each", symbols=2), width=4, heads=1, feed_forward=1)
+    network = build(fake_task("each", symbols=2), width=4, heads=1, feed_forward=1)
     with torch.no_grad():
         answers = network(Batch(strings(1, 1 << 17, 2)))
     assert answers.shape == (1, 1 << 17, 4)
@@ -162,12 +164,12 @@ def test_the_trace_holds_what_is_read(layout, lengths):
 
 
 def test_heads_must_divide_the_width():
-    with pytest.raises(RequestError, match="divisible"):
-        regulargpt.build(fake_task(), width=10, heads=4)
+    with pytest.raises(ValueError, match="width must be divisible by heads: 10 is not by 4"):
+        RegularGptConfig(width=10, heads=4)
 
 
 def test_it_learns_parity_of_short_strings():
-    network = regulargpt.build(fake_task(symbols=2, outputs=2))
+    network = build(fake_task(symbols=2, outputs=2))
     optimiser = torch.optim.Adam(network.parameters(), lr=1e-3)
     for step in range(120):
         symbols = strings(128, 1 + step % 6, 2, seed=step)

@@ -7,13 +7,16 @@ import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import Splits
-from formalbench_models import attention, transformer
+from formalbench.host.options import make_config
+from formalbench_models import attention
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
+from formalbench_models.plugin import formalbench_models
 from formalbench_models.positions import sinusoids
 from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
-from model_helpers import fake_task, shaken, strings
+from formalbench_models.transformer import Transformer
+from model_helpers import fake_task, padded, shaken, strings, transformer
 
 KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)
 
@@ -102,10 +105,12 @@ def test_log_length_counts_only_what_is_real():
 
 
 def test_logn_is_the_transformer_with_one_option():
-    plain = transformer.build(fake_task(), log_length=True, positions="rope").double()
-    logn = transformer.build_logn(fake_task(), positions="rope").double()
+    plain = transformer(fake_task(), log_length=True, positions="rope").double()
+    (spec,) = (spec for spec in formalbench_models() if spec.name == "transformer-logn")
+    config = make_config(spec, {"positions": "rope"})
+    logn = Transformer(fake_task(), config).double()
     logn.load_state_dict(plain.state_dict())
-    off = transformer.build(fake_task(), positions="rope").double()
+    off = transformer(fake_task(), positions="rope").double()
     off.load_state_dict(plain.state_dict())
     batch = Batch(strings(3, 20))
     torch.testing.assert_close(plain(batch), logn(batch))
@@ -114,7 +119,7 @@ def test_logn_is_the_transformer_with_one_option():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_without_positions_order_is_lost_only_without_a_mask(causal):
-    network = shaken(transformer.build(fake_task(), positions="none", causal=causal))
+    network = shaken(transformer(fake_task(), positions="none", causal=causal))
     symbols = strings(2, 12)
     order = torch.tensor([3, 0, 1, 2, *range(4, 12)])
     a, b = network(Batch(symbols)), network(Batch(symbols[:, order]))
@@ -125,7 +130,7 @@ def test_without_positions_order_is_lost_only_without_a_mask(causal):
     "positions", ["sinusoidal", "learned", "scalar", "scalar-6000", "alibi", "rope", "relative"]
 )
 def test_with_positions_order_matters(positions):
-    network = shaken(transformer.build(fake_task(), positions=positions))
+    network = shaken(transformer(fake_task(), positions=positions))
     symbols = torch.tensor([[0, 1, 2, 2, 1]])
     assert not torch.allclose(network(Batch(symbols)), network(Batch(symbols.flip(1))))
 
@@ -133,7 +138,7 @@ def test_with_positions_order_matters(positions):
 def test_scalar_positions_are_one_input_dimension():
     batch = strings(2, 9)
     for positions, last in (("scalar", 9 / 10), ("scalar-6000", 9 / 6000)):
-        network = transformer.build(fake_task(), positions=positions).double()
+        network = transformer(fake_task(), positions=positions).double()
         state = network.trace(Batch(batch))["state.0"]
         torch.testing.assert_close(state[:, -1, -1], torch.full((2,), last).double())
         torch.testing.assert_close(state[:, 0, -1], torch.zeros(2).double())
@@ -142,11 +147,33 @@ def test_scalar_positions_are_one_input_dimension():
 def test_scalar_positions_would_leak_the_length_to_prefixes():
     for layout in ("each", "prefixes"):
         with pytest.raises(RequestError, match="scalar-6000"):
-            transformer.build(fake_task(layout), positions="scalar")
+            transformer(fake_task(layout), positions="scalar")
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "scalar", "relative"])
+@pytest.mark.parametrize("layout", ["each", "prefixes"])
+def test_where_an_answer_may_see_the_whole_string_it_does(layout, positions):
+    task = fake_task(layout, sees_all=True)
+    network = shaken(transformer(task, positions=positions))
+    assert not network.traits.causal
+    one = strings(4, 9)
+    other = one.clone()
+    other[:, 8] = (other[:, 8] + 1) % 3
+    changed = (network(Batch(one)) - network(Batch(other))).abs().amax(-1)
+    assert (changed > 1e-9).all()
+    batch, alone = padded([9, 1, 4, 8])
+    together = network(batch)
+    for row, single in enumerate(alone):
+        want = network(single)[0]
+        torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
+    past = shaken(transformer(task, positions="sinusoidal", causal=True))
+    before = (past(Batch(one)) - past(Batch(other))).abs()[:, :8]
+    assert past.traits.causal
+    assert before.max() < 1e-12
 
 
 def test_learned_positions_reach_as_far_as_the_test_split():
-    network = transformer.build(fake_task(longest=60), positions="learned")
+    network = transformer(fake_task(longest=60), positions="learned")
     assert network(Batch(strings(1, 60))).isfinite().all()
     with pytest.raises(RequestError, match="up to 60 symbols, not 61"):
         network(Batch(strings(1, 61)))
@@ -155,7 +182,7 @@ def test_learned_positions_reach_as_far_as_the_test_split():
 def test_learned_positions_reach_as_far_as_the_training_split_if_that_is_longer():
     task = fake_task(longest=60)
     task.splits = Splits(train=(1, 80), test=(11, 60))
-    network = transformer.build(task, positions="learned")
+    network = transformer(task, positions="learned")
     assert network(Batch(strings(1, 80))).isfinite().all()
     with pytest.raises(RequestError, match="up to 80 symbols, not 81"):
         network(Batch(strings(1, 81)))
@@ -175,11 +202,13 @@ def test_linear_biases_in_bfloat16_are_rounded_once():
 
 
 def test_options_that_do_not_go_together_are_one_line():
-    with pytest.raises(RequestError, match="divisible") as error:
-        transformer.build(fake_task(), width=10, heads=4)
-    assert "\n" not in str(error.value)
-    with pytest.raises(RequestError, match="even"):
-        transformer.build(fake_task(), width=12, heads=4, positions="rope")
+    (spec,) = (spec for spec in formalbench_models() if spec.name == "transformer")
+    with pytest.raises(RequestError) as error:
+        make_config(spec, {"width": 10, "heads": 4})
+    told = "transformer: width must be divisible by heads: 10 is not by 4"
+    assert str(error.value) == told
+    with pytest.raises(RequestError, match="width / heads must be even here, not 3"):
+        make_config(spec, {"width": 12, "heads": 4, "positions": "rope"})
 
 
 def test_sinusoids_follow_the_formula_and_survive_bfloat16():
@@ -195,7 +224,7 @@ def test_sinusoids_follow_the_formula_and_survive_bfloat16():
 
 @pytest.mark.parametrize("causal", [False, True])
 def test_the_trace_ends_in_the_answer(causal):
-    network = transformer.build(fake_task(), causal=causal).double()
+    network = transformer(fake_task(), causal=causal).double()
     batch = Batch(strings(3, 10))
     trace = network.trace(batch)
     assert trace["block.1.attention"].shape == (3, 4, 11, 11)
@@ -207,7 +236,7 @@ def test_the_trace_ends_in_the_answer(causal):
 
 @pytest.mark.parametrize("positions", ["first", "parity"])
 def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
-    network = transformer.build(fake_task(), positions=positions, norm="none").double()
+    network = transformer(fake_task(), positions=positions, norm="none").double()
     symbols = strings(2, 5)
     state = network.trace(Batch(symbols))["state.0"]
     code = state - network.embedding.symbol(network.alphabet.prepend(symbols, "begin"))
@@ -222,7 +251,7 @@ def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
 
 
 def test_layer_norm_can_be_left_out_or_have_any_epsilon():
-    plain = transformer.build(fake_task(), norm="none", layers=1).double()
+    plain = transformer(fake_task(), norm="none", layers=1).double()
     assert not [name for name, _ in plain.named_parameters() if "norm" in name]
     batch = Batch(strings(3, 6))
     block, state = plain.blocks[0], plain.trace(batch)["state.0"]
@@ -231,22 +260,22 @@ def test_layer_norm_can_be_left_out_or_have_any_epsilon():
     want = plain.readout((after + block.feed_forward(after))[:, 0])
     torch.testing.assert_close(plain(batch), want, rtol=0, atol=1e-12)
     for eps in (0.0, 0.5):
-        network = transformer.build(fake_task(), norm="post", eps=eps).double()
+        network = transformer(fake_task(), norm="post", eps=eps).double()
         last = network.trace(batch)["state.2"]
         spread = last.var(-1, unbiased=False)
         assert torch.allclose(spread, torch.ones_like(spread)) == (eps == 0)
 
 
 def test_hidden_units_can_be_counted_exactly():
-    network = transformer.build(fake_task(), hidden=7)
+    network = transformer(fake_task(), hidden=7)
     assert {block.feed_forward.up.out_features for block in network.blocks} == {7}
-    assert transformer.build(fake_task()).blocks[0].feed_forward.up.out_features == 4 * 64
+    assert transformer(fake_task()).blocks[0].feed_forward.up.out_features == 4 * 64
 
 
 def test_a_network_may_begin_as_the_librarys():
     def draw(init):
         torch.manual_seed(7)
-        return transformer.build(fake_task(), width=16, heads=2, layers=2, init=init)
+        return transformer(fake_task(), width=16, heads=2, layers=2, init=init)
 
     torch.manual_seed(0)
     library = torch.nn.MultiheadAttention(16, 2)
@@ -269,7 +298,7 @@ def test_a_network_may_begin_as_the_librarys():
 @pytest.mark.parametrize("positions", ["learned", "scalar-6000"])
 def test_a_network_may_begin_as_gpt2(positions):
     torch.manual_seed(7)
-    network = transformer.build(
+    network = transformer(
         fake_task(), width=64, heads=2, layers=3, positions=positions, causal=True, init="gpt2"
     )
     for module in network.modules():
@@ -278,7 +307,7 @@ def test_a_network_may_begin_as_gpt2(positions):
             if module.weight.numel() > 1000:
                 assert 0.018 < module.weight.std() < 0.022
                 assert module.weight.abs().max() > 0.05  # a normal distribution's tail
-    scale = network.symbol_embedding.weight.std()
+    scale = network.get_submodule(network.traits.symbol_embedding).weight.std()
     assert 0.5 < scale < 2 if positions == "scalar-6000" else 0.015 < scale < 0.025
     if positions == "learned":
         assert 0.018 < network.embedding.position.weight.std() < 0.022

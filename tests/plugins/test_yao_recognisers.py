@@ -9,7 +9,8 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench_models.constructions import yao, yao_hard
 from formalbench_models.constructions.network import HandWritten
-from formalbench_models.constructions.vocabulary import ONE, FeedForward, Unit
+from formalbench_models.constructions.vocabulary import ONE, FeedForward, HiddenUnit
+from formalbench_models.constructions.yao_configs import YaoHardConfig, YaoRecogniseConfig
 from yao_helpers import (
     BRACKETS,
     accepts,
@@ -98,7 +99,7 @@ def test_positions_of_b_bits_are_enough_for_two_to_the_b_tokens(bits):
         strings = [blocks + ids("()") * (length % 4 // 2), ids("()") * (length % 4 // 2) + blocks]
         fails = wrong(network, strings, 2) != []
         assert fails == (length == 2**bits)
-    assert network.constants == {"position_bits": bits}
+    assert network.traits.constants == {"position_bits": bits}
 
 
 def test_the_fewest_positions_are_enough_for_every_string_of_theirs():
@@ -136,7 +137,7 @@ def test_as_printed_the_types_of_the_wrong_neighbours_are_compared():
 
 def test_as_printed_matched_brackets_report_errors():
     def ungated(network: FeedForward) -> FeedForward:
-        def free(unit: Unit) -> Unit:
+        def free(unit: HiddenUnit) -> HiddenUnit:
             if "e" not in unit.writes:
                 return unit
             # AND of one bit less: ¬m = 1 - m goes, and with it the 1 of another bit.
@@ -179,8 +180,8 @@ def test_hard_attention_is_softened_by_its_temperature():
 
 def test_refused_tasks():
     with pytest.raises(RequestError, match="yao-hard-2-3 is made for dyck-2-3, not for dyck-2-2"):
-        yao.hard(task(2, 2), k=2, D=3)
+        yao.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
     with pytest.raises(RequestError, match="count from 1"):
-        yao.recognise(task(2, 0), k=2, D=0)
+        yao.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
     with pytest.raises(RequestError, match="count from 1"):
-        yao.hard_as_soft(task(0, 2), k=0, D=2)
+        yao.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)

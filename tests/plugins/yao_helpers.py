@@ -9,6 +9,12 @@ from typing import Any
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models.constructions import yao
+from formalbench_models.constructions.yao_configs import (
+    YaoHardConfig,
+    YaoHardGenerateConfig,
+    YaoRecogniseConfig,
+    YaoSoftConfig,
+)
 from torch import Tensor
 
 BRACKETS = "()[]{}<>"
@@ -17,7 +23,7 @@ BRACKETS = "()[]{}<>"
 def task(k: int, D: int | None, objective: str = "classify") -> Any:
     return SimpleNamespace(
         alphabet=tuple(BRACKETS[: 2 * k]),
-        language_name=f"dyck-{k}" if D is None else f"dyck-{k}-{D}",
+        source_name=f"dyck-{k}" if D is None else f"dyck-{k}-{D}",
         objective=SimpleNamespace(name=objective),
     )
 
@@ -118,12 +124,22 @@ def bounded_sets(strings: list[list[int]], k: int, deepest: int | None, n: int) 
     )
 
 
+CONFIGS = {
+    "hard": YaoHardConfig,
+    "hard_as_soft": YaoRecogniseConfig,
+    "recognise": YaoRecogniseConfig,
+    "soft": YaoSoftConfig,
+    "soft_unbounded": YaoSoftConfig,
+    "hard_generate": YaoHardGenerateConfig,
+}
+
+
 def recogniser(name: str, k: int, D: int, **options: Any) -> Any:
-    return getattr(yao, name)(task(k, D), k=k, D=D, **options)
+    return getattr(yao, name)(task(k, D), CONFIGS[name](**options), k=k, D=D)
 
 
 def generator(
     name: str, k: int, D: int | None, objective: str = "next-symbols", **more: Any
 ) -> Any:
     fields = {"k": k} if D is None else {"k": k, "D": D}
-    return getattr(yao, name)(task(k, D, objective), **fields, **more)
+    return getattr(yao, name)(task(k, D, objective), CONFIGS[name](**more), **fields)

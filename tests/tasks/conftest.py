@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,10 +18,15 @@ sys.path.insert(0, str(Path(__file__).parent))  # definitions that tests share
 SPECS = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
 
 
+def find(place: object) -> Any:
+    assert isinstance(place, str)
+    module, name = place.split(":")
+    return getattr(importlib.import_module(module), name)
+
+
 def build(spec: TaskSpec, **options: object) -> Language:
-    assert isinstance(spec.factory, str)
-    module, name = spec.factory.split(":")
-    language = getattr(importlib.import_module(module), name)(**options)
+    config = [find(spec.config)(**options)] if spec.config else []
+    language = find(spec.factory)(*config)
     assert isinstance(language, Language)
     return language
 

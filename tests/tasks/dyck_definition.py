@@ -3,6 +3,7 @@
 from fractions import Fraction
 from itertools import product
 
+from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import Dyck
 
 SMALL = [(1, None), (2, None), (3, None), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)]
@@ -72,5 +73,10 @@ def name(case):
     return "-".join(["dyck", *(str(field) for field in case if field is not None)])
 
 
+def dyck_of(types, deepest=None, **options):
+    """Return a language of brackets."""
+    return Dyck(DyckConfig(**options), types, deepest)
+
+
 def language(case):
-    return Dyck(*case)
+    return dyck_of(*case)

@@ -2,10 +2,19 @@
 
 import numpy as np
 import pytest
-from dyck_definition import LONGEST, SMALL, ids, language, members, name, next_shares, stack_after
+from dyck_definition import (
+    LONGEST,
+    SMALL,
+    dyck_of,
+    ids,
+    language,
+    members,
+    name,
+    next_shares,
+    stack_after,
+)
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.dyck import Dyck
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -58,7 +67,7 @@ def test_every_prefix_of_every_short_string(case, every_string):
 def test_arbitrary_strings(data):
     types = data.draw(st.integers(1, 6))
     deepest = data.draw(st.one_of(st.none(), st.integers(1, 6)))
-    dyck = Dyck(types, deepest)
+    dyck = dyck_of(types, deepest)
     strings = data.draw(
         st.integers(0, 60).flatmap(
             lambda n: st.lists(
@@ -86,7 +95,7 @@ def test_long_strings(case, longest):
 
 
 def test_positions_beyond_16_bits():
-    dyck = Dyck(2)
+    dyck = dyck_of(2)
     members_BN = dyck.sample_members(Stream("long"), 70_000, 1)
     assert dyck.oracle(members_BN[0].tolist()) == 1
     members_BN[0, 35_000] ^= 2
@@ -95,14 +104,14 @@ def test_positions_beyond_16_bits():
 
 def test_the_closing_example_of_the_slides():
     """Steffen, Glaus and Saeedi (2022), conclusions; over two types, depth 6."""
-    dyck = Dyck(2, 6)
+    dyck = dyck_of(2, 6)
     left, right = "(((([()])[()])[()]))", "(((([()])[(()][()]))"
     for text, label in ((left, 1), (right, 0)):
         string = ids(dyck, text)
         assert dyck.classify(batch(string)).tolist() == [label]
         assert dyck.oracle(string) == label
     assert dyck.oracle(ids(dyck, left.replace("[()])[()]", "[()])[(])", 1))) == 0
-    assert Dyck(2, 5).oracle(ids(dyck, left)) == 0  # it needs the sixth level
+    assert dyck_of(2, 5).oracle(ids(dyck, left)) == 0  # it needs the sixth level
 
 
 @pytest.mark.parametrize(
@@ -129,12 +138,12 @@ def test_known_strings(case, text, label):
 
 
 def test_alphabets():
-    assert Dyck(1).alphabet == ("(", ")")
-    assert Dyck(4, 2).alphabet == ("(", ")", "[", "]", "{", "}", "<", ">")
-    assert Dyck(5).alphabet[:4] == ("(1", ")1", "(2", ")2")
-    assert Dyck(128).alphabet[-1] == ")128"
+    assert dyck_of(1).alphabet == ("(", ")")
+    assert dyck_of(4, 2).alphabet == ("(", ")", "[", "]", "{", "}", "<", ">")
+    assert dyck_of(5).alphabet[:4] == ("(1", ")1", "(2", ")2")
+    assert dyck_of(128).alphabet[-1] == ")128"
     for types in (1, 4, 5):
-        dyck = Dyck(types)
+        dyck = dyck_of(types)
         assert [dyck.alphabet[symbol][0] for symbol in dyck.closes] == list(
             ")" * types if types > 4 else ")]}>"[:types]
         )
@@ -157,7 +166,7 @@ def test_refusals(case, near):
 
 @pytest.mark.parametrize("length", [10_000_001, 10**11])
 def test_strings_nobody_can_wait_for_are_refused(length):
-    for dyck in (Dyck(2), Dyck(2, 3)):
+    for dyck in (dyck_of(2), dyck_of(2, 3)):
         for ask in (
             lambda dyck: dyck.sample(Stream("long"), length, 1),
             lambda dyck: dyck.sample_members(Stream("long"), length, 1),
@@ -173,7 +182,7 @@ def test_strings_nobody_can_wait_for_are_refused(length):
 
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 12])
 def test_one_type_is_the_language_of_a_and_b(make, depth):
-    ours, theirs = Dyck(1, depth).automaton, make(f"d{depth}").automaton
+    ours, theirs = dyck_of(1, depth).automaton, make(f"d{depth}").automaton
     assert np.array_equal(ours.transitions, theirs.transitions)
     assert np.array_equal(ours.classes, theirs.classes)
 
@@ -201,7 +210,7 @@ def test_where_there_is_no_small_automaton(case):
 
 
 def test_only_even_lengths_have_members():
-    for dyck in (Dyck(2), Dyck(1, 1), Dyck(2, 3)):
+    for dyck in (dyck_of(2), dyck_of(1, 1), dyck_of(2, 3)):
         assert [length for length in range(-3, 8) if dyck.has_members(length)] == [0, 2, 4, 6]
         assert [dyck.class_distribution(n) for n in range(4)] == [
             (0, 1),
@@ -218,17 +227,17 @@ def test_only_even_lengths_have_members():
 def test_lengths_to_generate_are_those_of_the_papers():
     expected = {3: (83, 84, 167), 5: (179, 180, 359), 10: (699, 700, 1399), 15: (1619, 1620, 3239)}
     for depth, (train, first, last) in expected.items():
-        splits = Dyck(2, depth).splits("generate")
+        splits = dyck_of(2, depth).splits("generate")
         assert (splits.train, splits.test, splits.step) == ((2, train), (first, last), 2)
-    longest = [Dyck(1, depth).splits("generate").train[1] for depth in range(1, 40)]
+    longest = [dyck_of(1, depth).splits("generate").train[1] for depth in range(1, 40)]
     assert longest == sorted(longest)
     assert (longest[0], longest[-1]) == (39, 1619)
     for depth in range(1, 40):
-        splits = Dyck(1, depth).splits("generate")
+        splits = dyck_of(1, depth).splits("generate")
         assert splits.train[1] < splits.test[0]
         assert splits.test[0] % 2 == 0
-    assert Dyck(2, 3).splits("classify") is None
-    assert Dyck(2).splits("generate") is None
+    assert dyck_of(2, 3).splits("classify") is None
+    assert dyck_of(2).splits("generate") is None
 
 
 def test_the_counts_are_catalan_numbers():

@@ -4,15 +4,14 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from dyck_definition import SMALL, members, name
+from dyck_definition import SMALL, dyck_of, members, name
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
-from formalbench_tasks.dyck import Dyck
 from scipy.stats import chisquare
 
 
 def language(case, outside="changed"):
-    return Dyck(*case, outside=outside)
+    return dyck_of(*case, outside=outside)
 
 
 def one_away(string, symbols):
@@ -58,10 +57,10 @@ def test_half_are_members_and_no_changed_one_is(case):
 def test_odd_lengths_and_the_default_stay_as_they_were():
     case = (2, 3)
     for length, outside in ((7, "changed"), (8, "mixed")):
-        plain = Dyck(*case).sample(Stream("x"), length, 64)
+        plain = dyck_of(*case).sample(Stream("x"), length, 64)
         assert np.array_equal(language(case, outside).sample(Stream("x"), length, 64), plain)
     assert not np.array_equal(
-        language(case).sample(Stream("x"), 8, 64), Dyck(*case).sample(Stream("x"), 8, 64)
+        language(case).sample(Stream("x"), 8, 64), dyck_of(*case).sample(Stream("x"), 8, 64)
     )
 
 

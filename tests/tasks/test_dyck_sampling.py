@@ -9,10 +9,9 @@ from math import comb
 
 import numpy as np
 import pytest
-from dyck_definition import LONGEST, SMALL, language, members, name, process, stack_after
+from dyck_definition import LONGEST, SMALL, dyck_of, language, members, name, process, stack_after
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.dyck import Dyck
 from formalbench_tasks.dyck_process import windows
 from formalbench_tasks.dyck_shapes import Shapes, rising_share
 from formalbench_tasks.stack import dress
@@ -161,7 +160,7 @@ def strings_of(corpus):
 @pytest.mark.parametrize("depth", [3, 10, None])
 @pytest.mark.parametrize("tokens", [1, 700, 100_000])
 def test_a_corpus_has_as_many_tokens_as_asked_for(depth, tokens):
-    dyck = Dyck(8, depth)
+    dyck = dyck_of(8, depth)
     for window in windows(depth or 3):
         corpus = dyck.sample_corpus(Stream("budget"), window, tokens)
         with_end = corpus.lengths + 1
@@ -174,9 +173,9 @@ def test_a_corpus_has_as_many_tokens_as_asked_for(depth, tokens):
 @pytest.mark.parametrize("window", [(2, 2), (0, 5), (9, 5)])
 def test_a_window_that_nothing_fits_into_is_refused(window):
     with pytest.raises(RequestError, match="no bracket string has"):
-        Dyck(1).sample_corpus(Stream("window"), window, 10)
+        dyck_of(1).sample_corpus(Stream("window"), window, 10)
     with pytest.raises(RequestError, match="ask for at least 1"):
-        Dyck(1).sample_corpus(Stream("window"), (1, 9), 0)
+        dyck_of(1).sample_corpus(Stream("window"), (1, 9), 0)
 
 
 @every_small
@@ -192,7 +191,7 @@ def test_lengths_have_the_shares_that_their_strings_have(case):
 
 @pytest.mark.parametrize("depth", [1, 2, 10, 1000, None])
 def test_long_lengths_have_what_is_left(depth):
-    shares = Dyck(3, depth).length_distribution(2000)
+    shares = dyck_of(3, depth).length_distribution(2000)
     assert not shares[1::2].any()
     assert (shares[::2] > 0).all()
     # END is one more step down: a walk without a bound has not gone below 0 after n steps
@@ -306,7 +305,7 @@ def test_near_misses_take_kinds_in_turn(case, length):
 @pytest.mark.parametrize(("deepest", "length"), [(1, 8), (2, 10), (3, 12)])
 def test_strings_too_deep_are_uniform(deepest, length):
     law = {s: 1 for s in members(1, deepest + 1, length) if max(depths_of(s)) > deepest}
-    dyck = Dyck(1, deepest)
+    dyck = dyck_of(1, deepest)
     assert fits(dyck.misses.of_kind("too-deep", Stream("deep"), length, 300 * len(law)), law)
 
 
@@ -339,7 +338,7 @@ def test_classes_are_balanced_where_a_length_has_both(case):
 
 
 def test_non_members_are_near_edited_and_uniform():
-    dyck = Dyck(2, 6)
+    dyck = dyck_of(2, 6)
     strings = dyck.sample(Stream("mix"), 40, 800)
     outside = strings[dyck.classify(strings) == 0]
     assert len(outside) == 400
@@ -353,7 +352,7 @@ def test_non_members_are_near_edited_and_uniform():
 
 
 def test_odd_lengths_have_strings_that_are_merely_unclosed():
-    dyck = Dyck(2, 3)
+    dyck = dyck_of(2, 3)
     strings = dyck.sample(Stream("odd"), 21, 200)
     assert not dyck.classify(strings).any()
     legal = dyck.next_symbols(strings)[:, -1].any(axis=-1)
@@ -361,7 +360,7 @@ def test_odd_lengths_have_strings_that_are_merely_unclosed():
 
 
 def test_members_and_non_members_of_two_symbols():
-    strings = Dyck(1).sample(Stream("two"), 2, 400)
+    strings = dyck_of(1).sample(Stream("two"), 2, 400)
     assert {tuple(s) for s in strings.tolist()} == {(0, 0), (0, 1), (1, 0), (1, 1)}
 
 

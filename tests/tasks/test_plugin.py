@@ -5,17 +5,22 @@ import sys
 
 import pluggy
 import pytest
+from formalbench import HasAutomaton, HasMembers, HasPrefixClasses
 from formalbench.contracts import hooks
 from formalbench_tasks import plugin
+from formalbench_tasks.configs import DyckConfig, ParityConfig
 
 TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
 
 
-def test_listing_imports_nothing_heavy():
+def test_listing_imports_nothing_heavy(tmp_path):
+    file = tmp_path / "x.yaml"
+    file.write_text("name: x\nalphabet: ab\nregex: a*\n")
     code = (
+        "from pathlib import Path;"
         "import sys; import formalbench_tasks.plugin as p;"
         "list(p.formalbench_tasks()); list(p.formalbench_suites());"
-        "p.formalbench_read_yaml('x.yaml', {'alphabet': 'ab', 'name': 'x', 'regex': 'a*'});"
+        f"assert p.formalbench_read_file(Path({str(file)!r})).name == 'x';"
         "heavy = {'numpy', 'torch', 'pandas', 'scipy', 'automata'} & set(sys.modules);"
         "print(sorted(heavy))"
     )
@@ -67,7 +72,33 @@ def test_specs_are_complete(spec, language):
 
 
 def test_the_help_says_what_p_acts_on():
-    assert "to classify or tag (members are uniform)" in TASKS["parity"].options["p"].help
+    field = ParityConfig.model_fields["p"]
+    assert "to classify or tag (members are uniform)" in field.description
+    assert TASKS["parity"].config == "formalbench_tasks.configs:ParityConfig"
+
+
+def test_options_have_bounds_and_choices():
+    assert (ParityConfig().p, DyckConfig().outside) == (0.5, "mixed")
+    for wrong in ({"p": -0.1}, {"p": 1.1}, {"q": 0.5}):
+        with pytest.raises(ValueError, match="validation error"):
+            ParityConfig(**wrong)
+    with pytest.raises(ValueError, match="'mixed' or 'changed'"):
+        DyckConfig(outside="other")
+
+
+@pytest.mark.parametrize(
+    ("objective", "needed"), [("tag", HasPrefixClasses), ("next-symbols", HasMembers)]
+)
+def test_languages_say_what_they_know(spec, language, objective, needed):
+    assert (objective in spec.objectives) <= isinstance(language, needed)
+    assert isinstance(language, HasAutomaton) == (spec.name != "modular-arithmetic")
+    assert isinstance(language, HasMembers) == ("next-symbols" in spec.objectives)
+
+
+def test_other_files_are_left_to_others(tmp_path):
+    for name, text in (("x.yaml", "grammar: S\n"), ("x.txt", "alphabet: ab\n")):
+        (tmp_path / name).write_text(text)
+        assert plugin.formalbench_read_file(tmp_path / name) is None
 
 
 @pytest.mark.parametrize("name", ["cycle-navigation", "modular-arithmetic"])

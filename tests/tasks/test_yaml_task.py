@@ -9,7 +9,7 @@ import yaml
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.plugin import formalbench_read_yaml
+from formalbench_tasks.yaml_task import read as read_task
 
 REGEX = """
 name: star-free-4
@@ -35,7 +35,7 @@ transitions:
 
 
 def read(text):
-    return formalbench_read_yaml(Path("dir/mine.yaml"), yaml.safe_load(text))
+    return read_task(Path("dir/mine.yaml"), yaml.safe_load(text))
 
 
 def check(language, contains, longest=6):
@@ -86,10 +86,6 @@ transitions:
 
 def test_defaults_of_one_split_stay():
     assert read(REGEX + "splits: {test: [50, 60]}").splits == Splits(test=(50, 60))
-
-
-def test_other_mappings_are_left_to_others():
-    assert formalbench_read_yaml(Path("x.yaml"), {"grammar": "S -> a"}) is None
 
 
 @pytest.mark.parametrize(("accept", "label"), [("[]", 0), ("[q]", 1)])
@@ -234,13 +230,13 @@ def automaton(states, symbols):
 def test_many_states_and_symbols_are_read_in_a_moment():
     """Comparing every name with every other takes minutes here."""
     for states, symbols in ((10_000, 2), (100, 1000)):
-        spec = formalbench_read_yaml(Path("x.yaml"), automaton(states, symbols))
+        spec = read_task(Path("x.yaml"), automaton(states, symbols))
         assert spec.summary == f"the language of an automaton with {states} states"
     with pytest.raises(RequestError, match="there are 10001 states: at most 10000"):
-        formalbench_read_yaml(Path("x.yaml"), automaton(10_001, 1))
+        read_task(Path("x.yaml"), automaton(10_001, 1))
     many = automaton(1, 1) | {"alphabet": [f"s{index}" for index in range(100_000)]}
     with pytest.raises(RequestError, match="100000 symbols: at most 1000"):
-        formalbench_read_yaml(Path("x.yaml"), many)
+        read_task(Path("x.yaml"), many)
 
 
 def test_a_summary_is_one_short_line():

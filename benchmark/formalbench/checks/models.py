@@ -1,22 +1,36 @@
-"""What a network promises."""
+"""What a network promises.
+
+Legend: B strings, N symbols, M answers said so far.
+"""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Iterator
 
 import torch
 from torch import Tensor, nn
 
-from formalbench.checks.promises import Promise, demand
 from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Example, pad, stack, tensors
+from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.objective import Promise
+from formalbench.contracts.promises import demand
+from formalbench.contracts.shape import expected_shape
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import split_lengths
+from formalbench.training.flat import Layout, trained
+from formalbench.training.programs import Gradients, OneByOne, Program, Together
 
 Build = Callable[[], nn.Module]
 LENGTHS = (0, 1, 2, 7, 16)
+MIXED = (1, 4, 0, 9, 5, 2)
+"""Lengths of strings that are padded together, where the task and the network have them."""
+
+SHORT = 7
 BATCH = 5
+CHANGED = 4
+"""The position of the symbol that is changed to see what depends on it."""
 
 
 def model_promises(build: Build, task: Task) -> Iterator[Promise]:
@@ -31,7 +45,9 @@ def model_promises(build: Build, task: Task) -> Iterator[Promise]:
     yield "is decided by the seed", lambda: _seeded(build, task)
     yield "answers each string as if it were alone", lambda: _independent(build, task)
     yield "answers the same twice, and changes nothing", lambda: _pure(build, task)
-    if task.layout != "last":
+    if task.layout == "decoded":
+        yield "sees only what was said before", lambda: _decodes(build, task)
+    elif task.layout != "last" and not task.objective.sees_all:
         yield "sees only the past", lambda: _causal(build, task)
     yield "works in double precision", lambda: _double(build, task)
     yield "works in bfloat16", lambda: _bfloat16(build, task)
@@ -48,38 +64,54 @@ def _network(build: Build, seed: int = 0) -> nn.Module:
     return network.eval()
 
 
-def _strings(task: Task, length: int) -> Tensor:
-    """Return any (B, N) ids: a network must answer whatever it is given."""
-    ids = Stream("check network", length).integers(len(task.alphabet), (BATCH, length))
-    return torch.from_numpy(ids)
+def _batch(task: Task, length: int) -> Batch:
+    """Return any strings of a length: a network must answer whatever it is given."""
+
+    def ids(what: str, size: int) -> Tensor:
+        stream = Stream(f"check {what}", length)
+        return torch.from_numpy(stream.integers(size, (BATCH, length)))
+
+    symbols_BN = ids("network", len(task.alphabet))
+    if task.layout != "decoded":
+        return Batch(symbols_BN)
+    return Batch(symbols_BN, decoded=ids("decoder", task.outputs))
 
 
-def _fitting(network: nn.Module, length: int) -> int:
+def _within(traits: Traits, length: int) -> int:
     """Return the length that is nearest, of those a construction says it is made for."""
-    least, greatest = getattr(network, "lengths", (0, None))
+    least, greatest = traits.lengths
     return max(least, length if greatest is None else min(length, greatest))
 
 
-def _answer(network: nn.Module, symbols: Tensor, lengths: Tensor | None = None) -> Tensor:
-    answer = network(Batch(symbols, lengths))
+def _some(task: Task, network: nn.Module, length: int = SHORT) -> Batch:
+    return _batch(task, _within(traits_of(network), length))
+
+
+def _answer(network: nn.Module, batch: Batch) -> Tensor:
+    answer = network(batch)
     demand(isinstance(answer, Tensor), f"forward gave a {type(answer).__name__}")
     assert isinstance(answer, Tensor)
     return answer
+
+
+def _changed_batch(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
+    decoded = None if batch.decoded is None else change(batch.decoded)
+    return Batch(change(batch.symbols), decoded=decoded)
+
+
+def _only(batch: Batch, row: int) -> Batch:
+    return _changed_batch(batch, lambda part: part[row : row + 1])
 
 
 def _shapes(build: Build, task: Task) -> None:
     network = _network(build)
     longest = max(split_lengths(task, "test"))
     for wanted in (*LENGTHS, longest):
-        length = _fitting(network, wanted)
+        length = _within(traits_of(network), wanted)
         if task.layout == "each" and length == 0:
             continue
-        logits = _answer(network, _strings(task, length))
-        shape = {
-            "last": (BATCH, task.outputs),
-            "each": (BATCH, length, task.outputs),
-            "prefixes": (BATCH, length + 1, task.outputs),
-        }[task.layout]
+        batch = _batch(task, length)
+        logits, shape = _answer(network, batch), expected_shape(task, batch)
         demand(tuple(logits.shape) == shape, f"length {length}: {tuple(logits.shape)}, not {shape}")
         demand(torch.isfinite(logits).all(), f"length {length}: a logit is not finite")
 
@@ -92,44 +124,64 @@ def _seeded(build: Build, task: Task) -> None:
 
 def _independent(build: Build, task: Task) -> None:
     network = _network(build).double()
-    strings = _strings(task, _fitting(network, 7))
-    together = _answer(network, strings)
-    alone = torch.cat([_answer(network, row[None]) for row in strings])
+    batch = _some(task, network)
+    together = _answer(network, batch)
+    alone = torch.cat([_answer(network, _only(batch, row)) for row in range(BATCH)])
     demand(torch.allclose(together, alone, atol=1e-9), "strings of a batch affect each other")
 
 
 def _pure(build: Build, task: Task) -> None:
     network = _network(build)
-    strings = _strings(task, _fitting(network, 7))
-    copy, weights = strings.clone(), {k: v.clone() for k, v in network.state_dict().items()}
-    first, second = _answer(network, strings), _answer(network, strings)
+    batch = _some(task, network)
+    kept = _changed_batch(batch, torch.clone)
+    weights = {name: value.clone() for name, value in network.state_dict().items()}
+    first, second = _answer(network, batch), _answer(network, batch)
     demand(torch.equal(first, second), "the same strings got two answers")
-    demand(torch.equal(strings, copy), "forward changed its input")
-    kept = all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
-    demand(kept, "forward changed the network")
+    for part, before in zip(batch, kept, strict=True):
+        unchanged = part is None or before is None or torch.equal(part, before)
+        demand(unchanged, "forward changed its input")
+    same = all(torch.equal(value, weights[name]) for name, value in network.state_dict().items())
+    demand(same, "forward changed the network")
 
 
 def _causal(build: Build, task: Task) -> None:
     network = _network(build).double()
-    strings = _strings(task, 7)
-    changed = strings.clone()
-    changed[:, 4] = (changed[:, 4] + 1) % len(task.alphabet)
-    seen = 4 + (task.layout == "prefixes")
-    before, after = _answer(network, strings)[:, :seen], _answer(network, changed)[:, :seen]
+    strings = _batch(task, SHORT).symbols
+    changed = _changed(strings, len(task.alphabet))
+    seen = CHANGED + (task.layout == "prefixes")
+    before, after = (_answer(network, Batch(some))[:, :seen] for some in (strings, changed))
     demand(torch.allclose(before, after, atol=1e-9), "a later symbol changed an earlier answer")
-    alone = _answer(network, strings[:, :4])
+    alone = _answer(network, Batch(strings[:, :CHANGED]))
     demand(torch.allclose(before, alone, atol=1e-9), "what follows a prefix changed its answer")
+
+
+def _decodes(build: Build, task: Task) -> None:
+    network = _network(build).double()
+    batch = _batch(task, SHORT)
+    assert batch.decoded is not None
+    changed = batch._replace(decoded=_changed(batch.decoded, task.outputs))
+    before, after = (_answer(network, some)[:, : CHANGED + 1] for some in (batch, changed))
+    demand(torch.allclose(before, after, atol=1e-9), "what was said later changed an answer")
+    alone = _answer(network, batch._replace(decoded=batch.decoded[:, :CHANGED]))
+    demand(torch.allclose(before, alone, atol=1e-9), "what was said later changed an answer")
+
+
+def _changed(ids: Tensor, size: int) -> Tensor:
+    """Return ids with another one at `CHANGED`."""
+    changed = ids.clone()
+    changed[:, CHANGED] = (changed[:, CHANGED] + 1) % size
+    return changed
 
 
 def _double(build: Build, task: Task) -> None:
     network = _network(build).double()
-    logits = _answer(network, _strings(task, _fitting(network, 7)))
+    logits = _answer(network, _some(task, network))
     demand(logits.dtype == torch.float64, f"the answer is {logits.dtype}")
 
 
 def _bfloat16(build: Build, task: Task) -> None:
     network = _network(build).bfloat16()
-    logits = _answer(network, _strings(task, _fitting(network, 7)))
+    logits = _answer(network, _some(task, network))
     demand(logits.dtype == torch.bfloat16, f"the answer is {logits.dtype}")
 
 
@@ -137,10 +189,9 @@ def _gradients(build: Build, task: Task) -> None:
     network = _network(build).train()
     if not any(parameter.requires_grad for parameter in network.parameters()):
         return  # an exact construction has nothing to train
-    length = _fitting(network, split_lengths(task, "train")[-1])
-    strings, targets = task.sample(Stream("check gradients"), length, BATCH)
-    logits = _answer(network, torch.from_numpy(strings))
-    task.objective.loss(logits, torch.from_numpy(targets)).backward()  # type: ignore[no-untyped-call]
+    length = _within(traits_of(network), split_lengths(task, "train")[-1])
+    example = tensors(task.sample(Stream("check gradients"), length, BATCH))
+    task.objective.loss(_answer(network, example.batch), example).backward()  # type: ignore[no-untyped-call]
     gradients = [p.grad for p in network.parameters() if p.grad is not None]
     demand(gradients, "no parameter got a gradient")
     finite = all(bool(torch.isfinite(gradient).all()) for gradient in gradients)
@@ -148,34 +199,55 @@ def _gradients(build: Build, task: Task) -> None:
 
 
 def _padding(build: Build, task: Task) -> None:
+    """Compare the task's own examples, padded together, with each length on its own."""
     network = _network(build).double()
-    if not getattr(network, "accepts_padding", False):
+    traits = traits_of(network)
+    if not traits.padding:
         return
-    strings = _strings(task, 9)
-    lengths = torch.tensor([1, 4, 9, 5, 2])
-    inside = torch.arange(9) < lengths[:, None]
-    padded = _answer(network, strings * inside, lengths)
-    for row, length in enumerate(lengths.tolist()):
-        alone = _answer(network, strings[row : row + 1, :length])[0]
-        answer = padded[row] if task.layout == "last" else padded[row, : len(alone)]
-        demand(torch.allclose(answer, alone, atol=1e-9), "padding changed an answer")
+    examples = [
+        task.sample(Stream("check padding", length), length, 2)
+        for length in _mixed_lengths(task, traits)
+    ]
+    if not examples:
+        return  # it is made for lengths that the task does not have
+    together = _answer(network, tensors(pad(examples, task.layout)).batch)
+    for row, example in enumerate(examples):
+        rows = together[2 * row : 2 * row + 2]
+        _same_answers(rows, _answer(network, tensors(example).batch), example)
+
+
+def _mixed_lengths(task: Task, traits: Traits) -> list[int]:
+    known = [length for length in MIXED if task.lengths(length, length)]
+    wanted = known if len(known) > 1 else split_lengths(task, "train")[:BATCH]
+    return [length for length in wanted if _within(traits, length) == length]
+
+
+def _same_answers(padded: Tensor, alone: Tensor, example: Example) -> None:
+    """Demand that answers are those of the strings alone, wherever any are scored."""
+    shared = padded if padded.ndim == alone.ndim == 2 else padded[:, : alone.shape[1]]
+    if example.scored is not None:
+        scored = torch.from_numpy(example.scored)
+        shared, alone = shared[scored], alone[scored]
+    demand(torch.allclose(shared, alone, atol=1e-9), "padding changed an answer")
 
 
 def _vmap(build: Build, task: Task) -> None:
+    """Compare one step of two runs as one program with each on its own."""
     # In training mode, so that dropout under vmap is noticed, too.
     networks = [_network(build, seed).double().train() for seed in range(2)]
-    if not getattr(networks[0], "vmappable", True):
-        return
-    weights, buffers = torch.func.stack_module_state(networks)
-    strings = _strings(task, _fitting(networks[0], 7))
-    called = copy.deepcopy(networks[0])
-    vars(called)["under_vmap"] = True  # as the engine does
+    traits = traits_of(networks[0])
+    if not traits.vmap or not trained(networks[0]):
+        return  # then it never trains under vmap
+    short = min(split_lengths(task, "train"), key=lambda length: abs(length - SHORT))
+    length = _within(traits, short)
+    runs = [task.sample(Stream("check vmap", run), length, BATCH) for run in range(2)]
+    example = tensors(stack(runs))
+    flat_RP = Layout.of(networks[0]).stack(networks)
 
-    def one(weights: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
-        batch = Batch(strings)
-        answer: Tensor = torch.func.functional_call(called, (weights, buffers), (batch,))
-        return answer
+    def step(program: Program) -> Gradients:
+        return program.gradients(program.select((0, 1)), flat_RP, example, (0, 1))
 
-    together = torch.func.vmap(one)(weights, buffers)
-    alone = torch.stack([_answer(network, strings) for network in networks])
-    demand(torch.allclose(together, alone, atol=1e-9), "vmap changed the numbers")
+    together, alone = step(Together(networks, task)), step(OneByOne(networks, task))
+    for one, other in zip(together, alone, strict=True):
+        # No closer: at a kink, as constructions have, a gradient may be that of either side.
+        demand(torch.allclose(one, other, atol=1e-5), "vmap changed the numbers")

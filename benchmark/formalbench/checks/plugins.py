@@ -8,16 +8,16 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.checks.parts import check_parts
 from formalbench.checks.promises import Check, keep
+from formalbench.checks.trials import asked, trial_task, trials
 from formalbench.contracts.errors import RequestError, unknown
+from formalbench.host.options import parse_instance
 
 if TYPE_CHECKING:
     from formalbench.host import LocalPlugin, Plugin, PluginHost
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
-
-TRIAL_FIELD = 2
-"""The value of each field, where a model can be tried only on a task whose name is a pattern."""
 
 
 def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check]:
@@ -68,12 +68,15 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
         if protocol.plugin is plugin:
             promise = ("is valid", partial(_look_up_protocol, host, protocol.spec.name))
             checks += keep(f"protocol {protocol.spec.name}", iter([promise]))
-    return checks
+    for objective in host.objectives.all():
+        tried = trial_task(host, objective.spec.name) if objective.plugin is plugin else None
+        checks += _check_task(host, tried) if tried else []
+    return [*checks, *check_parts(host, plugin)]
 
 
 def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
     for task in tasks:
-        host.task_entry(task)
+        host.task_entry(parse_instance(task)[0])
 
 
 def _look_up_protocol(host: PluginHost, name: str) -> None:
@@ -87,7 +90,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
         RequestError: if there is neither.
     """
     checks: list[Check] = []
-    language = name.partition(":")[0]
+    language = parse_instance(name)[0].partition(":")[0]
     known = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
     for registry, check in ((host.tasks, _check_task), (host.models, _check_model)):
         try:
@@ -108,11 +111,10 @@ def _check_task(host: PluginHost, name: str) -> list[Check]:
     if "{" in name:
         return [Check(f"task {name}", "is a pattern: check one of its names instead")]
     entry, objective, _ = host.task_entry(name)
-    language = name.partition(":")[0]
-    objectives = [objective] if ":" in name else list(entry.spec.objectives)
+    named = ":" in parse_instance(name)[0]
     checks: list[Check] = []
-    for one in objectives:
-        task = host.task(f"{language}:{one}")
+    for one in [objective] if named else entry.spec.objectives:
+        task = host.task(asked(name, one))
         checks += keep(f"task {task.name}", task_promises(task))
     return checks
 
@@ -122,12 +124,8 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
 
     if "{" in name:
         return [Check(f"model {name}", "is a pattern: check one of its names instead")]
-    entry, fields = host.models.get(name)
-    spec = entry.spec
     checks: list[Check] = []
-    for objective in spec.objectives:
-        own = spec.task.partition(":")[0].format(**fields)
-        task_name = f"{own}:{objective}" if own else _trial_task(host, objective)
+    for objective, task_name in trials(host, name):
         if task_name is None:
             problem = f"no registered task has the objective {objective}"
             checks.append(Check(f"model {name}", f"can be tried on {objective}", problem))
@@ -135,16 +133,7 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         task = host.task(task_name)
         promises = model_promises(partial(host.network, name, task), task)
         checks += keep(f"model {name} on {task.name}", promises)
+    if not checks:
+        problem = "it fits no objective that a registered task has"
+        checks.append(Check(f"model {name}", "can be tried on a task", problem))
     return checks
-
-
-def _trial_task(host: PluginHost, objective: str) -> str | None:
-    """Return a task of the default suite, or else any, with this objective."""
-    from formalbench.host.names import fill_fields
-
-    names = [*host.suite("default").tasks, *(entry.spec.name for entry in host.tasks.all())]
-    for name in names:
-        language = fill_fields(name.partition(":")[0], TRIAL_FIELD)
-        if objective in host.task_entry(language)[0].spec.objectives:
-            return f"{language}:{objective}"
-    return None

@@ -1,13 +1,18 @@
-"""A promise, and what is written down about keeping it."""
+"""What is written down about keeping a promise."""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts.promises import BrokenPromiseError
+
+if TYPE_CHECKING:
+    from formalbench.contracts.objective import Promise
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,19 +33,6 @@ class Check:
     def passed(self) -> bool:
         """Whether the promise was kept."""
         return not self.problem
-
-
-class BrokenPromiseError(AssertionError):
-    """A check found something wrong."""
-
-
-def demand(holds: object, problem: str) -> None:
-    """Raise `BrokenPromiseError` unless `holds`."""
-    if not holds:
-        raise BrokenPromiseError(problem)
-
-
-Promise = tuple[str, Callable[[], None]]
 
 
 def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
-from formalbench.cli.listing import JsonFlag
-from formalbench.cli.output import print_json
-from formalbench.cli.state import host_of
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import print_json
+from formalbench.ui.state import host_of
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -31,12 +31,14 @@ def add_commands(app: typer.Typer) -> None:
 
         \b
         formalbench check regulargpt
+        formalbench check 'parity:tag[p=0.3]'
         formalbench check my-language.yaml
         """
         from formalbench.checks import check_plugin, check_spec
 
         host = host_of(ctx)
-        is_path = "/" in what or "." in what or Path(what).is_dir()
+        bare = what.partition("[")[0]  # an option may have a point
+        is_path = "/" in bare or "." in bare or Path(what).is_dir()
         checks = check_plugin(Path(what), host) if is_path else check_spec(host, what)
         if as_json:
             print_json([{**asdict(one), "passed": one.passed} for one in checks])

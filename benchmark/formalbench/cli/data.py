@@ -10,14 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalbench.cli.output import plugins_print_to_stderr
-from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
 from formalbench.host.validate import LONGEST
+from formalbench.ui.output import plugins_print_to_stderr
+from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
+
+TaskName = Annotated[str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")]
 
 SetOption = Annotated[
     list[str] | None,
@@ -31,7 +33,9 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def sample(
         ctx: typer.Context,
-        task: Annotated[str, typer.Argument(help="A task, as parity or parity:tag.")],
+        task: Annotated[
+            str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")
+        ],
         length: Annotated[int, typer.Option(help="Symbols per string.")],
         count: Annotated[int, typer.Option(help="How many strings.")] = 1,
         seed: Annotated[int, typer.Option(help="Another seed, other strings.")] = 0,
@@ -54,7 +58,9 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def label(
         ctx: typer.Context,
-        task: Annotated[str, typer.Argument(help="A task, as parity or parity:tag.")],
+        task: Annotated[
+            str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")
+        ],
         file: Annotated[str, typer.Argument(help="One string per line; - reads stdin.")] = "-",
         settings: SetOption = None,
     ) -> None:
@@ -79,27 +85,27 @@ def add_commands(app: typer.Typer) -> None:
 
 def build_task(host: PluginHost, name: str, settings: Sequence[str]) -> Task:
     """Return the task a user named, with the options set."""
-    from formalbench.host.options import check_settings, chosen_options, parse_settings
+    from formalbench.host.options import check_settings, option_facts, parse_settings
+    from formalbench.running.used import task_used
 
-    options = host.task_entry(name)[0].spec.options
-    parsed = parse_settings(settings)
-    check_settings(parsed, [], [options])
-    task: Task = host.task(name, chosen_options("task", name, parsed, options))
-    return task
+    parsed = parse_settings(settings, ("task",))
+    check_settings(parsed, [], [option_facts(host.task_entry(name)[0].spec)])
+    used = task_used(host, name, parsed)
+    return host.task(used.name, used.options)
 
 
 def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]:
     """Return rows of plain symbols and their targets."""
-    used = task.language.round_length(length)
-    if not task.objective.has_length(task.language, used):
+    source = task.source
+    used = source.round_length(length)
+    if not task.lengths(used, used):
         raise RequestError(f"task {task.name} has no string of length {length}")
-    strings, targets = task.sample(task.stream("sample", seed, used), used, count)
+    stream = task.stream("sample", seed, used)
+    strings = task.strings(stream, used, count)
+    answers = task.plain(task.examples(strings, stream))
     return [
-        {
-            "string": [task.alphabet[symbol] for symbol in string],
-            "target": task.objective.plain(task.language, target),
-        }
-        for string, target in zip(strings, targets, strict=True)
+        {"string": [source.alphabet[symbol] for symbol in string], "target": answer}
+        for string, answer in zip(strings, answers, strict=True)
     ]
 
 
@@ -107,13 +113,13 @@ def label_line(task: Task, line: str) -> str | None:
     """Return the answer for one line, or None if it is no string of the task."""
     import numpy as np
 
-    ids = parse_string(task.alphabet, line)
+    ids = parse_string(task.source.alphabet, line)
     if ids is None:
         return None
     string = np.array(ids, dtype=np.int64)
-    if not task.language.in_domain(string[None, :])[0]:
+    if not task.source.in_domain(string[None, :])[0]:
         return None
-    return task.objective.show(task.language, string)
+    return task.objective.show(task.source, string)
 
 
 def parse_string(alphabet: Sequence[str], line: str) -> list[int] | None:

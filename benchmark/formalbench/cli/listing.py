@@ -3,28 +3,51 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
 
-from formalbench.cli.output import print_json, print_table
-from formalbench.cli.state import host_of
+from formalbench.contracts.errors import BrokenPluginError
+from formalbench.contracts.specs import ModelSpec, Spec, Splits
 from formalbench.host import PluginHost
-from formalbench.host.registry import Registry
+from formalbench.host.options import option_facts
+from formalbench.host.values import OptionTable
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import print_json, print_table
+from formalbench.ui.state import host_of
 
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
-
-class Kind(StrEnum):
+class ListKind(StrEnum):
     """What can be listed."""
 
     tasks = "tasks"
     models = "models"
     suites = "suites"
     protocols = "protocols"
+    objectives = "objectives"
+    metrics = "metrics"
+    probes = "probes"
+    optimisers = "optimisers"
+    schedules = "schedules"
+    executors = "executors"
     plugins = "plugins"
+
+
+_COLUMNS = {
+    ListKind.tasks: ("name", "objectives", "train", "test", "summary"),
+    ListKind.models: ("name", "kind", "objectives", "summary"),
+    ListKind.suites: ("name", "tasks", "summary"),
+    ListKind.protocols: ("name", "device", "summary"),
+    ListKind.objectives: ("name", "summary"),
+    ListKind.metrics: ("name", "objectives", "summary"),
+    ListKind.probes: ("name", "summary"),
+    ListKind.optimisers: ("name", "options", "summary"),
+    ListKind.schedules: ("name", "options", "summary"),
+    ListKind.executors: ("name", "options", "summary"),
+    ListKind.plugins: ("name", "distribution", "version", "provides", "error"),
+}
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -33,47 +56,81 @@ def add_commands(app: typer.Typer) -> None:
     @app.command("list")
     def list_things(
         ctx: typer.Context,
-        kind: Annotated[Kind, typer.Argument(help="What to list.")],
+        kind: Annotated[ListKind, typer.Argument(help="What to list.")],
         as_json: JsonFlag = False,
     ) -> None:
-        """List tasks, models, suites, protocols or plugins."""
+        """List tasks, models, suites, protocols, objectives, executors, plugins and the like."""
         _print(host_of(ctx), kind, as_json)
 
     @app.command("plugins")
     def plugins(ctx: typer.Context, as_json: JsonFlag = False) -> None:
         """List plugins: where each comes from, what it provides, what is wrong with it."""
-        _print(host_of(ctx), Kind.plugins, as_json)
+        _print(host_of(ctx), ListKind.plugins, as_json)
 
 
-def _print(host: PluginHost, kind: Kind, as_json: bool) -> None:
-    for registry in (host.tasks, host.models, host.suites, host.protocols):
+def _print(host: PluginHost, kind: ListKind, as_json: bool) -> None:
+    for registry in host.registries.values():
         for line in registry.clashes():
             print(f"formalbench: {line}", file=sys.stderr)
-    rows = _plugins(host) if kind is Kind.plugins else _specs(getattr(host, kind.value))
     if as_json:
-        print_json(rows)
+        print_json(_plugins(host) if kind is ListKind.plugins else _specs(host, kind))
         return
-    columns = {
-        Kind.tasks: ("name", "objectives", "train", "test", "summary"),
-        Kind.models: ("name", "kind", "objectives", "summary"),
-        Kind.suites: ("name", "tasks", "summary"),
-        Kind.protocols: ("name", "device", "summary"),
-        Kind.plugins: ("name", "distribution", "version", "provides", "error"),
-    }[kind]
-    print_table(columns, [[_cell(row[column]) for column in columns] for row in rows])
+    columns = _COLUMNS[kind]
+    if kind is ListKind.plugins:
+        rows = [[_cell(row[column]) for column in columns] for row in _plugins(host)]
+    else:
+        specs = [entry.spec for entry in host.registries[kind.value].all()]
+        rows = [[_of_spec(spec, column) for column in columns] for spec in specs]
+    print_table(columns, rows)
 
 
-def _specs(registry: Registry[Any]) -> list[dict[str, Any]]:
-    rows = []
-    for entry in registry.all():
-        row = asdict(entry.spec)
-        row.pop("factory", None)
-        row |= row.pop("splits", {})
-        if "path" in row:
-            row["path"] = str(row["path"])
-        row["plugin"] = entry.plugin.name
-        rows.append(row)
-    return rows
+def _specs(host: PluginHost, kind: ListKind) -> list[dict[str, Any]]:
+    return [
+        {**spec_facts(host, entry.spec), "plugin": entry.plugin.name}
+        for entry in host.registries[kind.value].all()
+    ]
+
+
+def spec_facts(host: PluginHost, spec: Spec) -> dict[str, Any]:
+    """Return what a spec says, as JSON has it; its options in full."""
+    facts: dict[str, Any] = {}
+    splits: dict[str, Any] = {}
+    for field in fields(spec):
+        value = getattr(spec, field.name)
+        if field.name in ("factory", "defaults"):
+            continue
+        if field.name == "config":
+            facts["options"] = _options(spec)
+        elif isinstance(value, Splits):
+            splits = {"train": value.train, "test": value.test, "step": value.step}
+        else:
+            facts[field.name] = str(value) if field.name == "path" else value
+    if isinstance(spec, ModelSpec):
+        facts["objectives"] = objectives_of(host, spec)
+    return {**facts, **splits}
+
+
+def _options(spec: Any) -> OptionTable:
+    try:
+        return option_facts(spec)
+    except BrokenPluginError as error:  # nobody asked for this one
+        print(f"formalbench: {error}", file=sys.stderr)
+        return {}
+
+
+def objectives_of(host: PluginHost, spec: ModelSpec) -> tuple[str, ...]:
+    """Return the objectives that a model says it answers; all there are, if it names none."""
+    return spec.objectives or tuple(entry.spec.name for entry in host.objectives.all())
+
+
+def _of_spec(spec: Any, column: str) -> str:
+    if column == "options":
+        return ", ".join(_options(spec))
+    if column in ("train", "test"):
+        return _cell(getattr(spec.splits, column))
+    if column == "objectives" and not spec.objectives:
+        return "all"
+    return _cell(getattr(spec, column))
 
 
 def _plugins(host: PluginHost) -> list[dict[str, Any]]:

@@ -10,9 +10,9 @@ from pathlib import Path
 import typer
 
 from formalbench.cli.app import build_app
-from formalbench.cli.output import plugins_print_to_stderr
 from formalbench.contracts.errors import BrokenPluginError, FormalbenchError, RequestError
 from formalbench.host import PluginHost
+from formalbench.ui.output import plugins_print_to_stderr
 
 INTERRUPTED = 130
 

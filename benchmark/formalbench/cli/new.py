@@ -8,14 +8,14 @@ from typing import Annotated
 
 import typer
 
-from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
+from formalbench.ui.state import host_of
 
 SUFFIXES = {"model": "Network", "task": "Language"}
 SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
 
 
-class Kind(StrEnum):
+class NewKind(StrEnum):
     """What can be started."""
 
     model = "model"
@@ -28,7 +28,7 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def new(
         ctx: typer.Context,
-        kind: Annotated[Kind, typer.Argument(help="What to start.")],
+        kind: Annotated[NewKind, typer.Argument(help="What to start.")],
         name: Annotated[str, typer.Argument(help="Its name: lower case with hyphens.")],
     ) -> None:
         """Write a working plugin file and its test into this folder.
@@ -38,19 +38,19 @@ def add_commands(app: typer.Typer) -> None:
         formalbench new task my-language
         """
         host = host_of(ctx)
-        registry = host.models if kind is Kind.model else host.tasks
+        registry = host.models if kind is NewKind.model else host.tasks
         if any(entry.spec.name == name for entry in registry.all()):
             raise RequestError(f"there is a {kind} {name!r} already: choose another name")
         file, test = write_plugin(kind, name, Path())
         print(f"wrote {file} and {test}; now try")
         print(f"  formalbench check {file}")
-        if kind is Kind.model:
+        if kind is NewKind.model:
             print(f"  formalbench run --model {name} --plugin {file} --task parity --seeds 1")
         else:
             print(f"  formalbench run --model lstm --plugin {file} --task {name} --seeds 1")
 
 
-def write_plugin(kind: Kind, name: str, folder: Path) -> tuple[Path, Path]:
+def write_plugin(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path]:
     """Write the plugin and its test.
 
     Raises:
@@ -70,14 +70,16 @@ def write_plugin(kind: Kind, name: str, folder: Path) -> tuple[Path, Path]:
     for path in (file, test):
         if path.exists():
             raise RequestError(f"{path} is there already")
+    camel = "".join(part.capitalize() for part in name.split("-"))
     words = {
         "name": name,
         "module": module,
         "file": file.name,
         "test_file": test.name,
         "summary": SUMMARIES[kind],
-        # The suffix keeps it apart from keywords and from what the template imports.
-        "class_name": "".join(part.capitalize() for part in name.split("-")) + SUFFIXES[kind],
+        # The suffixes keep them apart from keywords and from what the template imports.
+        "class_name": camel + SUFFIXES[kind],
+        "config_name": f"{camel}Config",
     }
     templates = Path(__file__).parent.parent / "templates"
     for path, template in ((file, f"{kind}.py.txt"), (test, "test.py.txt")):

@@ -14,7 +14,7 @@ EVERY = 10.0
 """Seconds between two lines where the output is no terminal."""
 
 
-class Progress:
+class ProgressLine:
     """Shows how far a command is; short work shows nothing.
 
     Args:

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from formalbench.cli.output import plugins_print_to_stderr
-from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
-
-if TYPE_CHECKING:
-    from formalbench.contracts.record import Record
+from formalbench.ui.state import host_of
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -38,7 +32,10 @@ def add_commands(app: typer.Typer) -> None:
             typer.Option(metavar="P", help="How; default: quick on a CPU, standard on a GPU."),
         ] = None,
         seeds: Annotated[
-            int | None, typer.Option(metavar="N", help="Seeds 0 … N-1; default: the protocol's.")
+            str | None,
+            typer.Option(
+                metavar="N|A,B,…", help="Seeds 0 … N-1, or just these; default: the protocol's."
+            ),
         ] = None,
         device: Annotated[
             str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
@@ -46,14 +43,18 @@ def add_commands(app: typer.Typer) -> None:
         settings: Annotated[
             list[str] | None,
             typer.Option(
-                "--set", metavar="KEY=VALUE", help="Set an option: model.chunk=3, task.p=0.3."
+                "--set",
+                metavar="KEY=VALUE[,VALUE]",
+                help="Set an option: model.chunk=3, task.p=0.3, protocol.steps=100; "
+                "of several values, each in turn.",
             ),
         ] = None,
         results: Annotated[
             str | None, typer.Option(metavar="DIR", help="Where records go; default: per user.")
         ] = None,
         jobs: Annotated[
-            int | None, typer.Option(metavar="N", help="Processes at once; default: one a core.")
+            int | None,
+            typer.Option(metavar="N", help="Units of work at once; default: one a core or GPU."),
         ] = None,
         threads: Annotated[
             int,
@@ -62,41 +63,58 @@ def add_commands(app: typer.Typer) -> None:
                 help="CPU threads a process trains with; more than one round differently.",
             ),
         ] = 1,
+        executor: Annotated[
+            str | None,
+            typer.Option(metavar="NAME", help="What does the work (`formalbench list executors`)."),
+        ] = None,
+        fail_fast: Annotated[
+            bool, typer.Option("--fail-fast", help="Stop at the first run that fails.")
+        ] = False,
+        debug: Annotated[
+            bool, typer.Option("--debug", help="Show the whole traceback of a run that fails.")
+        ] = False,
         as_json: Annotated[
             bool, typer.Option("--json", help="Print the records as JSON, and nothing else.")
         ] = False,
     ) -> None:
         """Train and test models on tasks, keep the records, show the board.
 
-        The same command again resumes: finished runs are not repeated, failed ones are.
+        The same command again resumes: finished runs are not repeated, failed ones are. Weights
+        that are kept are tested, not trained again.
 
         \b
         formalbench run --model regulargpt
         formalbench run --model lstm,rnn --task parity,tomita-3:next-symbols --seeds 1
         formalbench run --model regulargpt --set chunk=3
+        formalbench run --model 'lstm[width=32],rnn' --task 'parity[p=0.3]' --seeds 3,7,11
+        formalbench run --model lstm --set width=16,32 --set protocol.steps=400
 
         Exit code 1 if a run failed; its record says why.
         """
         from formalbench.host.options import parse_settings
-        from formalbench.plan import Request
-        from formalbench.store import default_results
+        from formalbench.running.plan import RunRequest
+        from formalbench.running.seeds import parse_seeds
+        from formalbench.running.session import Manner, run_session
+        from formalbench.store import Store, default_results
+        from formalbench.ui.live import execute_live
 
         if jobs is not None and jobs < 1:
             raise RequestError(f"--jobs {jobs}: must be at least 1")
         if threads < 1:
             raise RequestError(f"--threads {threads}: must be at least 1")
-        request = Request(
+        if results == "":  # Path("") would be the working directory
+            raise RequestError("--results needs a folder")
+        request = RunRequest(
             models=split_names("--model", model),
             tasks=split_names("--task", task) if task is not None else (),
             suite=suite or "",
             protocol=protocol or "",
-            seeds=seeds,
+            seeds=parse_seeds(seeds) if seeds is not None else None,
             settings=parse_settings(settings or ()),
         )
-        if results == "":  # Path("") would be the working directory
-            raise RequestError("--results needs a folder")
-        folder = Path(results) if results else default_results()
-        records = _run(ctx, request, device, folder, (jobs, threads), as_json)
+        manner = Manner(device, jobs, threads, executor or "", fail_fast, debug, quiet=as_json)
+        store = Store(Path(results) if results else default_results())
+        records = run_session(host_of(ctx), request, store, manner, execute_live)
         if as_json:
             print(json.dumps([json.loads(record.to_json()) for record in records], indent=2))
         if any(record.status != "finished" for record in records):
@@ -104,34 +122,18 @@ def add_commands(app: typer.Typer) -> None:
 
 
 def split_names(option: str, text: str) -> tuple[str, ...]:
-    """Split a comma list of names."""
-    names = tuple(name.strip() for name in text.split(","))
-    if not all(names):
+    """Split a comma list of names, which may have options in brackets."""
+    from formalbench.host.options import split_list
+
+    names = tuple(split_list(text))
+    if not names or len(names) <= _outer_commas(text):
         raise RequestError(f"{option} {text!r}: an empty name in the list")
     return names
 
 
-def _run(
-    ctx: typer.Context,
-    request: object,
-    device: str,
-    results: Path,
-    jobs_and_threads: tuple[int | None, int],
-    quiet: bool,
-) -> Sequence[Record]:
-    from formalbench.cli.live import execute_live
-    from formalbench.contracts.hooks import Session
-    from formalbench.device import choose_device
-    from formalbench.plan import Request, check_names, make_plan
-    from formalbench.store import Store
-
-    assert isinstance(request, Request)
-    host = host_of(ctx)
-    check_names(host, request)  # before torch is imported: a typing error should not wait
-    chosen = choose_device(device)
-    plan = make_plan(host, request, chosen)
-    records = execute_live(host, plan, Store(results), chosen, *jobs_and_threads)
-    session = Session(results=results, quiet=quiet)
-    with plugins_print_to_stderr() if quiet else contextlib.nullcontext():
-        host.notify("formalbench_session_finished", session=session, records=records)
-    return records
+def _outer_commas(text: str) -> int:
+    depth = commas = 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        commas += character == "," and depth <= 0
+    return commas

@@ -9,28 +9,30 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from formalbench.cli.listing import JsonFlag
-from formalbench.cli.output import (
+from formalbench.cli.listing import objectives_of
+from formalbench.contracts.specs import show_value
+from formalbench.host.options import option_facts, parse_instance
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import (
     console,
     plugins_print_to_stderr,
     print_json,
     print_table,
 )
-from formalbench.cli.state import host_of
-from formalbench.contracts.specs import Option, show_value
+from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
-    from formalbench.contracts.specs import TaskSpec
+    from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
 
 CHANCE_CELLS = 16
-"""Lengths over which the chance level of an objective other than classify is estimated."""
+"""Lengths over which a chance level that takes long to estimate is."""
 
 EXAMPLES = 5
 
 
-class Kind(StrEnum):
+class ShowKind(StrEnum):
     """What can be shown."""
 
     task = "task"
@@ -45,7 +47,7 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def show(
         ctx: typer.Context,
-        kind: Annotated[Kind, typer.Argument(help="What to show.")],
+        kind: Annotated[ShowKind, typer.Argument(help="What to show.")],
         name: Annotated[str, typer.Argument(help="Its name (`formalbench list …`).")],
         as_json: JsonFlag = False,
     ) -> None:
@@ -56,11 +58,11 @@ def add_commands(app: typer.Typer) -> None:
         formalbench show model regulargpt
         """
         host = host_of(ctx)
-        kinds: dict[Kind, Callable[[PluginHost, str], dict[str, Any]]] = {
-            Kind.task: task_facts,
-            Kind.model: model_facts,
-            Kind.protocol: protocol_facts,
-            Kind.suite: suite_facts,
+        kinds: dict[ShowKind, Callable[[PluginHost, str], dict[str, Any]]] = {
+            ShowKind.task: task_facts,
+            ShowKind.model: model_facts,
+            ShowKind.protocol: protocol_facts,
+            ShowKind.suite: suite_facts,
         }
         with plugins_print_to_stderr():
             facts = kinds[kind](host, name)
@@ -87,7 +89,7 @@ def _task_facts(
 
     task = host.task(name)
     lengths = split_lengths(task, "test")
-    if objective != "classify":
+    if task.layout != "last":  # many answers to a string: their chance level is estimated
         lengths = spread(lengths, CHANCE_CELLS)
 
     def compute() -> list[float]:
@@ -95,8 +97,8 @@ def _task_facts(
         return [chance.constant, chance.length_only]
 
     source = entry.plugin.source.model_dump()
-    key = ["show task", __version__, task.name, task.version, source, lengths]
-    constant, length_only = cached(key, compute)
+    named = [task.name, task.version, dict(task.parameters)]
+    constant, length_only = cached(["show task", __version__, *named, source, lengths], compute)
     middle = split_lengths(task, "train")
     example_length = min(middle, key=lambda length: abs(length - 8))
     return {
@@ -104,14 +106,14 @@ def _task_facts(
         "version": task.version,
         "summary": entry.spec.summary,
         "reference": entry.spec.reference,
-        "alphabet": list(task.alphabet),
-        "classes": task.language.num_classes,
+        "alphabet": list(task.source.alphabet),
+        "classes": getattr(task.source, "num_classes", None),
         "objectives": list(entry.spec.objectives),
-        "metric": task.objective.metric,
+        "metric": task.primary.name,
         "train": list(task.splits.train),
         "test": list(task.splits.test),
         "chance": {"constant": constant, "length_only": length_only},
-        "options": _options(entry.spec.options),
+        "options": option_facts(entry.spec),
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
         "plugin": entry.plugin.describe(),
     }
@@ -121,30 +123,67 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return what there is to know about a model, its parameter count on one task included."""
     from formalbench.cache import cached
 
-    entry, fields = host.models.get(name)
+    plain, texts = parse_instance(name)
+    entry, fields = host.models.get(plain)
     spec = entry.spec
-    # An exact model refuses any task but its own.
-    language = (spec.task.format(**fields) or host.suite("default").tasks[0]).partition(":")[0]
-    task_name = f"{language}:{spec.objectives[0]}"
+    options = option_facts(spec)
+    task_name = _shown_on(host, spec, fields)
 
-    def count() -> int:
+    def build() -> dict[str, Any]:
         network = host.network(name, host.task(task_name))
-        return sum(parameter.numel() for parameter in network.parameters())
+        count = sum(parameter.numel() for parameter in network.parameters())
+        return {"count": count, "traits": _traits(network)}
 
     source = entry.plugin.source
-    key = ["parameters", name, spec.version, source.version, source.sha256, task_name]
-    options = {option: value.default for option, value in spec.options.items()}
+    defaults = {key: option["default"] for key, option in options.items()}
+    key = ["show model", plain, spec.version, source.version, source.sha256, task_name, texts]
+    built = cached([*key, defaults], build)
+    decodes = built["traits"]["encoder_decoder"]
+    does = [
+        objective
+        for objective in objectives_of(host, spec)
+        if decodes or host.objective(objective).layout != "decoded"
+    ]
     return {
-        "name": name,
+        "name": plain,
         "version": spec.version,
         "kind": spec.kind,
         "summary": spec.summary,
         "reference": spec.reference,
-        "objectives": list(spec.objectives),
-        "options": _options(spec.options),
-        "parameters": {"task": task_name, "count": cached([*key, options], count)},
+        "objectives": does,
+        "options": options,
+        "parameters": {"task": task_name, "count": built["count"]},
+        "traits": built["traits"],
         "plugin": entry.plugin.describe(),
     }
+
+
+def _shown_on(host: PluginHost, spec: ModelSpec, fields: Mapping[str, int]) -> str:
+    """Return the task that a model's size is told on: an exact model refuses any but its own."""
+    own = spec.task.format(**fields) or host.suite("default").tasks[0]
+    language = own.partition(":")[0]
+    _, objective, _ = host.task_entry(language)
+    return f"{language}:{spec.objectives[0] if spec.objectives else objective}"
+
+
+def _traits(network: object) -> dict[str, Any]:
+    """Return what a network says it is, as far as JSON can hold it."""
+    from formalbench.contracts.network import traits_of
+
+    traits = traits_of(network)
+    facts: dict[str, Any] = {
+        "causal": traits.causal,
+        "padding": traits.padding,
+        "encoder_decoder": traits.encoder_decoder,
+        "vmap": traits.vmap,
+        "eigenvalues": traits.eigenvalues,
+        "lengths": list(traits.lengths),
+        "constants": dict(traits.constants),
+        "depth": "grows with the length" if callable(traits.depth) else traits.depth,
+        "width": traits.width,
+        "notes": dict(traits.notes),
+    }
+    return facts
 
 
 def protocol_facts(host: PluginHost, name: str) -> dict[str, Any]:
@@ -161,17 +200,15 @@ def suite_facts(host: PluginHost, name: str) -> dict[str, Any]:
     return asdict(spec)
 
 
-def _options(options: Mapping[str, Option]) -> dict[str, Any]:
-    return {key: asdict(option) for key, option in options.items()}
-
-
 def _print(facts: dict[str, Any]) -> None:
     options = facts.pop("options", None)
     examples = facts.pop("examples", None)
     screen = console()
     width = max(map(len, facts))
     for key, value in facts.items():
-        if value not in ("", None):
+        if key == "traits":
+            value = _that_matter(value)
+        if value not in ("", None, {}):
             screen.print(f"{key.replace('_', ' '):<{width}}  {_text(value)}", markup=False)
     if options:
         columns = ("option", "default", "allowed", "meaning")
@@ -183,6 +220,18 @@ def _print(facts: dict[str, Any]) -> None:
     for row in examples or ():
         string = _text(row["string"]) or "(empty)"
         screen.print(f"example  {string}  ->  {_text(row['target'])}", markup=False)
+
+
+def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the traits that are worth a word: not those that nearly all networks have."""
+    usual = {"encoder_decoder": False, "vmap": True, "lengths": [0, None]}
+    empty: tuple[Any, ...] = ("", None, {})
+    plain = {key: value for key, value in traits.items() if key not in ("notes", "constants")}
+    return {
+        key: value
+        for key, value in {**plain, **traits["constants"], **traits["notes"]}.items()
+        if value not in empty and usual.get(key) != value
+    }
 
 
 def _allowed(option: Mapping[str, Any]) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from formalbench.cli.listing import JsonFlag
-from formalbench.cli.output import console, plugins_print_to_stderr, print_json, print_table
-from formalbench.cli.state import host_of
 from formalbench.contracts.errors import RequestError
 from formalbench.host.validate import LONGEST
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import console, plugins_print_to_stderr, print_json, print_table
+from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost
@@ -78,6 +78,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench verify exact-parity
         formalbench verify exact-parity --exhaustive 16 --lengths 1:1000 --dtype fp32
         formalbench verify exact-first --set norm=true --dtype all
+        formalbench verify 'exact-first[norm=true]' --task 'first:classify'
 
         Exit code 1 if a string is answered wrong.
         """
@@ -92,16 +93,17 @@ def add_commands(app: typer.Typer) -> None:
             raise RequestError("--results needs a folder")
         wanted = None if lengths is None else parse_lengths(lengths)
         host = host_of(ctx)
-        task_name = check_model(host, model, task)
+        task_name = check_names(host, model, task)
         chosen = choose_device(device)
         store = None if results is None else Store(Path(results))
 
-        from formalbench.verification.plan import Request
+        from formalbench.verification.plan import VerificationRequest
         from formalbench.verification.verify import prepare
 
-        request = Request(exhaustive, wanted, count, seed)
+        request = VerificationRequest(exhaustive, wanted, count, seed)
         subject = make_subject(host, model, task_name, settings or ())
-        with host.blaming(host.models.get(model)[0].plugin), plugins_print_to_stderr():
+        plugin = host.models.get(subject.model.name)[0].plugin
+        with host.blaming(plugin), plugins_print_to_stderr():
             found = prepare(subject, request, dtype)
         if store is not None:
             store.check_writable()
@@ -147,61 +149,65 @@ def parse_lengths(text: str) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-def check_model(host: PluginHost, model: str, task: str | None) -> str:
-    """Return the full name of the task to verify a model on.
+def check_names(host: PluginHost, model: str, task: str | None) -> str:
+    """Return the task to verify a model on, as it was named.
 
     Raises:
         RequestError: for an unknown name, a learned model, or one made for no task in particular.
     """
-    entry, fields = host.models.get(model)
+    from formalbench.host.host import check_offered
+    from formalbench.host.options import parse_instance
+
+    bare = parse_instance(model)[0]
+    entry, fields = host.models.get(bare)
     if entry.spec.kind != "exact":
         exact = [other.spec.name for other in host.models.all() if other.spec.kind == "exact"]
         raise RequestError(
-            f"model {model} is learned: only exact models can be verified "
+            f"model {bare} is learned: only exact models can be verified "
             f"({', '.join(exact) or 'there is none'})"
         )
     name = task if task is not None else entry.spec.task.format(**fields)
     if not name:
-        raise RequestError(f"model {model} is made for no task in particular: name one with --task")
-    _, objective, _ = host.task_entry(name)
-    if objective not in entry.spec.objectives:
-        offered = ", ".join(entry.spec.objectives)
-        raise RequestError(f"model {model} does not do {objective}: it does {offered}")
-    return f"{name.partition(':')[0]}:{objective}"
+        raise RequestError(f"model {bare} is made for no task in particular: name one with --task")
+    check_offered(bare, entry.spec, host.task_entry(name)[1])
+    return name
 
 
 def make_subject(host: PluginHost, model: str, task: str, settings: Sequence[str]) -> Subject:
     """Return what is to be verified, with the options set."""
-    from formalbench.host.options import check_settings, parse_settings
-    from formalbench.plan import model_used, task_used
+    from formalbench.host.options import (
+        check_settings,
+        option_facts,
+        parse_instance,
+        parse_settings,
+    )
+    from formalbench.running.used import model_used, task_used
     from formalbench.verification.verify import Subject
 
-    parsed = parse_settings(settings)
-    model_options = host.models.get(model)[0].spec.options
-    task_options = host.task_entry(task)[0].spec.options
-    check_settings(parsed, [model_options], [task_options])
-    used = task_used(host, task, parsed)
-    by_hand = model_used(host, model, parsed)
-    built = host.task(task, used.options)
-    asked = host.task_entry(task)[0].plugin
+    parsed = parse_settings(settings, ("model", "task"))
+    asked = host.task_entry(task)[0]
+    spec = host.models.get(parse_instance(model)[0])[0].spec
+    check_settings(parsed, [option_facts(spec)], [option_facts(asked.spec)])
+    used, by_hand = task_used(host, task, parsed), model_used(host, model, parsed)
+    built = host.task(used.name, used.options)
     return Subject(
         model=by_hand,
-        build=lambda: host.network(model, built, by_hand.options),
+        build=lambda: host.network(by_hand.name, built, by_hand.options),
         used=used,
         task=built,
-        asking=lambda: host.blaming(asked),
+        asking=lambda: host.blaming(asked.plugin),
     )
 
 
 def _carry_out(host: PluginHost, subject: Subject, found: Verification, device: str) -> None:
-    from formalbench.cli.progress import Progress
+    from formalbench.cli.progress import ProgressLine
     from formalbench.verification.verify import carry_out
 
     screen = console(stderr=True)
     for note in found.plan.notes:
         screen.print(note, markup=False, soft_wrap=True)
     plugin = host.models.get(subject.model.name)[0].plugin
-    with Progress(screen) as progress, host.blaming(plugin), plugins_print_to_stderr():
+    with ProgressLine(screen) as progress, host.blaming(plugin), plugins_print_to_stderr():
         carry_out(subject, found, device, progress.report)
 
 
@@ -209,6 +215,7 @@ def _local_plugins(host: PluginHost, subject: Subject) -> list[str]:
     plugins = [
         host.models.get(subject.model.name)[0].plugin,
         host.task_entry(subject.used.name)[0].plugin,
+        host.objectives.get(subject.task.objective.name)[0].plugin,
     ]
     return list(dict.fromkeys(plugin.local.path.name for plugin in plugins if plugin.local))
 

@@ -17,8 +17,11 @@ class Batch(NamedTuple):
         symbols: (B, N) int64, ids 0 … S-1. Positions at or past a string's own
             length hold 0 and must not change its outputs.
         lengths: (B,) int64 if the strings were padded on the right, else None. Only
-            networks with `accepts_padding` are given padded strings.
+            networks whose traits say ``padding`` are given padded strings.
+        decoded: (B, M) int64, the answers that have been said so far; only for networks
+            whose traits say ``encoder_decoder``, under the layout ``decoded``.
     """
 
     symbols: Tensor
     lengths: Tensor | None = None
+    decoded: Tensor | None = None

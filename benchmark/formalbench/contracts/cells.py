@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+import math
 import operator
 from typing import Annotated, Any, ClassVar
 
@@ -14,10 +15,17 @@ from pydantic import (
     model_validator,
 )
 
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.part import Part
 
 MAX_COUNT = 2**53
+MAX_ENTRIES = 64
+"""Of a metric that is summed up over windows of cells."""
+
 _MOST = 64
+
+Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
 
 class Once:
@@ -67,6 +75,24 @@ def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
     return length
 
 
+class Sums(Part):
+    """A metric over the cells: parallel arrays, an entry for each `window` of them.
+
+    Attributes:
+        total: the sums over answers; cross-entropy in 1/1000 bit.
+        count: over how many answers each is.
+    """
+
+    total: Annotated[tuple[int | float, ...], Field(max_length=MAX_ENTRIES)]
+    count: Annotated[tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _parallel(self) -> Sums:
+        if len(self.total) != len(self.count):
+            raise ValueError("total and count differ in size")
+        return self
+
+
 class Cells(Part):
     """Test results as parallel arrays, one entry per cell.
 
@@ -74,41 +100,60 @@ class Cells(Part):
         length: string length of the cell; the greatest if it is a window.
         first: the least string length of each cell, if cells are windows.
         strings: how many were tested.
-        correct: how many were right by the objective's primary metric.
-        millibits: cross-entropy per answer in 1/1000 bit, averaged over `window`
-            consecutive cells an entry (so that a record of 460 cells stays small).
-        window: cells per entry of `millibits`; the last entry may average fewer.
+        correct: the primary metric's sum: how many answers were right.
+        answers: out of how many; None if of each string there is one.
+        metrics: the other metrics, by name, summed up over `window` consecutive cells an entry
+            (so that a record of 460 cells stays small).
+        window: cells per entry of `metrics`; the last entry may have fewer.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"first"})
+    later: ClassVar[frozenset[str]] = frozenset({"first", "answers"})
 
     length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(Once())]
     first: tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...] | None = None
     strings: Annotated[tuple[int, ...], AfterValidator(_check_strings), WrapValidator(Once())]
-    correct: tuple[int, ...]
-    millibits: tuple[int, ...]
+    correct: tuple[int | float, ...]
+    answers: Annotated[tuple[int, ...], AfterValidator(_check_strings)] | None = None
+    metrics: Annotated[dict[Name, Sums], Field(max_length=32)] = Field(default_factory=dict)
     window: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
     def _parallel(self) -> Cells:
-        if not len(self.length) == len(self.strings) == len(self.correct):
-            raise ValueError("length, strings and correct differ in size")
-        if len(self.millibits) != -(-len(self.length) // self.window):
-            raise ValueError("millibits does not fit length and window")
+        if not len(self.length) == len(self.strings) == len(self.correct) == len(self.asked):
+            raise ValueError("length, strings, correct and answers differ in size")
+        entries = -(-len(self.length) // self.window)
+        for name, sums in self.metrics.items():
+            if len(sums.count) != entries:
+                raise ValueError(f"{name} does not fit length and window")
         if self.first is not None and (
             len(self.first) != len(self.length) or any(map(operator.gt, self.first, self.length))
         ):
             raise ValueError("first does not fit length")
-        _check_counts(self.millibits)
         if min(self.correct) < 0:
             raise ValueError(_COUNTS)
-        if any(map(operator.gt, self.correct, self.strings)):
-            raise ValueError("more strings correct than tested")
+        if any(map(operator.gt, self.correct, self.asked)):
+            raise ValueError("more answers correct than tested")
         return self
 
     @property
+    def asked(self) -> tuple[int, ...]:
+        """Out of how many answers `correct` is, per cell."""
+        return self.strings if self.answers is None else self.answers
+
+    def whole(self, metric: str) -> Measure | None:
+        """Return a metric other than the primary one, summed up over all cells."""
+        sums = self.metrics.get(metric)
+        return None if sums is None else Measure(math.fsum(sums.total), sum(sums.count))
+
+    @property
     def bits(self) -> float:
-        """Cross-entropy per answer in bits, the mean over the cells."""
-        last = len(self.length) - self.window * (len(self.millibits) - 1)
-        whole = self.window * sum(self.millibits[:-1]) + last * self.millibits[-1]
-        return whole / (1000 * len(self.length))
+        """Cross-entropy per answer in bits, the mean over the cells; NaN if not known of all."""
+        sums = self.metrics.get(CROSS_ENTROPY)
+        if sums is None or not all(sums.count):
+            return math.nan
+        cells = [self.window] * len(sums.total)
+        cells[-1] = len(self.length) - self.window * (len(cells) - 1)
+        means = (
+            n * total / count for n, total, count in zip(cells, sums.total, sums.count, strict=True)
+        )
+        return math.fsum(means) / (1000 * len(self.length))

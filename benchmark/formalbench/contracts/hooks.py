@@ -8,13 +8,24 @@ Implementations may leave out arguments they do not need.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pluggy
 
-from formalbench.contracts.specs import ModelSpec, ProtocolSpec, SuiteSpec, TaskSpec
+from formalbench.contracts.specs import (
+    ExecutorSpec,
+    MetricSpec,
+    ModelSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    ProbeSpec,
+    ProtocolSpec,
+    ScheduleSpec,
+    SuiteSpec,
+    TaskSpec,
+)
 
 if TYPE_CHECKING:
     import typer
@@ -30,7 +41,8 @@ class RunInfo:
     """One run, as observers hear of it.
 
     Attributes:
-        run_id: the run's identity.
+        train_id: what decides its weights, as a hash.
+        test_id: that, and what decides its testing.
         model: the model's name and the options set, as in ``regulargpt[chunk=3]``.
         task: the task's full name and the options set.
         protocol: the protocol's name.
@@ -39,7 +51,8 @@ class RunInfo:
         steps: the most steps it may train.
     """
 
-    run_id: str
+    train_id: str
+    test_id: str
     model: str
     task: str
     protocol: str
@@ -56,28 +69,32 @@ class Progress:
         phase: ``train`` or ``test``.
         step: optimiser steps taken.
         stage: the longest string length in training now.
-        error: the share of wrong answers in training since the last report, if known.
-        validation: the share of right answers in the latest validation, if any.
+        metrics: numbers by name: ``train/loss`` (nats per answer, the mean since the last
+            report), ``train/error`` (the share of strings that are wrong) and, where they are
+            known, ``validation/NAME`` for each metric of the latest validation.
     """
 
     phase: str
     step: int
     stage: int
-    error: float | None = None
-    validation: float | None = None
+    metrics: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One call of ``run``, as observers hear of it at its end.
+    """One call of ``run``, as observers hear of it.
 
     Attributes:
         results: the folder the records are in.
         quiet: whether standard output belongs to someone else (``--json``).
+        runs: how many runs were asked for.
+        todo: how many of them have no record yet.
     """
 
     results: Path
-    quiet: bool
+    quiet: bool = False
+    runs: int = 0
+    todo: int = 0
 
 
 @hookspec
@@ -104,8 +121,7 @@ def formalbench_models() -> Iterable[ModelSpec]:
         ... def formalbench_models():
         ...     yield ModelSpec(
         ...         name="bag", version=1, summary="mean of embeddings",
-        ...         factory="my_package.bag:Bag", objectives=("classify",),
-        ...         options={"width": Option(64, "embedding size", minimum=1)},
+        ...         factory="my_package.bag:Bag", config="my_package.config:BagConfig",
         ...     )
     """
     raise NotImplementedError
@@ -139,19 +155,92 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
     raise NotImplementedError
 
 
-@hookspec(firstresult=True)
-def formalbench_read_yaml(path: Path, data: Mapping[str, Any]) -> TaskSpec | None:
-    """Turn a YAML file given with ``--plugin`` into a task, or return None to pass.
-
-    The engine reads the file safely and keeps protocols and suites to itself; it
-    raises `RequestError` if nobody takes the file.
+@hookspec
+def formalbench_objectives() -> Iterable[ObjectiveSpec]:
+    """Announce objectives.
 
     Example:
         >>> @hookimpl
-        ... def formalbench_read_yaml(path, data):
-        ...     if "grammar" in data:
-        ...         return TaskSpec(name=data["name"], version=1, summary="a grammar",
-        ...                         factory=lambda: Grammar(data["grammar"]))
+        ... def formalbench_objectives():
+        ...     yield ObjectiveSpec("masked-symbol", "which symbol stood here?", MaskedSymbol)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_metrics() -> Iterable[MetricSpec]:
+    """Announce metrics that are measured beside an objective's own.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_metrics():
+        ...     yield MetricSpec("calibration", 1, "how sure it is", Calibration, ("classify",))
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_probes() -> Iterable[ProbeSpec]:
+    """Announce probes, which a protocol's ``watch`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_probes():
+        ...     yield ProbeSpec("norm", "of the topmost state", read_norm)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_optimisers() -> Iterable[OptimiserSpec]:
+    """Announce optimisers, which a protocol's ``optimiser`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_optimisers():
+        ...     yield OptimiserSpec("lion", "sign of the momentum", Lion, config=LionConfig)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_schedules() -> Iterable[ScheduleSpec]:
+    """Announce schedules of the learning rate, which a protocol's ``schedule`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_schedules():
+        ...     yield ScheduleSpec("triangle", "up and down", Triangle, config=TriangleConfig)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_executors() -> Iterable[ExecutorSpec]:
+    """Announce executors, which ``--executor`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_executors():
+        ...     yield ExecutorSpec("threads", "threads of this process", make_pool)
+    """
+    raise NotImplementedError
+
+
+@hookspec(firstresult=True)
+def formalbench_read_file(path: Path) -> TaskSpec | None:
+    """Turn a file given with ``--plugin`` into a task, or return None to pass.
+
+    It is asked about files that are no Python; the engine keeps protocols and suites (YAML) to
+    itself. `formalbench.read_yaml` reads YAML safely. `RequestError` is raised if nobody takes
+    the file.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_read_file(path):
+        ...     if path.suffix == ".grammar":
+        ...         return TaskSpec(name=path.stem, version=1, summary="a grammar",
+        ...                         factory=lambda: Grammar(path.read_text()))
     """
     raise NotImplementedError
 
@@ -180,7 +269,7 @@ def formalbench_run_started(run: RunInfo) -> None:
     Example:
         >>> @hookimpl
         ... def formalbench_run_started(run):
-        ...     tracker.start(run.run_id, name=f"{run.model} on {run.task}")
+        ...     tracker.start(run.train_id, name=f"{run.model} on {run.task}")
     """
     raise NotImplementedError
 
@@ -192,7 +281,7 @@ def formalbench_run_progress(run: RunInfo, progress: Progress) -> None:
     Example:
         >>> @hookimpl
         ... def formalbench_run_progress(run, progress):
-        ...     tracker.log(run.run_id, step=progress.step, error=progress.error)
+        ...     tracker.log(run.train_id, progress.step, progress.metrics)
     """
     raise NotImplementedError
 
@@ -204,7 +293,19 @@ def formalbench_run_finished(run: RunInfo, record: Record) -> None:
     Example:
         >>> @hookimpl
         ... def formalbench_run_finished(run, record):
-        ...     tracker.finish(run.run_id, status=record.status)
+        ...     tracker.finish(run.train_id, status=record.status)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_session_started(session: Session) -> None:
+    """Hear that a session begins, and how much it has to do.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_session_started(session):
+        ...     print(session.todo, "of", session.runs, "runs to do")
     """
     raise NotImplementedError
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
@@ -10,39 +12,94 @@ if TYPE_CHECKING:
     from formalbench.contracts.batch import Batch
 
 
+@dataclass(frozen=True, slots=True)
+class ParameterGroup:
+    """Parameters that train otherwise than the rest.
+
+    Attributes:
+        names: shell patterns of their names, as in ``*.log_step``.
+        rate: times the protocol's learning rate.
+        weight_decay: in the place of the protocol's; None for that.
+    """
+
+    names: tuple[str, ...]
+    rate: float = 1.0
+    weight_decay: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a network is. A module has one as its attribute ``traits``; without, the defaults.
+
+    Attributes:
+        backbone: D, if `forward` gives states (B, N, D) of the N symbols instead of logits: the
+            engine then reads the answers off them (`formalbench.readout.Readout`). 0 if not.
+        causal: whether an answer depends on no later symbol.
+        padding: whether `forward` takes padded batches (`Batch.lengths`).
+        encoder_decoder: whether it takes `Batch.decoded` and answers the layout ``decoded``.
+        vmap: whether it runs under `torch.func.vmap`. One with a kernel of its own, or that
+            draws random numbers, as dropout does, may not: a cohort of it trains run by run,
+            same numbers, slower.
+        cpu_cohort: also on a CPU so many runs of it, or more, train faster as one program than
+            one by one, as runs of small networks do; 0 for none. (On a GPU all do that can.)
+        groups: parameters with a rate or a weight decay of their own.
+        symbol_embedding: the name of the `torch.nn.Embedding` with a row per symbol, for
+            networks that have others too; whoever asks how much a symbol moves the answer
+            needs it.
+        eigenvalues: of a linear recurrence's transitions, as ``[0, 1]`` or ``[-1, 1]``; theory
+            speaks of them. Empty if there are none.
+        lengths: the least and the greatest string length it is made for; None for no bound.
+        constants: of an exact model's formulas (``c``, ``eta``, …), as they act on the logits.
+        depth: layers; if they grow with the string, a function of its length.
+        width: numbers per position.
+        notes: what else there is to say of its size, by name.
+    """
+
+    backbone: int = 0
+    causal: bool = True
+    padding: bool = False
+    encoder_decoder: bool = False
+    vmap: bool = True
+    cpu_cohort: int = 0
+    groups: tuple[ParameterGroup, ...] = ()
+    symbol_embedding: str = ""
+    eigenvalues: str = ""
+    lengths: tuple[int, int | None] = (0, None)
+    constants: Mapping[str, float] = field(default_factory=dict)
+    depth: int | Callable[[int], int] | None = None
+    width: int | None = None
+    notes: Mapping[str, int | str] = field(default_factory=dict)
+
+
+_DEFAULT = Traits()
+
+
+def traits_of(network: object) -> Traits:
+    """Return what a network says it is.
+
+    Raises:
+        TypeError: if its attribute ``traits`` is something else.
+    """
+    traits = getattr(network, "traits", _DEFAULT)
+    if not isinstance(traits, Traits):
+        raise TypeError(f"traits is a {type(traits).__name__}, not a formalbench.Traits")
+    return traits
+
+
 class Network(Protocol):
     """What the engine asks of a `torch.nn.Module`; any module with this `forward` is one.
 
     `forward` has no data-dependent control flow, mutates nothing, and creates
     tensors only in its parameters' dtype and device, so that fp64, bf16, CUDA graphs
-    and `vmap` just work. A module may set these attributes:
-
-    * `accepts_padding = True`: `forward` takes padded batches (`Batch.lengths`).
-    * `vmappable = False`: the network cannot run under `torch.func.vmap` (because of a
-      kernel, or because it draws random numbers, as dropout does), and a cohort of it
-      trains run by run: same numbers, slower.
-    * `cpu_cohort = 2`: also on a CPU so many runs of it, or more, train faster as one program
-      than one by one, as runs of small networks do; without it, none. (On a GPU all do that can.)
-    * `symbol_embedding`: the `torch.nn.Embedding` with a row per symbol, for networks that have
-      others too (of positions); whoever asks how much a symbol moves the answer needs it.
+    and `vmap` just work. What else it can do, its `traits` say.
 
     The engine sets `under_vmap = True` on the copy of a network that it calls under `vmap`,
     for those that also have a kernel that `vmap` refuses.
-
-    An exact model's network may say more about itself:
-
-    * `constants`: a mapping from names to numbers, the constants of the paper's formulas
-      (``c``, ``eta``, …) as they act on the logits.
-    * `lengths`: the least and the greatest string length it is made for, both included
-      (None for no bound); all lengths if it has no such attribute.
-    * `description`: a mapping that says how large it is: ``depth`` (layers; if they
-      grow with the string, a function of its length), ``width`` (numbers per position) and
-      what else there is to say.
     """
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K) for the layout ``last``, (B, N, K) for ``each``,
-        (B, N+1, K) for ``prefixes``.
+        (B, N+1, K) for ``prefixes``, (B, M+1, K) for ``decoded``; of a backbone, (B, N, D).
         """  # noqa: D205
         ...
 
@@ -54,8 +111,8 @@ class Traceable(Protocol):
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return named tensors (attention weights, hidden states), outside training.
 
-        Names are the network's own, but for those that probes read
-        (`formalbench.evaluation.probes`), where it has such a thing:
+        Names are the network's own, but for those that probes read (`formalbench.probes`),
+        where it has such a thing:
 
         * ``….attention`` with four dimensions, (B, H, M, M): the weights of each head, from
           every position (third) to every position (last);

@@ -1,27 +1,33 @@
-"""An objective: what is asked of a model about a language."""
+"""An objective: what is asked of a model about a source."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.close_brackets import CloseBrackets
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Corpus, Language, Symbols
+from formalbench.contracts.example import Example, Layout
+from formalbench.contracts.language import CAPABILITIES
+from formalbench.contracts.metric import Measures, StringMetric
+from formalbench.contracts.source import Source, Symbols
 from formalbench.contracts.stream import Stream
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-Layout = Literal["last", "each", "prefixes"]
-"""Where a network answers: ``last`` once per string, (B, outputs); ``each`` at every
-symbol, (B, N, outputs); ``prefixes`` after every prefix, the empty one first,
-(B, N+1, outputs)."""
+    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.task import Task
+
+Promise = tuple[str, Callable[[], None]]
+"""What a task should do, in words, and what raises if it does not."""
+
+CROSS_ENTROPY = "cross-entropy"
+"""The metric, in bits per answer, that every objective has."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,91 +49,158 @@ class Chance:
 
 
 class Objective(ABC):
-    """One objective: its targets, loss, metric and chance level.
+    """One objective: the examples it makes of a source, its loss, metrics and chance level.
 
-    Legend: B strings, N symbols, K outputs. `logits` has the objective's layout.
+    Only an objective's own file knows how its targets look. `logits` has the objective's layout.
+
+    Legend: B strings, N symbols, K outputs.
 
     Attributes:
         name: as in ``parity:tag``.
+        version: raised whenever examples, loss or metrics change.
         layout: where a network answers.
-        metric: the name of the primary metric.
-        has_process: whether it is asked of what a process generates, so that there are corpora
-            of strings of several lengths.
+        needs: what a source must be to be asked, classes of `formalbench.contracts`.
+        sees_all: whether an answer may depend on the whole string, and not on its prefix only.
+        only_viable: whether it can be asked only about strings that some member begins with.
     """
 
-    name: str
-    layout: Layout
-    metric: str
-    has_process: bool = False
+    name: ClassVar[str]
+    version: ClassVar[int] = 1
+    layout: ClassVar[Layout]
+    needs: ClassVar[tuple[type, ...]]
+    sees_all: ClassVar[bool] = False
+    only_viable: ClassVar[bool] = False
 
-    def for_language(self, language: Language) -> Objective:
-        """Return the objective as it is asked of one language; by default the same for all."""
-        return self
+    # What it makes of a source.
+
+    def alphabet(self, source: Any) -> tuple[str, ...]:
+        """Return the symbols a network is given; by default the source's own."""
+        alphabet: tuple[str, ...] = source.alphabet
+        return alphabet
 
     @abstractmethod
-    def outputs(self, language: Language) -> int:
-        """Return K, the number of outputs per answer."""
+    def answers(self, source: Any) -> tuple[str, ...]:
+        """Return what each of the K outputs stands for, as shown to people."""
 
-    @abstractmethod
-    def has_length(self, language: Language, length: int) -> bool:
+    def has_length(self, source: Any, length: int) -> bool:
         """Say whether there is anything to ask at this length."""
+        known: bool = source.has_length(length)
+        return known
+
+    def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings of the source, of one length, (count, length)."""
+        drawn: Symbols = source.sample(stream, length, count)
+        return drawn
 
     @abstractmethod
-    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw strings of one length, (count, length)."""
-
-    def sample_corpus(
-        self, language: Language, stream: Stream, window: tuple[int, int], tokens: int
-    ) -> Corpus:
-        """Draw strings as a process does, whatever the length; `Language.sample_corpus` says how.
-
-        Raises:
-            RequestError: if this objective has no process.
-        """
-        raise RequestError(f"objective {self.name} has no process that draws strings of any length")
-
-    @abstractmethod
-    def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return the right answers; the first dimension is B."""
-
-    @abstractmethod
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
-        """Return the training loss, a scalar in nats, averaged over answers."""
-
-    @abstractmethod
-    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Judge a batch.
-
-        Returns:
-            correct (B,) bool, by the primary metric; bits (B,), the cross-entropy per
-            answer in bits.
-        """
-
-    def close_brackets(self, logits: Tensor, targets: Tensor) -> CloseBrackets | None:
-        """Count right close brackets by distance; None for what does not ask about brackets."""
-        return None
-
-    @abstractmethod
-    def margin(self, logits: Tensor) -> Tensor:
-        """Return how far each string's least certain answer is from being another, (B,).
-
-        In units of the logits, never negative; 0 is a tie.
-        """
-
-    @abstractmethod
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
-        """Return the chance level over cells of these lengths.
+    def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
+        """Make an example of strings of one length.
 
         Args:
-            language: the language asked about.
+            source: of the strings.
+            strings_BN: as the source draws them.
+            stream: for what the objective draws itself (which symbols it masks).
+        """
+
+    # How answers are judged. All of it ignores answers that `example.scored` leaves out.
+
+    @abstractmethod
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the training loss, a scalar in nats, averaged over the answers scored."""
+
+    @abstractmethod
+    def metrics(self, source: Any) -> tuple[Metric, ...]:
+        """Return what is measured, the primary metric first; `CROSS_ENTROPY` is among them."""
+
+    def right(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return how much of each string is right, (B,): bool, or a share from 0 to 1.
+
+        By it a curriculum moves on. The default takes the primary metric's word.
+        """
+        assert isinstance(primary, StringMetric)
+        return primary.right(logits, example)
+
+    def preference(self, measures: Measures, primary: str) -> tuple[float, ...]:
+        """Return by what a checkpoint is chosen: the greatest wins, the first number first.
+
+        By default the primary metric's mean, then the lesser cross-entropy.
+        """
+        return measures[primary].mean, -measures[CROSS_ENTROPY].mean
+
+    @abstractmethod
+    def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Return the chance level of the primary metric over cells of these lengths.
+
+        Args:
+            source: what is asked about.
             lengths: one length per cell.
             stream: for what has to be estimated.
         """
 
+    # How it is shown and verified.
+
     @abstractmethod
-    def show(self, language: Language, string: Symbols) -> str:
+    def show(self, source: Any, string: Symbols) -> str:
         """Return the right answer for one string (N,) as `formalbench label` prints it."""
 
-    def plain(self, language: Language, target: npt.NDArray[Any]) -> Any:
-        """Return one string's target as `formalbench sample` writes it into JSON."""
-        return np.asarray(target).astype(np.int64).tolist()
+    @abstractmethod
+    def plain(self, source: Any, example: Example) -> list[Any]:
+        """Return each string's right answer as `formalbench sample` writes it into JSON."""
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return how far each string's least certain answer is from being another, (B,).
+
+        In units of the logits, never negative; 0 is a tie. Exact models are judged by it.
+        """
+        raise NotImplementedError
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided a string which was answered wrong; B is 1.
+
+        By default minus its margin.
+        """
+        return -float(self.margin(logits, example, primary)[0])
+
+    def expected(self, source: Any, string: Symbols, example: Example) -> int | str:
+        """Return the right answer for one string (N,) as a failed verification tells it; B is 1."""
+        return self.show(source, string)
+
+    def contradicts(self, source: Any, example: Example) -> int | None:
+        """Return the index of a string whose target the source's oracle contradicts, if any."""
+        return None
+
+    def promises(self, task: Task) -> Iterator[Promise]:
+        """Return what `formalbench check` holds a task to under this objective."""
+        yield from ()
+
+    # What it cannot be asked of.
+
+    def refusal(self, source: Any) -> str | None:
+        """Say in one line why this cannot be asked of a source; None if it can."""
+        for needed in self.needs:
+            if not isinstance(source, needed):
+                what = CAPABILITIES.get(needed, f"a {needed.__name__}")
+                return (
+                    f"{self.name} needs {what}, and {type(source).__name__} does not have it "
+                    f"(inherit formalbench.{needed.__name__})"
+                )
+        return None
+
+
+def process_of(source: Source, objective: Objective) -> Any:
+    """Return a source that has a process; objectives of such sources draw windows of lengths.
+
+    Raises:
+        RequestError: if it has none, or the objective is not asked of it.
+    """
+    from formalbench.contracts.language import HasProcess
+
+    if not isinstance(source, HasProcess) or HasProcess not in objective.needs:
+        raise RequestError(f"{objective.name} has no process that draws strings of any length")
+    return source
+
+
+def as_plain(targets: npt.NDArray[Any]) -> list[Any]:
+    """Return targets of whole numbers as JSON has them."""
+    plain: list[Any] = np.asarray(targets).astype(np.int64).tolist()
+    return plain

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from formalbench.contracts.part import Part
+from formalbench.contracts.specs import display
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -14,26 +15,50 @@ if TYPE_CHECKING:
 Positive = Annotated[int, Field(ge=1)]
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 Rate = Annotated[float, Field(gt=0.0)]
-Window = tuple[Annotated[int, Field(ge=0)], Annotated[int, Field(ge=0)]]
+Length = Annotated[int, Field(ge=0, le=10_000_000)]
+Window = tuple[Length, Length]
 """The shortest and the longest of some lengths."""
 
 
-class Optimiser(Part):
-    """The optimiser, the same for every model.
+_Text = Annotated[str, Field(max_length=200)]
+
+Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
+"""What an option of something registered can hold."""
+
+
+class Choice(Part):
+    """Something registered by name, with the options of its own config beside the name.
 
     Attributes:
-        name: which one; Adam (Kingma & Ba 2015).
-        betas: decay rates of the moment estimates.
-        eps: added to the denominator.
-        weight_decay: L2 penalty.
+        name: of what is chosen.
+    """
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, Setting]
+
+    name: Annotated[str, Field(max_length=64)]
+
+    @property
+    def options(self) -> dict[str, Setting]:
+        """What is set of the options."""
+        return dict(self.__pydantic_extra__)
+
+
+class OptimiserChoice(Choice):
+    """The optimiser, the same for every model; its options stand beside its name.
+
+    Attributes:
         gradient_clip: largest gradient norm of a run; None for no clipping.
     """
 
-    name: Literal["adam"] = "adam"
-    betas: tuple[Fraction, Fraction] = (0.9, 0.999)
-    eps: Rate = 1e-8
-    weight_decay: Annotated[float, Field(ge=0.0)] = 0.0
+    name: Annotated[str, Field(max_length=64)] = "adam"
     gradient_clip: Rate | None = 1.0
+
+
+class ScheduleChoice(Choice):
+    """How the learning rate goes before the decay; its options stand beside its name."""
+
+    name: Annotated[str, Field(max_length=64)] = "constant"
 
 
 class Curriculum(Part):
@@ -136,57 +161,80 @@ class Watch(Part):
 class Testing(Part):
     """The test cells: `strings` at each of `lengths` lengths spread over the test split.
 
-    ``all`` takes every length there is. With `tokens`, for tasks with a process of their own,
-    there is one cell in their place, the whole test split as a window: what the process
-    generates within it, this many tokens, END included.
+    ``all`` takes every length there is; a list takes just these. With `tokens`, for tasks with a
+    process of their own, there is one cell in their place, the whole test split as a window: what
+    the process generates within it, this many tokens, END included.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"tokens"})
 
-    lengths: Positive | Literal["all"] = 16
+    lengths: Positive | Literal["all"] | Annotated[tuple[Length, ...], Field(min_length=1)] = 16
     strings: Positive = 256
     tokens: Positive | None = None
+
+    @field_validator("lengths")
+    @classmethod
+    def _in_order(cls, lengths: Any) -> Any:
+        if isinstance(lengths, tuple) and list(lengths) != sorted(set(lengths)):
+            raise ValueError("lengths must grow")
+        return lengths
 
 
 class Protocol(Part):
     """How every model is trained and tested.
 
     Attributes:
-        schema_version: of this format.
+        schema_version: of this format, which has only gained keys since its first.
         name: lower case with hyphens.
         version: raise it whenever a run's numbers could change.
         summary: one line for listings.
+        changed: what `--set protocol.key=value` changed of the protocol of this name.
+        draws: the name and version of the protocol whose training strings are drawn; this one's
+            own if None. One that extends another and trains as it does draws its strings, and
+            so has its weights.
         seeds: how many seeds (0, 1, …); `--seeds` overrides it.
         learning_rates: the grid; the best by validation is shown.
         steps: the most optimiser steps of a run.
-        batch: strings per step, all of one length.
+        batch: strings per step.
         batch_tokens: in its place, tokens per step: as many strings as have about so many
             symbols, END included, and at least one. None for `batch` strings at any length.
+        mixed_lengths: whether each string of a batch has a length of its own; else all have one.
+            A network that takes no padded batches is given them length by length.
+        accumulate: batches whose gradients are averaged for a step.
         evaluate_every: steps between two evaluations of a run by its own training
             error; the host reads no value from the device in between.
         time_limit: the most seconds a run may train; None for no limit.
         precision: number format of training and testing. With ``tf32`` a GPU multiplies
             fp32 matrices with 10 bits of mantissa; with ``bf16`` what `torch.autocast` deems
             safe is computed in bf16. Parameters and losses are in fp32 with all three.
+        optimiser, schedule, curriculum, decay, validation: how a run is trained.
+        test: on what it is tested.
         splits: lengths in the place of the task's; None for the task's.
         watch: what to look at while a run trains; None for nothing.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"batch_tokens", "splits", "watch"})
+    later: ClassVar[frozenset[str]] = frozenset(
+        {"changed", "draws", "batch_tokens", "splits", "watch"}
+    )
 
     schema_version: Literal[1] = 1
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$", max_length=64)]
     version: Positive
     summary: Annotated[str, Field(max_length=200)] = ""
+    changed: dict[Annotated[str, Field(max_length=64)], Setting] | None = None
+    draws: tuple[Annotated[str, Field(max_length=64)], Positive] | None = None
     seeds: Positive = 3
     learning_rates: Annotated[tuple[Rate, ...], Field(min_length=1)] = (1e-3,)
     steps: Positive = 2000
     batch: Positive = 128
     batch_tokens: Positive | None = None
+    mixed_lengths: bool = False
+    accumulate: Positive = 1
     evaluate_every: Positive = 20
     time_limit: Rate | None = None
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
-    optimiser: Optimiser = Optimiser()
+    optimiser: OptimiserChoice = OptimiserChoice()
+    schedule: ScheduleChoice = ScheduleChoice()
     curriculum: Curriculum = Curriculum()
     decay: Decay = Decay()
     validation: Validation = Validation()
@@ -194,15 +242,47 @@ class Protocol(Part):
     splits: Lengths | None = None
     watch: Watch | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.name, self.version, self.steps))  # what is changed is a mapping
+
+    @property
+    def title(self) -> str:
+        """The name with what was changed, as in ``quick[steps=100]``."""
+        return display(self.name, {k: _shown(v) for k, v in (self.changed or {}).items()})
+
+    @property
+    def key(self) -> tuple[str, int]:
+        """The name and version that training strings are drawn by."""
+        return self.draws or (self.name, self.version)
+
+    def train_facts(self) -> dict[str, Any]:
+        """Return all that decides the weights of a run beside its rate and seed, as JSON.
+
+        The test, and what is only looked at, is not part of it.
+        """
+        named = {"schema_version", "name", "version", "summary", "changed", "draws"}
+        data = self.model_dump(
+            mode="json",
+            exclude={*named, "seeds", "learning_rates", "test", "splits", "watch"},
+        )
+        window = self.splits.train if self.splits else None
+        return {**data, "draws": list(self.key), "lengths": window and list(window)}
+
+    def test_facts(self) -> dict[str, Any]:
+        """Return all that decides what a run is tested on beside its task, as JSON."""
+        window = self.splits.test if self.splits else None
+        data = self.test.model_dump(mode="json")
+        return {**data, "split": window and list(window), "precision": self.precision}
+
     def strings_at(self, length: int) -> int:
-        """Return how many strings of a length a training step has."""
+        """Return how many strings of a length a batch has."""
         if self.batch_tokens is None:
             return self.batch
         return max(1, self.batch_tokens // (length + 1))
 
     @property
     def needs_process(self) -> bool:
-        """Whether it is for tasks whose language generates strings of any length."""
+        """Whether it is for tasks whose source generates strings of any length."""
         corpora = (self.validation.tokens, self.test.tokens)
         return self.curriculum.kind == "generated" or any(corpora)
 
@@ -220,6 +300,8 @@ class Protocol(Part):
                 raise ValueError(f"{name} must be a multiple of evaluate_every")
         if self.decay.steps > self.steps:
             raise ValueError("decay.steps must not exceed steps")
+        if self.mixed_lengths and self.batch_tokens is not None:
+            raise ValueError("batch_tokens is for batches of one length, not for mixed_lengths")
         return self
 
     def apply(self, task: Task) -> Task:
@@ -230,3 +312,9 @@ class Protocol(Part):
         """
         own = self.splits
         return task if own is None else task.at_lengths(own.train, own.test)
+
+
+def _shown(value: Setting) -> bool | int | float | str:
+    if not isinstance(value, tuple):
+        return value
+    return ",".join(one if isinstance(one, str) else f"{one:g}" for one in value)

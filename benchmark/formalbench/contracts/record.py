@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import operator
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -14,12 +15,13 @@ from pydantic import (
 )
 
 from formalbench.contracts.cells import MAX_COUNT, Cells, Once
-from formalbench.contracts.closes import Closes
+from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.part import Part
 from formalbench.contracts.protocol import Protocol
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 MAX_BYTES = 1_000_000
 """A larger file is no record: refused before it is read."""
 
@@ -29,6 +31,7 @@ Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Rate = Annotated[float, Field(gt=0)]
 Command = Annotated[str, Field(max_length=10_000)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
 R = TypeVar("R", bound=BaseModel)
@@ -78,14 +81,18 @@ class Curve(Part):
     Attributes:
         length: of the strings.
         strings: how many there were.
-        correct: how many of them were right.
+        answers: out of how many answers `correct` is; None if of each string there is one.
+        correct: the primary metric's sum: how many answers were right.
         millibits: cross-entropy per answer in 1/1000 bit.
         probes: what was read, by probe and place, the mean over the strings it was read on.
     """
 
+    later: ClassVar[frozenset[str]] = frozenset({"answers"})
+
     length: Count
     strings: Annotated[int, Field(ge=1)]
-    correct: tuple[Count, ...]
+    answers: Annotated[int, Field(ge=1)] | None = None
+    correct: tuple[Annotated[int | float, Field(ge=0, le=MAX_COUNT)], ...]
     millibits: tuple[Count, ...]
     probes: dict[Name, tuple[float, ...]] = Field(default_factory=dict)
 
@@ -94,8 +101,8 @@ class Curve(Part):
         others = (self.millibits, *self.probes.values())
         if any(len(other) != len(self.correct) for other in others):
             raise ValueError("the arrays of a curve differ in size")
-        if any(correct > self.strings for correct in self.correct):
-            raise ValueError("more strings correct than watched")
+        if any(correct > (self.answers or self.strings) for correct in self.correct):
+            raise ValueError("more answers correct than watched")
         return self
 
 
@@ -127,7 +134,7 @@ class History(Part):
         return tuple(self.every * (index + 1) for index in range(len(self.curves[0].correct)))
 
 
-class Member(Part):
+class CohortMember(Part):
     """What tells a run from the others of its cohort."""
 
     learning_rate: Rate
@@ -159,7 +166,22 @@ class Training(Part):
     seconds: float
     strings_per_second: float
     history: History | None = None
-    cohort: Annotated[tuple[Member, ...], Field(min_length=2, max_length=1000)] | None = None
+    cohort: Annotated[tuple[CohortMember, ...], Field(min_length=2, max_length=1000)] | None = None
+
+
+class Summed(Part):
+    """A metric: a sum over answers, and how many answers it is over."""
+
+    total: float
+    count: Annotated[int, Field(ge=0, le=MAX_COUNT)]
+
+    @property
+    def mean(self) -> float:
+        """The share or mean; NaN if there was nothing to sum up."""
+        return self.total / self.count if self.count else math.nan
+
+
+Metrics = Annotated[dict[MetricName, Summed], Field(max_length=32)]
 
 
 class Selected(Part):
@@ -167,40 +189,58 @@ class Selected(Part):
 
     Attributes:
         step: after which it was taken.
-        strings, correct: of validation.
-        bits: cross-entropy per answer.
-        closes: of a task about brackets.
+        strings: of validation.
+        correct: the primary metric's sum over them.
+        answers: out of how many; None if of each string there is one.
+        metrics: the other metrics, by name; cross-entropy in bits.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"closes"})
+    later: ClassVar[frozenset[str]] = frozenset({"answers"})
 
     step: Count
     strings: Annotated[int, Field(ge=1)]
-    correct: Count
-    bits: Annotated[float, Field(ge=0)]
-    closes: Closes | None = None
+    correct: Annotated[int | float, Field(ge=0)]
+    answers: Annotated[int, Field(ge=1)] | None = None
+    metrics: Metrics = Field(default_factory=dict)
+
+    @property
+    def asked(self) -> int:
+        """Out of how many answers `correct` is."""
+        return self.strings if self.answers is None else self.answers
+
+    @property
+    def accuracy(self) -> float:
+        """The primary metric's mean."""
+        return self.correct / self.asked
+
+    @property
+    def bits(self) -> float:
+        """Cross-entropy per answer; NaN if it was not taken."""
+        known = self.metrics.get(CROSS_ENTROPY)
+        return math.nan if known is None else known.mean
 
     @model_validator(mode="after")
     def _no_more_than_all(self) -> Selected:
-        if self.correct > self.strings:
-            raise ValueError("more strings correct than validated")
+        if self.correct > self.asked:
+            raise ValueError("more answers correct than validated")
         return self
 
 
-class Tested(Part):
+class TestResult(Part):
     """The test of a run.
 
     Attributes:
-        metric: the objective's primary metric, by which a string is correct.
+        metric: the objective's primary metric, by which an answer is correct.
         fingerprint: SHA-256 of all test strings and targets.
         chance_constant: accuracy of the best constant answer, averaged over the cells.
         chance_length: accuracy of the best answer that sees only the length, likewise.
         seconds: wall time of the test.
         cells: results.
-        closes: of a task about brackets, over all cells.
+        extra_metrics: the versions of those metrics that the objective does not name itself.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"closes"})
+    __test__ = False  # pytest takes it for a test by its name
+    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics"})
 
     metric: Name
     fingerprint: Sha256
@@ -208,12 +248,12 @@ class Tested(Part):
     chance_length: Annotated[float, Field(ge=0, le=1)]
     seconds: float
     cells: Cells
-    closes: Closes | None = None
+    extra_metrics: dict[MetricName, Count] | None = None
 
     @property
     def accuracy(self) -> float:
         """Mean accuracy over the cells, each counting the same."""
-        shares = map(operator.truediv, self.cells.correct, self.cells.strings)
+        shares = map(operator.truediv, self.cells.correct, self.cells.asked)
         return float(sum(shares)) / len(self.cells.length)
 
     @property
@@ -243,15 +283,31 @@ class Environment(Part):
     versions: dict[Name, Line]
 
 
+class Place(Part):
+    """Where in a plugin's code a run failed.
+
+    Attributes:
+        file: relative to the plugin.
+        line: in it.
+        frames: the last ones of the plugin's own, the innermost last, a line each.
+    """
+
+    file: Line
+    line: Count
+    frames: Annotated[tuple[Line, ...], Field(max_length=8)]
+
+
 class Record(Part):
     """The result of one run: one JSON file.
 
     Attributes:
         schema_version: of this format; first in the file.
         kind: what was done.
-        run_id: hash of everything that decides the run's numbers.
+        train_id: hash of everything that decides the run's weights.
+        test_id: hash of that, and of everything that decides the numbers of its test.
         status: how it ended.
         message: one line about a run that did not finish.
+        place: where in a plugin's code it failed; None if it did not, or elsewhere.
         model, task, protocol, learning_rate, seed: what was run.
         training, selected, test: what came of it; None where it did not get that far.
         weights: SHA-256 of the file of the selected weights; None if they were not kept.
@@ -260,13 +316,15 @@ class Record(Part):
         date: UTC, ISO 8601, to the second.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"weights"})
+    later: ClassVar[frozenset[str]] = frozenset({"place", "weights"})
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     kind: Literal["run"] = "run"
-    run_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    train_id: Identity
+    test_id: Identity
     status: Status
     message: Line = ""
+    place: Place | None = None
     model: ModelUsed
     task: TaskUsed
     protocol: Annotated[Protocol, WrapValidator(Once())]
@@ -274,7 +332,7 @@ class Record(Part):
     seed: Count
     training: Training | None = None
     selected: Selected | None = None
-    test: Tested | None = None
+    test: TestResult | None = None
     weights: Sha256 | None = None
     environment: Environment
     command: Command
@@ -332,6 +390,11 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
         raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
     if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
         raise RequestError(f"{name}: not a record: it has no integer schema_version")
+    if data["schema_version"] < SCHEMA_VERSION:
+        raise RequestError(
+            f"{name}: schema_version {data['schema_version']} is of an older formalbench "
+            f"(this one reads {SCHEMA_VERSION}): run it again"
+        )
     if data["schema_version"] > SCHEMA_VERSION:
         raise RequestError(
             f"{name}: schema_version {data['schema_version']} is newer than this formalbench "

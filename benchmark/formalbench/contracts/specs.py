@@ -9,31 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-Value = bool | int | float | str
-"""What an option can hold: it must survive JSON and a command line."""
+if TYPE_CHECKING:
+    from formalbench.contracts.config import Value
 
 Factory = Callable[..., Any] | str
+"""A callable, or where to find it."""
 
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One thing that `--set` can change; its type is the type of its default.
-
-    Attributes:
-        default: the value used when nothing is set.
-        help: one line for `formalbench show`.
-        choices: the only values allowed, if not empty.
-        minimum: the least number allowed, if given.
-        maximum: the greatest number allowed, if given.
-    """
-
-    default: Value
-    help: str
-    choices: tuple[Value, ...] = ()
-    minimum: float | None = None
-    maximum: float | None = None
+Options = type | str | None
+"""A `formalbench.Config`, or where to find it; None if there is nothing to set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,17 +38,18 @@ class Splits:
 
 @dataclass(frozen=True, slots=True)
 class TaskSpec:
-    """A language (or string function), announced.
+    """A source of strings, announced: a language, a string function.
 
     Attributes:
         name: lower case with hyphens; may hold integer fields, as in ``dyck-{k}-{D}``.
         version: raise it whenever a symbol of any test set could change.
         summary: one line for listings.
-        factory: called with the name's fields and the options as keyword arguments;
-            returns a `formalbench.contracts.language.Language`.
+        factory: called as ``factory(config, **fields)`` with the fields of its name, without the
+            config if it has none; returns a `formalbench.Source`, as a `formalbench.Language`.
         objectives: what can be asked about it; the first is the default.
-        splits: lengths for training and testing, unless the language states its own.
-        options: what `--set task.key=value` can change.
+        splits: lengths for training and testing, unless the source states its own.
+        config: the class of its options, which `--set task.key=value` changes.
+        defaults: options of this one that differ from the config's own defaults.
         reference: the paper, section or equation that defines it.
     """
 
@@ -73,7 +59,8 @@ class TaskSpec:
     factory: Factory
     objectives: tuple[str, ...] = ("classify",)
     splits: Splits = field(default_factory=Splits)
-    options: Mapping[str, Option] = field(default_factory=dict)
+    config: Options = None
+    defaults: Mapping[str, Value] = field(default_factory=dict)
     reference: str = ""
 
 
@@ -85,12 +72,13 @@ class ModelSpec:
         name: lower case with hyphens; may hold integer fields, as in ``yao-hard-{k}-{D}``.
         version: raise it whenever a run's numbers could change.
         summary: one line for listings.
-        factory: called as ``factory(task, **options)`` with a
-            `formalbench.contracts.task.Task`; returns a network
-            (`formalbench.contracts.network.Network`).
+        factory: called as ``factory(task, config, **fields)`` with a `formalbench.Task` and the
+            fields of its name, without the config if it has none; returns a network or a backbone
+            (`formalbench.contracts.network`).
         kind: ``learned`` (trained by the protocol) or ``exact`` (a construction).
-        objectives: the objectives its networks can answer.
-        options: what `--set model.key=value` can change.
+        config: the class of the family's options, which `--set model.key=value` changes.
+        defaults: options of this one that differ from the config's own defaults.
+        objectives: the objectives its networks can answer; empty for all whose layout it does.
         reference: the paper, section or equation that defines it.
         task: for an exact model, the task it was made for; may hold the fields of its
             name, as in ``dyck-{k}-{D}``.
@@ -100,9 +88,10 @@ class ModelSpec:
     version: int
     summary: str
     factory: Factory
+    config: Options = None
+    defaults: Mapping[str, Value] = field(default_factory=dict)
     kind: Literal["learned", "exact"] = "learned"
-    objectives: tuple[str, ...] = ("classify", "tag", "next-symbols", "generate")
-    options: Mapping[str, Option] = field(default_factory=dict)
+    objectives: tuple[str, ...] = ()
     reference: str = ""
     task: str = ""
 
@@ -145,7 +134,123 @@ class ProtocolSpec:
     device: Literal["cpu", "cuda", ""] = ""
 
 
-Spec = TaskSpec | ModelSpec | SuiteSpec | ProtocolSpec
+@dataclass(frozen=True, slots=True)
+class ObjectiveSpec:
+    """An objective, announced.
+
+    Attributes:
+        name: lower case with hyphens, as in ``parity:tag``.
+        summary: one line for listings.
+        factory: called without arguments; returns a `formalbench.Objective`.
+        reference: where it comes from.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSpec:
+    """A metric that is measured beside those an objective names itself, announced.
+
+    Attributes:
+        name: lower case with hyphens.
+        version: raise it whenever its numbers could change.
+        summary: one line for listings.
+        factory: called without arguments; returns a `formalbench.Metric`.
+        objectives: where it is measured.
+    """
+
+    name: str
+    version: int
+    summary: str
+    factory: Factory
+    objectives: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSpec:
+    """Something to read off a network's trace, announced.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: a function of a trace; returns a series for every place it found.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+
+
+@dataclass(frozen=True, slots=True)
+class OptimiserSpec:
+    """An optimiser, announced; a protocol names it under ``optimiser``.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called with its config; returns a `formalbench.Optimiser`.
+        config: the class of its options.
+        reference: the paper that defines it.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: Options = None
+    reference: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleSpec:
+    """A schedule of the learning rate, announced; a protocol names it under ``schedule``.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called with its config; returns a `formalbench.Schedule`.
+        config: the class of its options.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: Options = None
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutorSpec:
+    """Something that carries units of work out, announced; ``--executor`` names it.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called with a `formalbench.Workplace` and its config, if it has one; returns a
+            `concurrent.futures.Executor`.
+        config: the class of its options, which `--set executor.key=value` changes.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: Options = None
+
+
+Spec = (
+    TaskSpec
+    | ModelSpec
+    | SuiteSpec
+    | ProtocolSpec
+    | ObjectiveSpec
+    | MetricSpec
+    | ProbeSpec
+    | OptimiserSpec
+    | ScheduleSpec
+    | ExecutorSpec
+)
 
 
 def display(name: str, options: Mapping[str, Value]) -> str:

@@ -1,68 +1,82 @@
-"""A task: a language, one objective, and its splits. What a model factory is given."""
+"""A task: a source, one objective, and its splits. What a model factory is given."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Language, Symbols
-from formalbench.contracts.objective import Chance, Layout, Objective
-from formalbench.contracts.specs import Splits, Value
+from formalbench.contracts.example import Example, Layout
+from formalbench.contracts.metric import Metric
+from formalbench.contracts.objective import Chance, Objective, process_of
+from formalbench.contracts.source import Source, Symbols
+from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
 
 
 @dataclass(frozen=True, eq=False)  # one task is itself: caches keep what belongs to it
 class Task:
-    """A language, asked one thing.
+    """A source, asked one thing.
 
     Attributes:
-        language_name: the language's full name, as in ``dyck-2-3``.
+        source_name: the source's full name, as in ``dyck-2-3``.
         version: the task version.
-        language: the language itself.
+        source: the language, or whatever it is.
         objective: what is asked.
         splits: lengths for training and testing.
         parameters: the options that differ from their defaults.
+        extra_metrics: measured beside the objective's own.
     """
 
-    language_name: str
+    source_name: str
     version: int
-    language: Language
+    source: Source
     objective: Objective
     splits: Splits = field(default_factory=Splits)
     parameters: Mapping[str, Value] = field(default_factory=dict)
+    extra_metrics: tuple[Metric, ...] = ()
 
     @property
     def name(self) -> str:
         """The full form of the name, as in ``parity:classify``."""
-        return f"{self.language_name}:{self.objective.name}"
+        return f"{self.source_name}:{self.objective.name}"
 
-    @property
+    @cached_property
     def alphabet(self) -> tuple[str, ...]:
-        """The symbols; the id of a symbol is its index."""
-        return self.language.alphabet
+        """The symbols that a network is given; the id of a symbol is its index."""
+        return self.objective.alphabet(self.source)
 
     @property
     def layout(self) -> Layout:
-        """Where a network answers (see `formalbench.contracts.objective.Layout`)."""
+        """Where a network answers (see `formalbench.contracts.example.Layout`)."""
         return self.objective.layout
 
     @cached_property
     def outputs(self) -> int:
-        """The number of outputs per answer."""
-        return self.objective.outputs(self.language)
+        """K, the number of outputs per answer."""
+        return len(self.objective.answers(self.source))
+
+    @cached_property
+    def metrics(self) -> tuple[Metric, ...]:
+        """What is measured, the primary metric first."""
+        return (*self.objective.metrics(self.source), *self.extra_metrics)
+
+    @property
+    def primary(self) -> Metric:
+        """The metric that a board ranks by."""
+        return self.metrics[0]
 
     def lengths(self, first: int, last: int) -> list[int]:
         """Return the lengths within first … last at which there is something to ask."""
         return [
             length
             for length in range(first, last + 1)
-            if self.objective.has_length(self.language, length)
+            if self.objective.has_length(self.source, length)
         ]
 
     def at_lengths(self, train: tuple[int, int] | None, test: tuple[int, int] | None) -> Task:
@@ -88,24 +102,80 @@ class Task:
             )
         return first, asked[1]
 
-    def sample(self, stream: Stream, length: int, count: int) -> tuple[Symbols, npt.NDArray[Any]]:
-        """Draw strings (count, length) of one length, and their targets (count, …).
+    def sample(self, stream: Stream, length: int, count: int) -> Example:
+        """Draw an example of `count` strings of one length.
 
         Raises:
-            TypeError: if the language draws anything else than 64-bit ids of this shape.
+            TypeError: if the source draws anything else than 64-bit ids of this shape.
         """
-        strings = self.objective.sample(self.language, stream, length, count)
+        return self.examples(self.strings(stream, length, count), stream)
+
+    def strings(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw `count` strings of one length, (count, length), as the source has them.
+
+        Raises:
+            TypeError: if the source draws anything else than 64-bit ids of this shape.
+        """
+        strings = self.objective.strings(self.source, stream, length, count)
         if strings.shape != (count, length) or strings.dtype != np.int64:
             raise TypeError(
                 f"{self.name} drew {strings.dtype} of shape {strings.shape}, "
                 f"not int64 of shape {(count, length)}"
             )
-        return strings, self.objective.targets(self.language, strings)
+        return strings
+
+    def examples(self, strings_BN: Symbols, stream: Stream | None = None) -> Example:
+        """Make an example of strings of one length.
+
+        Args:
+            strings_BN: as the source draws them.
+            stream: for what the objective draws itself; None for one of its own.
+        """
+        stream = stream or self.stream("examples", strings_BN.shape[1])
+        example = self.objective.examples(self.source, strings_BN, stream)
+        known = {
+            metric.name: fact
+            for metric in self.metrics
+            if (fact := metric.know(self.source, strings_BN)) is not None
+        }
+        return example._replace(known=known) if known else example
+
+    def sample_window(
+        self, stream: Stream, window: tuple[int, int], tokens: int
+    ) -> tuple[Example, ...]:
+        """Draw what the source's process generates within a window of lengths.
+
+        Args:
+            stream: where every number comes from.
+            window: the least and the greatest length, END not counted.
+            tokens: how many, END included.
+
+        Returns:
+            One example per length, shortest first, its strings in the order of drawing.
+
+        Raises:
+            RequestError: if there is no process.
+        """
+        # The process counts END.
+        ends = (window[0] + 1, window[1] + 1)
+        symbols_T, lengths_B = process_of(self.source, self.objective).sample_corpus(
+            stream, ends, tokens
+        )
+        starts_B = np.cumsum(lengths_B) - lengths_B
+        examples = []
+        for length in np.unique(lengths_B).tolist():
+            starts_C1 = starts_B[lengths_B == length][:, None]
+            examples.append(self.examples(symbols_T[starts_C1 + np.arange(length)]))
+        return tuple(examples)
 
     def stream(self, *key: object) -> Stream:
         """Return a stream of this task's own: (name, version, parameters) and then `key`."""
         return Stream("task", self.name, self.version, dict(self.parameters), *key)
 
-    def chance(self, lengths: list[int]) -> Chance:
+    def chance(self, lengths: Sequence[int]) -> Chance:
         """Return the chance level over cells of these lengths."""
-        return self.objective.chance(self.language, lengths, self.stream("chance"))
+        return self.objective.chance(self.source, lengths, self.stream("chance"))
+
+    def plain(self, example: Example) -> list[Any]:
+        """Return each string's right answer as JSON has it."""
+        return self.objective.plain(self.source, example)

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
+from formalbench.contracts.identity import used_text
 from formalbench.contracts.part import Part
 from formalbench.contracts.record import (
     Command,
@@ -57,14 +58,14 @@ class Asked(Part):
         return self
 
 
-class Tested(Part):
+class Judged(Part):
     """How many strings there were, and how many of them were answered wrong."""
 
     strings: Count
     errors: Count
 
     @model_validator(mode="after")
-    def _no_more_than_all(self) -> Tested:
+    def _no_more_than_all(self) -> Judged:
         if self.errors > self.strings:
             raise ValueError("more errors than strings")
         return self
@@ -129,7 +130,7 @@ class VerificationRecord(Part):
         environment, command, date: as of a run.
     """
 
-    schema_version: Literal[1]
+    schema_version: Literal[2]
     kind: Literal["verification"]
     verification_id: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
     model: ModelUsed
@@ -139,8 +140,8 @@ class VerificationRecord(Part):
     width: Count | None = None
     asked: Asked
     dtype: Dtype
-    exhaustive: Tested | None
-    adversarial: Tested
+    exhaustive: Judged | None
+    adversarial: Judged
     by_length: ByLength
     first_failure: Failure | None = None
     break_length: dict[Dtype, Length | None] | None = None
@@ -178,8 +179,8 @@ class VerificationRecord(Part):
     def identity(self) -> str:
         """What `verification_id` must be."""
         facts = {
-            "model": _identity(self.model),
-            "task": _identity(self.task),
+            "model": json.loads(used_text(self.model)),
+            "task": json.loads(used_text(self.task)),
             "asked": self.asked.model_dump(mode="json"),
             "dtype": self.dtype,
             "all": self.break_length is not None,
@@ -191,11 +192,6 @@ class VerificationRecord(Part):
         """Return the record as it is stored: compact ASCII, one line."""
         data = self.model_dump(mode="json")
         return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False) + "\n"
-
-
-def _identity(used: ModelUsed | TaskUsed) -> dict[str, object]:
-    facts = used.model_dump(include={"name", "version", "options"})
-    return {**facts, "source": used.source.sha256 or used.source.distribution}
 
 
 AnyRecord = Record | VerificationRecord

@@ -3,63 +3,73 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import HasProcess
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.task import Task
 
 
 @dataclass(frozen=True)
 class Cell:
-    """The strings of one length and their targets.
+    """Strings that are counted together.
 
     Attributes:
-        length: of the strings.
-        strings: (B, N) symbol ids, in the smallest integers that hold them.
-        targets: (B, …) in the objective's layout, likewise.
+        first, last: the least and the greatest length; the same, unless it is a window.
+        examples: the strings and their answers, in the smallest integers that hold them: one
+            example of strings of one length, or several, or padded ones.
     """
 
-    length: int
-    strings: npt.NDArray[np.integer[Any]]
-    targets: npt.NDArray[Any]
+    first: int
+    last: int
+    examples: tuple[Example, ...]
 
-
-@dataclass(frozen=True)
-class CellSet:
-    """The strings of each length, shortest first.
-
-    Attributes:
-        cells: a cell each or, of a window, its parts.
-        window: the least and the greatest length of the window that is tested as one cell;
-            None if every length is one.
-    """
-
-    cells: tuple[Cell, ...]
-    window: tuple[int, int] | None = None
+    @property
+    def strings(self) -> int:
+        """How many there are."""
+        return sum(len(example.inputs) for example in self.examples)
 
     @property
     def lengths(self) -> list[int]:
-        """The length of each cell or, of a window, of each string."""
-        if self.window is None:
-            return [cell.length for cell in self.cells]
-        return [cell.length for cell in self.cells for _ in cell.strings]
+        """The length of the strings or, of a window, of each."""
+        if self.first == self.last:
+            return [self.first]
+        return [length for example in self.examples for length in _string_lengths(example)]
+
+
+@dataclass(frozen=True)
+class TestSet:
+    """The cells of a test, shortest first."""
+
+    __test__: ClassVar[bool] = False  # pytest takes it for a test by its name
+    cells: tuple[Cell, ...]
+
+    @property
+    def lengths(self) -> list[int]:
+        """The lengths that a chance level is the mean over: one per cell, of a window each."""
+        return [length for cell in self.cells for length in cell.lengths]
 
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 of every length, string and target: little-endian 64-bit integers."""
         digest = hashlib.sha256()
-        for cell in self.cells:
-            shape = np.array([cell.length, *cell.targets.shape], dtype="<i8")
-            digest.update(shape.tobytes())
-            digest.update(np.ascontiguousarray(cell.strings, dtype="<i8").tobytes())
-            digest.update(np.ascontiguousarray(cell.targets, dtype="<i8").tobytes())
+        for example in (example for cell in self.cells for example in cell.examples):
+            shape = (example.length, *example.targets.shape)
+            for part in (shape, example.inputs, example.targets):
+                digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
+            for name in ("scored", "lengths", "decoded"):
+                part = getattr(example, name)
+                if part is not None:
+                    digest.update(name.encode())
+                    digest.update(np.ascontiguousarray(part, dtype="<i8").tobytes())
         return digest.hexdigest()
 
 
@@ -100,19 +110,20 @@ def check_process(task: Task, protocol: Protocol) -> None:
     Raises:
         RequestError: one line.
     """
-    if protocol.needs_process and not task.objective.has_process:
+    has_process = isinstance(task.source, HasProcess) and HasProcess in task.objective.needs
+    if protocol.needs_process and not has_process:
         raise RequestError(
             f"protocol {protocol.name} draws strings by a task's own process, and {task.name} has "
             "none: take one that ends in :generate, as dyck-2-3:generate"
         )
 
 
-def test_set(task: Task, protocol: Protocol) -> CellSet:
+def test_set(task: Task, protocol: Protocol) -> TestSet:
     """Return the test set: a function of (task, version, parameters, cell), and nothing else."""
     return _tests(task, protocol, ("test",))
 
 
-def fresh_set(task: Task, protocol: Protocol, seed: int) -> CellSet:
+def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
     """Return strings like the test set's, lengths and numbers alike, that no run was tested on.
 
     Args:
@@ -123,14 +134,28 @@ def fresh_set(task: Task, protocol: Protocol, seed: int) -> CellSet:
     return _tests(task, protocol, ("fresh", seed))
 
 
-def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> CellSet:
+def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> TestSet:
     if protocol.test.tokens is not None:
         return _draw_window(task, key, task.splits.test, protocol.test.tokens)
-    lengths = spread(split_lengths(task, "test"), protocol.test.lengths)
-    return _draw(task, key, lengths, protocol.test.strings)
+    return _draw(task, key, cell_lengths(task, protocol), protocol.test.strings)
 
 
-def validation_set(task: Task, protocol: Protocol) -> CellSet:
+def cell_lengths(task: Task, protocol: Protocol) -> list[int]:
+    """Return the lengths of a protocol's test cells.
+
+    Raises:
+        RequestError: if there are no strings of a length that it names, or of any.
+    """
+    asked = protocol.test.lengths
+    if not isinstance(asked, tuple):
+        return spread(split_lengths(task, "test"), asked)
+    if missing := [length for length in asked if not task.lengths(length, length)]:
+        named = ", ".join(map(str, missing))
+        raise RequestError(f"task {task.name} has no strings of length {named} (test.lengths)")
+    return list(asked)
+
+
+def validation_set(task: Task, protocol: Protocol) -> TestSet:
     """Return the in-distribution strings by which checkpoints are selected."""
     if protocol.validation.tokens is not None:
         return _draw_window(task, ("validation",), task.splits.train, protocol.validation.tokens)
@@ -138,7 +163,7 @@ def validation_set(task: Task, protocol: Protocol) -> CellSet:
     return _draw(task, ("validation",), lengths, protocol.validation.strings)
 
 
-def watch_set(task: Task, watch: Watch) -> CellSet:
+def watch_set(task: Task, watch: Watch) -> TestSet:
     """Return the strings that a run is watched on.
 
     Raises:
@@ -150,32 +175,28 @@ def watch_set(task: Task, watch: Watch) -> CellSet:
     return _draw(task, ("watch",), watch.lengths, watch.strings)
 
 
-def _draw(task: Task, key: Sequence[object], lengths: Sequence[int], count: int) -> CellSet:
+def _draw(task: Task, key: Sequence[object], lengths: Sequence[int], count: int) -> TestSet:
     cells = []
     for length in lengths:
-        strings, targets = task.sample(task.stream(*key, length, count), length, count)
-        cells.append(Cell(length, _small(strings), _small(targets)))
-    return CellSet(tuple(cells))
+        example = task.sample(task.stream(*key, length, count), length, count)
+        cells.append(Cell(length, length, (example.map(_small),)))
+    return TestSet(tuple(cells))
 
 
 def _draw_window(
     task: Task, key: Sequence[object], window: tuple[int, int], tokens: int
-) -> CellSet:
-    """Draw a window: the strings of each length in the order in which they were drawn."""
-    first, last = window
-    stream = task.stream(*key, "window", first, last, tokens)
-    # The process counts END.
-    symbols_T, lengths_B = task.objective.sample_corpus(
-        task.language, stream, (first + 1, last + 1), tokens
-    )
-    starts_B = np.cumsum(lengths_B) - lengths_B
-    cells = []
-    for length in np.unique(lengths_B).tolist():
-        starts_C1 = starts_B[lengths_B == length][:, None]
-        strings = symbols_T[starts_C1 + np.arange(length)]
-        targets = task.objective.targets(task.language, strings)
-        cells.append(Cell(length, _small(strings), _small(targets)))
-    return CellSet(tuple(cells), window)
+) -> TestSet:
+    """Draw a window as one cell: the strings of each length in the order they were drawn in."""
+    stream = task.stream(*key, "window", *window, tokens)
+    examples = task.sample_window(stream, window, tokens)
+    return TestSet((Cell(*window, tuple(example.map(_small) for example in examples)),))
+
+
+def _string_lengths(example: Example) -> Iterator[int]:
+    if example.lengths is None:
+        yield from [example.length] * len(example.inputs)
+    else:
+        yield from example.lengths.tolist()
 
 
 def _small(array: npt.NDArray[Any]) -> npt.NDArray[Any]:

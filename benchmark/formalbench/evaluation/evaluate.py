@@ -1,4 +1,4 @@
-"""How a network does on a set of cells."""
+"""How a network does on a test set."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.close_brackets import CloseBrackets
-from formalbench.contracts.objective import Objective
-from formalbench.evaluation.cells import Cell, CellSet
+from formalbench.contracts.example import Example, split, tensors
+from formalbench.contracts.metric import Measure, State, add_up, merged
+from formalbench.contracts.network import traits_of
+from formalbench.contracts.task import Task
+from formalbench.evaluation.cells import Cell, TestSet
+from formalbench.evaluation.decode import answered_freely
+from formalbench.metrics.scored import spread_scored
 from formalbench.precision import forward_in, multiplying
 
 MAX_SYMBOLS = 1 << 15
@@ -31,9 +31,6 @@ WHOLE = 16
 """Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
 width 256 takes 1.16 times as long per string as of 64 (measured): matrix products have an edge."""
 
-Job = tuple[int, slice]
-"""Some strings of a cell: its index, and which."""
-
 
 class NotFiniteError(ArithmeticError):
     """A logit was not finite: an error, never a wrong answer."""
@@ -44,32 +41,28 @@ class CellScore:
     """How a network did on one cell.
 
     Attributes:
-        length: of the strings.
+        first, last: the least and the greatest length of the strings.
         strings: how many there were.
-        correct: how many were right by the objective's primary metric.
-        bits: mean cross-entropy per answer.
-        close_brackets: counted, if the objective asks about them.
+        measures: of the task's metrics, the primary one's first.
     """
 
-    length: int
+    first: int
+    last: int
     strings: int
-    correct: int
-    bits: float
-    close_brackets: CloseBrackets | None = None
+    measures: dict[str, Measure]
 
 
-class _Judged(NamedTuple):
-    """How a network did on some strings: how many were right, and the sum of their bits."""
+class _Job(NamedTuple):
+    """Some strings of a cell: its index, and they themselves."""
 
-    correct: int
-    bits: float
-    close_brackets: CloseBrackets | None
+    cell: int
+    example: Example
 
 
 def evaluate(
     network: nn.Module,
-    objective: Objective,
-    cells: CellSet,
+    task: Task,
+    test_set: TestSet,
     device: torch.device,
     threads: int = 1,
     precision: str = "fp32",
@@ -77,9 +70,10 @@ def evaluate(
     """Score a network on every cell.
 
     Args:
-        network: called on same-length batches; no length costs more than its own strings.
-        objective: judges.
-        cells: what to answer.
+        network: called on batches of one length or, if its traits say so, padded ones; no length
+            costs more than its own strings.
+        task: says how it is judged.
+        test_set: what to answer.
         device: where the network is.
         threads: batches at a time, each computed by one thread on a CPU, so that their number
             changes no result.
@@ -89,15 +83,14 @@ def evaluate(
         NotFiniteError: if any logit is NaN or infinite.
     """
     jobs = [
-        (index, rows)
-        for index, cell in enumerate(cells.cells)
-        for rows in batches(len(cell.strings), cell.length)
+        _Job(index, example)
+        for index, cell in enumerate(test_set.cells)
+        for example in _fitting(network, task, cell)
     ]
 
-    def judge(job: Job) -> _Judged:
-        index, rows = job
+    def judge(job: _Job) -> list[State]:
         with forward_in(precision, device):  # holds for one thread
-            return _judge(network, objective, cells.cells[index], rows, device)
+            return _judge(network, task, test_set.cells[job.cell], job.example, device)
 
     network.eval()
     with multiplying(precision):
@@ -106,47 +99,42 @@ def evaluate(
         else:
             judged = [judge(job) for job in jobs]
     network.train()
-    by_cell: list[list[_Judged]] = [[] for _ in cells.cells]
-    for (index, _), one in zip(jobs, judged, strict=True):
-        by_cell[index].append(one)
-    return [_score(cell, parts) for cell, parts in zip(cells.cells, by_cell, strict=True)]
+    by_cell: list[list[list[State]]] = [[] for _ in test_set.cells]
+    for job, states in zip(jobs, judged, strict=True):
+        by_cell[job.cell].append(states)
+    return [_score(task, *both) for both in zip(test_set.cells, by_cell, strict=True)]
 
 
-def _score(cell: Cell, parts: Sequence[_Judged]) -> CellScore:
-    strings = len(cell.strings)
-    bits = 0.0
-    for part in parts:
-        bits += part.bits
-    correct = sum(part.correct for part in parts)
-    return CellScore(cell.length, strings, correct, bits / strings, _counted(parts))
-
-
-def total(scores: Sequence[CellScore], window: tuple[int, int] | None) -> CellScore:
-    """Return the score on all cells, the longest one's length in it.
-
-    Bits are averaged over the cells or, over what a process generated within a window, over
-    the tokens, END included.
-    """
-    tokens = [score.strings * (score.length + 1) for score in scores]
-    shares = [1] * len(scores) if window is None else tokens
-    bits = sum(share * score.bits for share, score in zip(shares, scores, strict=True))
+def total(scores: Sequence[CellScore]) -> CellScore:
+    """Return the score on all cells, every answer counting the same."""
     return CellScore(
-        window[1] if window else scores[-1].length,
+        min(score.first for score in scores),
+        max(score.last for score in scores),
         sum(score.strings for score in scores),
-        sum(score.correct for score in scores),
-        bits / sum(shares),
-        _counted(scores),
+        merged([score.measures for score in scores]),
     )
 
 
-def _counted(parts: Sequence[_Judged] | Sequence[CellScore]) -> CloseBrackets | None:
-    counts = [part.close_brackets for part in parts if part.close_brackets is not None]
-    return reduce(add, counts) if counts else None
+def _fitting(network: nn.Module, task: Task, cell: Cell) -> Iterator[Example]:
+    """Cut the strings of a cell into batches that fit into memory and suit a network."""
+    padding = traits_of(network).padding
+    for example in cell.examples:
+        for part in [example] if padding else split(example, task.layout):
+            said = 0 if part.decoded is None else part.decoded.shape[1]
+            for rows in batches(len(part.inputs), part.length + said):
+                yield part.rows(rows)
+
+
+def _score(task: Task, cell: Cell, parts: Sequence[list[State]]) -> CellScore:
+    measures: dict[str, Measure] = {}
+    for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
+        measures |= metric.finish(add_up(states))
+    return CellScore(cell.first, cell.last, cell.strings, measures)
 
 
 def _in_threads(
-    threads: int, judge: Callable[[Job], _Judged], jobs: Sequence[Job]
-) -> list[_Judged]:
+    threads: int, judge: Callable[[_Job], list[State]], jobs: Sequence[_Job]
+) -> list[list[State]]:
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             return list(pool.map(judge, jobs))
@@ -157,26 +145,38 @@ def _in_threads(
 
 @torch.no_grad()
 def _judge(
-    network: nn.Module, objective: Objective, cell: Cell, rows: slice, device: torch.device
-) -> _Judged:
-    """Return how a network does on some strings of a cell."""
-    batch = Batch(_on(cell.strings[rows], device))
-    logits = network(batch)
+    network: nn.Module, task: Task, cell: Cell, example: Example, device: torch.device
+) -> list[State]:
+    """Return what the metrics make of a network's answers to some strings of a cell."""
+    length = cell.last if cell.first == cell.last else example.length
+    example = tensors(example, device)
+    forced = _finite(network(example.batch), example, length)
+    free = forced
+    if task.layout == "decoded":
+        free = _finite(answered_freely(network, example), example, length)
+    states = []
+    for metric in task.metrics:
+        logits = forced if metric.teacher_forced else free
+        state: State = metric.measure(logits, example).double().cpu().numpy()
+        if not math.isfinite(state.sum()):
+            raise NotFiniteError(f"the {metric.name} at length {length} is not finite")
+        states.append(state)
+    return states
+
+
+def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
+    """Return logits in fp32 or more.
+
+    Raises:
+        NotFiniteError: if one that counts is NaN or infinite.
+    """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-    if not bool(torch.isfinite(logits).all()):
-        raise NotFiniteError(f"a logit at length {cell.length} is not finite")
-    targets = _on(cell.targets[rows], device)
-    right, row_bits = objective.score(logits, targets)
-    correct, bits = int(right.sum()), float(row_bits.double().sum())
-    if not math.isfinite(bits):
-        raise NotFiniteError(f"the cross-entropy at length {cell.length} is not finite")
-    return _Judged(correct, bits, objective.close_brackets(logits, targets))
-
-
-def _on(array: npt.NDArray[Any], device: torch.device) -> Tensor:
-    """Return an array on a device, integers in 64 bits."""
-    tensor = torch.from_numpy(array).to(device)
-    return tensor.long() if array.dtype.kind in "iu" else tensor
+    finite = torch.isfinite(logits)
+    if example.scored is not None:
+        finite |= ~spread_scored(example.scored, finite)
+    if not bool(finite.all()):
+        raise NotFiniteError(f"a logit at length {length} is not finite")
+    return logits
 
 
 def batches(count: int, length: int) -> Iterator[slice]:

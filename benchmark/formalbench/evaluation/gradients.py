@@ -19,6 +19,7 @@ from torch.func import functional_call
 
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import traits_of
 
 
 def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -48,13 +49,13 @@ def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor],
 
 def _embedding(network: nn.Module) -> tuple[str, Tensor]:
     """Return the name and the values of the matrix with a row per symbol."""
-    told = getattr(network, "symbol_embedding", None)
+    told = traits_of(network).symbol_embedding
     found = {name: m for name, m in network.named_modules() if isinstance(m, nn.Embedding)}
-    named = {name: m for name, m in found.items() if told is None or m is told}
+    named = {name: m for name, m in found.items() if told in ("", name)}
     if len(named) != 1:
         raise RequestError(
-            f"{type(network).__name__} has {len(found)} torch.nn.Embedding: its attribute "
-            "symbol_embedding must be the one of symbols"
+            f"{type(network).__name__} has {len(found)} torch.nn.Embedding: its traits must name "
+            "that of symbols (symbol_embedding)"
         )
     ((name, module),) = named.items()
     return f"{name}.weight", module.weight.detach()

@@ -1,4 +1,4 @@
-"""Loading a local plugin: a Python file, a package folder, or a YAML file, named by the user."""
+"""Loading a local plugin: a Python file or a package folder, named by the user."""
 
 from __future__ import annotations
 
@@ -12,15 +12,18 @@ from pathlib import Path
 from types import ModuleType
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, BrokenPluginError, RequestError
+from formalbench.host.outdated import advice
 
 YAML_SUFFIXES = (".yaml", ".yml")
+SUFFIXES = (".py", *YAML_SUFFIXES, ".att")
+"""Of the files that a folder stands for; a file with another can be named itself."""
 
 
 def plugin_files(path: Path) -> list[Path]:
     """Return the plugins a path stands for.
 
     A file or a package (a folder with ``__init__.py``) is one plugin; any other folder
-    stands for the Python and YAML files right inside it.
+    stands for the files right inside it that have one of `SUFFIXES`.
 
     Raises:
         RequestError: if there is nothing that can be a plugin.
@@ -31,13 +34,11 @@ def plugin_files(path: Path) -> list[Path]:
         inside = sorted(
             file
             for file in path.iterdir()
-            if file.suffix in (".py", *YAML_SUFFIXES) and not file.name.startswith("test_")
+            if file.suffix in SUFFIXES and not file.name.startswith("test_")
         )
         if not inside:
             raise RequestError(f"--plugin {path}: the folder holds no .py or .yaml file")
         return [file.resolve() for file in inside]
-    if not path.is_dir() and path.suffix not in (".py", *YAML_SUFFIXES):
-        raise RequestError(f"--plugin {path}: a plugin is a .py or .yaml file, or a folder")
     return [path.resolve()]
 
 
@@ -102,6 +103,8 @@ def broken(path: Path, error: BaseException) -> str:
     """Say what is wrong with a plugin: one line for its syntax, else its own frames only."""
     if isinstance(error, SyntaxError):
         return f"{error.filename or path}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    if outdated := advice(error):
+        return f"plugin {path}: {outdated}"
     inside = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)

@@ -1,48 +1,85 @@
-"""Options: from ``--set key=value`` to typed values that a factory can take."""
+"""Options: from ``--set key=value`` and a config class to the config that a factory is given."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
 
-from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.specs import Option, Value
+from formalbench.contracts.errors import BrokenPluginError, RequestError, unknown
+from formalbench.host.values import OptionFacts, OptionTable, parse_value
 
-MAX_TEXT = 200
-"""Characters of an option's text; a record keeps it."""
+if TYPE_CHECKING:
+    from formalbench.contracts.config import Config, Value
+    from formalbench.contracts.specs import (
+        ExecutorSpec,
+        ModelSpec,
+        OptimiserSpec,
+        ScheduleSpec,
+        TaskSpec,
+    )
 
-Settings = tuple[tuple[str, str, str], ...]
-"""What the user set: (scope, key, text), scope being ``model``, ``task`` or empty."""
+    Configured = TaskSpec | ModelSpec | OptimiserSpec | ScheduleSpec | ExecutorSpec
+
+SCOPES = ("model", "task", "protocol", "executor")
+"""What `--set` can mean."""
 
 
-def parse_settings(texts: Sequence[str]) -> Settings:
-    """Parse ``model.chunk=3``, ``task.p=0.3`` and bare ``chunk=3``.
+class Setting(NamedTuple):
+    """One ``--set``.
+
+    Attributes:
+        scope: one of `SCOPES`; empty if only the key was written.
+        key: of the option; of a protocol it may have dots, as in ``test.strings``.
+        text: its value, not parsed yet.
+    """
+
+    scope: str
+    key: str
+    text: str
+
+
+Settings = tuple[Setting, ...]
+"""What the user set."""
+
+
+def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Settings:
+    """Parse ``model.chunk=3``, ``protocol.test.strings=64`` and bare ``chunk=3``.
+
+    Args:
+        texts: what was given with ``--set``.
+        scopes: those that the command knows.
 
     Raises:
         RequestError: for anything else, or a key set twice.
     """
-    settings: list[tuple[str, str, str]] = []
+    settings: list[Setting] = []
     for text in texts:
         name, equals, value = text.partition("=")
-        scope, dot, key = name.strip().rpartition(".")
-        if not equals or not key or (dot and scope not in ("model", "task")):
-            raise RequestError(f"--set {text}: write model.key=value, task.key=value or key=value")
-        # A bare key and a scoped one could mean the same option, and one of them would lose.
-        if any(
-            (key == name and "" in (scope, other)) or (scope, key) == (other, name)
-            for other, name, _ in settings
-        ):
+        scope, dot, key = name.strip().partition(".")
+        scope, key = (scope, key) if dot else ("", scope)
+        if not equals or not key or (dot and scope not in scopes):
+            ways = ", ".join(f"{one}.key=value" for one in scopes)
+            raise RequestError(f"--set {text}: write {ways} or key=value")
+        setting = Setting(scope, key, value.strip())
+        if any(_meet(setting, other) for other in settings):
             raise RequestError(f"--set {text}: {key} is set twice")
-        settings.append((scope, key, value.strip()))
+        settings.append(setting)
     return tuple(settings)
 
 
+def _meet(one: Setting, other: Setting) -> bool:
+    # A bare key and a scoped one could mean the same option, and one of them would lose.
+    bare = "" in (one.scope, other.scope) and {one.scope, other.scope} <= {"", "model", "task"}
+    return one.key == other.key and (one.scope == other.scope or bare)
+
+
 def check_settings(
-    settings: Settings,
-    models: Sequence[Mapping[str, Option]],
-    tasks: Sequence[Mapping[str, Option]],
+    settings: Settings, models: Sequence[OptionTable], tasks: Sequence[OptionTable]
 ) -> None:
     """Refuse a setting that no requested model or task has, or that a bare key leaves open.
+
+    Those of a protocol or an executor are checked where these are made.
 
     Args:
         settings: what the user set.
@@ -52,6 +89,8 @@ def check_settings(
     in_models = {key for options in models for key in options}
     in_tasks = {key for options in tasks for key in options}
     for scope, key, text in settings:
+        if scope not in ("", "model", "task"):
+            continue
         known = {"model": in_models, "task": in_tasks, "": in_models | in_tasks}[scope]
         if key not in known:
             raise unknown(f"{scope} option".strip(), key, known)
@@ -63,63 +102,187 @@ def check_settings(
 
 
 def chosen_options(
-    scope: str, name: str, settings: Settings, options: Mapping[str, Option]
+    scope: str, name: str, settings: Settings, options: OptionTable
 ) -> dict[str, Value]:
     """Return the options set for one model or task that differ from their defaults.
 
     Args:
-        scope: ``model`` or ``task``.
+        scope: ``model``, ``task`` or ``executor``.
         name: of the model or task, for errors.
         settings: what the user set; keys it does not have are for others.
         options: the options it has.
     """
-    chosen: dict[str, Value] = {}
-    for owner, key, text in settings:
-        if owner in ("", scope) and key in options:
-            value = parse_value(f"{name}: --set {key}={text}", text, options[key])
-            if value != options[key].default:
-                chosen[key] = value
-    return chosen
+    owners = (scope,) if scope == "executor" else ("", scope)
+    texts = {key: text for owner, key, text in settings if owner in owners and key in options}
+    parsed = {
+        key: parse_value(f"{name}: --set {key}={text}", text, options[key])
+        for key, text in texts.items()
+    }
+    return _not_default(parsed, options)
 
 
-def complete_options(
-    chosen: Mapping[str, Value], options: Mapping[str, Option]
-) -> dict[str, Value]:
-    """Return every option's value, chosen or default."""
-    return {key: chosen.get(key, option.default) for key, option in options.items()}
+def instance_options(name: str, texts: Mapping[str, str], options: OptionTable) -> dict[str, Value]:
+    """Return the options written behind a name that differ from their defaults.
 
-
-def parse_value(where: str, text: str, option: Option) -> Value:
-    """Parse an option's value by the type of its default.
+    Args:
+        name: of the model or task, for errors.
+        texts: as `parse_instance` gives them.
+        options: the options it has.
 
     Raises:
-        RequestError: if it has another type or is not allowed.
+        RequestError: for an option it does not have, or a value that is not allowed.
     """
-    value: Value
-    default = option.default
-    try:
-        if isinstance(default, bool):
-            value = {"true": True, "false": False}[text.lower()]
-        elif isinstance(default, int):
-            value = int(text)
-        elif isinstance(default, float):
-            value = float(text)
-            if not math.isfinite(value):
-                raise ValueError
+    for key in texts:
+        if key not in options:
+            raise unknown(f"option of {name}", key, options)
+    parsed = {
+        key: parse_value(f"{name}[{key}={text}]", text, options[key]) for key, text in texts.items()
+    }
+    return _not_default(parsed, options)
+
+
+def _not_default(values: Mapping[str, Value], options: OptionTable) -> dict[str, Value]:
+    return {key: value for key, value in values.items() if value != options[key]["default"]}
+
+
+def parse_instance(text: str) -> tuple[str, dict[str, str]]:
+    """Split a name from the options written behind it.
+
+    Raises:
+        RequestError: if the brackets are not those of ``name[key=value,key=value]``.
+
+    Example:
+        >>> parse_instance("mine[width=32,layers=2]")
+        ('mine', {'width': '32', 'layers': '2'})
+    """
+    name, bracket, inside = text.partition("[")
+    if not bracket:
+        return name.strip(), {}
+    options: dict[str, str] = {}
+    for pair in inside.removesuffix("]").split(","):
+        key, equals, value = (part.strip() for part in pair.partition("="))
+        if not (name and inside.endswith("]") and equals and key) or "[" in pair:
+            raise RequestError(f"{text!r}: write name[key=value,key=value]")
+        if key in options:
+            raise RequestError(f"{text!r}: {key} is set twice")
+        options[key] = value
+    return name.strip(), options
+
+
+def split_list(text: str) -> list[str]:
+    """Split at the commas that are outside brackets; what is empty is left out.
+
+    Example:
+        >>> split_list("a[x=1,y=2],b")
+        ['a[x=1,y=2]', 'b']
+    """
+    parts, depth = [""], 0
+    for character in text:
+        depth += {"[": 1, "]": -1}.get(character, 0)
+        if character == "," and depth <= 0:
+            parts.append("")
         else:
-            value = text
-            if len(text) > MAX_TEXT or not text.isprintable():
-                raise RequestError(
-                    f"{where[:80]}…: must be at most {MAX_TEXT} printable characters"
-                )
-    except (ValueError, KeyError):
-        kinds = {bool: "true or false", int: "a whole number", float: "a number"}
-        raise RequestError(f"{where}: must be {kinds[type(default)]}") from None
-    if option.choices and value not in option.choices:
-        raise RequestError(f"{where}: must be one of {', '.join(map(str, option.choices))}")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        if option.minimum is not None and value < option.minimum:
-            raise RequestError(f"{where}: must be at least {option.minimum:g}")
-        if option.maximum is not None and value > option.maximum:
-            raise RequestError(f"{where}: must be at most {option.maximum:g}")
-    return value
+            parts[-1] += character
+    return [part.strip() for part in parts if part.strip()]
+
+
+# From a spec to its config.
+
+
+def config_of(spec: Configured) -> tuple[type[Config] | None, dict[str, Value]]:
+    """Return the config class of a spec, imported if need be, and the spec's own defaults.
+
+    Raises:
+        BrokenPluginError: if it cannot be used.
+    """
+    defaults = dict(getattr(spec, "defaults", {}))
+    if spec.config is None:
+        return None, defaults
+    from formalbench.contracts.config import Config
+
+    found: Any = spec.config
+    if isinstance(found, str):
+        module, _, attribute = found.partition(":")
+        try:
+            found = getattr(import_module(module), attribute)
+        except (ImportError, AttributeError) as error:
+            problem = f"the config of {spec.name} cannot be loaded: {error}"
+            raise BrokenPluginError(problem) from None
+    if not (isinstance(found, type) and issubclass(found, Config)):
+        raise BrokenPluginError(f"the config of {spec.name} is no formalbench.Config: {found!r}")
+    for key in defaults:
+        if key not in found.model_fields:
+            raise BrokenPluginError(f"{spec.name} has a default for {key!r}, which is no option")
+    return found, defaults
+
+
+def option_facts(spec: Configured) -> dict[str, OptionFacts]:
+    """Return what there is to set of a model, a task or the like."""
+    config, defaults = config_of(spec)
+    if config is None:
+        return {}
+    return {
+        key: _facts(spec.name, key, field, defaults) for key, field in config.model_fields.items()
+    }
+
+
+def _facts(owner: str, key: str, field: Any, defaults: Mapping[str, Value]) -> OptionFacts:
+    if field.is_required():
+        raise BrokenPluginError(f"the config of {owner}: {key} has no default: use option(…)")
+    default = defaults.get(key, field.get_default(call_default_factory=True))
+    if field.annotation is float and isinstance(default, int):
+        default = float(default)
+    ends = {
+        name: next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None)
+        for name, end in (("minimum", "ge"), ("maximum", "le"))
+    }
+    choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
+    return OptionFacts(
+        default=default,
+        help=field.description or "",
+        choices=choices,
+        minimum=ends["minimum"],
+        maximum=ends["maximum"],
+    )
+
+
+def make_config(
+    spec: Configured, options: Mapping[str, Any] | None = None, name: str = ""
+) -> Config | None:
+    """Return the config of a model, a task or the like.
+
+    Args:
+        spec: says which class, and the defaults.
+        options: what is set.
+        name: what it is called in errors; the spec's own if empty.
+
+    Returns:
+        None if there is nothing to set.
+
+    Raises:
+        RequestError: one line that says which option cannot be as it is.
+    """
+    from pydantic import ValidationError
+
+    options, name = options or {}, name or spec.name
+    config, defaults = config_of(spec)
+    known = {} if config is None else config.model_fields
+    for key in options:
+        if key not in known:
+            raise unknown(f"option of {name}", key, known)
+    if config is None:
+        return None
+    try:
+        return config(**{**defaults, **options})
+    except ValidationError as error:
+        raise RequestError(f"{name}: {_first_problem(error)}") from None
+
+
+def _first_problem(error: Any) -> str:
+    problem = error.errors(include_url=False)[0]
+    cause = problem.get("ctx", {}).get("error")
+    if cause is not None:  # what a validator raised says it best itself
+        return " ".join(str(cause).split())
+    place = ".".join(str(part) for part in problem["loc"])
+    value = f"={problem['input']}" if isinstance(problem["input"], bool | int | float | str) else ""
+    return " ".join(f"{place}{value}: {problem['msg']}".split())[:400]

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, unknown
-from formalbench.contracts.specs import ModelSpec, ProtocolSpec, SuiteSpec, TaskSpec
+from formalbench.contracts.specs import Spec
 from formalbench.host.names import match_name
 from formalbench.host.plugins import Plugin
 from formalbench.host.validate import check_spec
 
-S = TypeVar("S", TaskSpec, ModelSpec, SuiteSpec, ProtocolSpec)
+S = TypeVar("S", bound=Spec)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +27,12 @@ class Registry(Generic[S]):
 
     Args:
         kind: what a spec of this registry is called in errors, as ``task``.
+        spec_type: the class of its specs.
     """
 
-    def __init__(self, kind: str) -> None:
+    def __init__(self, kind: str, spec_type: type[S]) -> None:
         self.kind = kind
+        self.spec_type = spec_type
         self._entries: dict[str, list[Entry[S]]] = {}
 
     def add(self, spec: S, plugin: Plugin) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.specs import (
+    MetricSpec,
     ModelSpec,
-    Option,
     ProtocolSpec,
     Splits,
     SuiteSpec,
@@ -30,13 +29,16 @@ def check_spec(spec: Any) -> None:
     check_name(spec.name)
     try:
         _check_text(spec, "summary")
-        if isinstance(spec, TaskSpec | ModelSpec):
+        if hasattr(spec, "reference"):
             _check_text(spec, "reference")
+        if hasattr(spec, "factory"):
             _demand(callable(spec.factory) or _is_lazy(spec.factory), "factory")
-            _check_names(spec.objectives, "objectives")
-            _check_options(spec.options)
-        if isinstance(spec, TaskSpec | ModelSpec | SuiteSpec):
+        if hasattr(spec, "config"):
+            _check_config(spec.config, getattr(spec, "defaults", {}))
+        if hasattr(spec, "version"):
             _demand(_is_whole(spec.version) and spec.version >= 0, "version: a number, 0 or more")
+        if isinstance(spec, TaskSpec | MetricSpec) or getattr(spec, "objectives", ()) != ():
+            _check_names(spec.objectives, "objectives")
         if isinstance(spec, TaskSpec):
             _check_splits(spec.splits)
         if isinstance(spec, ModelSpec):
@@ -86,11 +88,17 @@ def _check_splits(splits: Any) -> None:
     _demand(_is_whole(splits.step) and splits.step >= 1, "splits: step: a number, 1 or more")
 
 
-def _check_options(options: Any) -> None:
-    _demand(isinstance(options, Mapping), "options: a mapping of names to Option")
-    for name, option in options.items():
-        _demand(isinstance(name, str) and name.isidentifier(), f"option name {name!r}")
-        _demand(isinstance(option, Option), f"option {name}: an Option")
-        _demand(isinstance(option.default, bool | int | float | str), f"option {name}: default")
-        for end in (option.minimum, option.maximum):
-            _demand(end is None or math.isfinite(end), f"option {name}: minimum or maximum")
+def _check_config(config: Any, defaults: Any) -> None:
+    right = config is None or _is_lazy(config) or _is_config(config)
+    _demand(right, "config: a subclass of formalbench.Config, or where to find it")
+    _demand(isinstance(defaults, Mapping), "defaults: a mapping of option names to values")
+    for name, value in defaults.items():
+        _demand(isinstance(value, bool | int | float | str), f"defaults: {name}")
+        known = name in config.model_fields if _is_config(config) else config is not None
+        _demand(known, f"defaults: {name!r} is no option of the config")
+
+
+def _is_config(config: Any) -> bool:
+    # Whoever has made one has imported pydantic.
+    names = (f"{base.__module__}.{base.__name__}" for base in getattr(config, "__mro__", ()))
+    return "formalbench.contracts.config.Config" in names

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from formalbench.contracts.errors import RequestError
 
 if TYPE_CHECKING:
-    from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.specs import SuiteSpec
 
 MAX_BYTES = 1_000_000
@@ -77,23 +76,6 @@ def _loader() -> Any:
             return super().construct_mapping(node, deep=deep)
 
     return StrictLoader
-
-
-def read_protocol(path: Path) -> Protocol:
-    """Read and check a protocol file.
-
-    Raises:
-        RequestError: one line that names the file and the key.
-    """
-    from pydantic import ValidationError
-
-    from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.record import first_problem
-
-    try:
-        return Protocol.model_validate(read_yaml(path))
-    except ValidationError as error:
-        raise RequestError(f"{path}: not a valid protocol: {first_problem(error)}") from None
 
 
 SUITE_KEYS = {"name", "version", "summary", "tasks", "protocol", "reference"}

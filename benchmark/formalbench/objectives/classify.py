@@ -2,98 +2,117 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from formalbench.contracts.language import Language, Symbols
-from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import Language
+from formalbench.contracts.objective import Chance, Objective, Promise, as_plain
+from formalbench.contracts.promises import demand
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
+from formalbench.metrics.accuracy import Accuracy
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.scored import mean_scored
+from formalbench.objectives.answers import class_margin, first_difference, telling_class
+from formalbench.objectives.lengths import some_lengths
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.task import Task
+
 ESTIMATE_FROM = 8192
 """Strings by which a class distribution is estimated that a language does not state."""
+
+SAMPLE = 512
+"""Strings by which a check holds a language to the distribution that it states."""
 
 
 class Classify(Objective):
     """One label per string; a string is correct if its own class has the largest logit.
 
-    Logits are (B, K) with K classes. Among equal largest logits the lowest class is
-    the answer, so that with two classes a difference of exactly 0 is a reject.
+    Logits are (B, K) with K classes, targets (B,). Among equal largest logits the lowest class
+    is the answer, so that with two classes a difference of exactly 0 is a reject.
     """
 
     name = "classify"
     layout = "last"
-    metric = "accuracy"
+    needs = (Language,)
+    sees_all = True
 
-    def outputs(self, language: Language) -> int:
-        """Return the number of classes."""
-        return language.num_classes
+    def answers(self, source: Language) -> tuple[str, ...]:
+        """Return the numbers of the classes."""
+        return tuple(map(str, range(source.num_classes)))
 
-    def has_length(self, language: Language, length: int) -> bool:
-        """Say whether strings of this length have a class."""
-        return language.has_length(length)
+    def examples(self, source: Language, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for the class of each string, (B,)."""
+        return Example(strings_BN, source.classify(strings_BN))
 
-    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw strings as the language does for classification."""
-        return language.sample(stream, length, count)
-
-    def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return the class of each string, (B,)."""
-        return language.classify(strings_BN)
-
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean cross-entropy in nats."""
-        return class_nats(logits, targets).mean()
+        return mean_scored(class_nats(logits, example.targets), example.scored)
 
-    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return which strings are right, (B,), and each one's cross-entropy in bits."""
-        bits = class_nats(logits, targets) / math.log(2)
-        return predicted_class(logits) == targets, bits
+    def metrics(self, source: Language) -> tuple[Metric, ...]:
+        """Return accuracy and cross-entropy."""
+        return Accuracy(), CrossEntropy()
 
-    def margin(self, logits: Tensor) -> Tensor:
-        """Return the largest logit minus the second largest, (B,)."""
-        return class_margin(logits)
-
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
+    def chance(self, source: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the accuracy of the best constant class, and of the best one per length."""
-        shares = np.array([_distribution(language, length, stream) for length in lengths])
+        shares = np.array([_distribution(source, length, stream) for length in lengths])
         constant = float(shares.mean(axis=0).max())
         return Chance(constant, tuple(float(best) for best in shares.max(axis=1)))
 
-    def show(self, language: Language, string: Symbols) -> str:
+    def show(self, source: Language, string: Symbols) -> str:
         """Return the class as a number."""
-        return str(int(language.classify(string[None, :])[0]))
+        return str(int(source.classify(string[None, :])[0]))
+
+    def plain(self, source: Language, example: Example) -> list[Any]:
+        """Return the classes as numbers."""
+        return as_plain(example.targets)
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return the largest logit minus the second largest, (B,)."""
+        return class_margin(logits)
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided (`telling_class`)."""
+        return telling_class(logits, example)
+
+    def expected(self, source: Language, string: Symbols, example: Example) -> int | str:
+        """Return the class."""
+        return int(example.targets[0])
+
+    def contradicts(self, source: Language, example: Example) -> int | None:
+        """Compare classes with the oracle's."""
+        told = [[target] for target in example.targets.tolist()]
+        return first_difference(example, told, lambda string: [source.oracle(string)])
+
+    def promises(self, task: Task) -> Iterator[Promise]:
+        """Hold a language to the distribution that it states."""
+        yield "states the class distribution it draws from", lambda: _check_distribution(task)
 
 
-def class_nats(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return -log p(target) for logits (…, K) and targets (…), in nats."""
-    return -logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
-
-
-def class_margin(logits: Tensor) -> Tensor:
-    """Return the largest logit minus the second largest, (…), for logits (…, K)."""
-    first, second = logits.topk(2, dim=-1).values.unbind(-1)
-    return first - second
-
-
-def predicted_class(logits: Tensor) -> Tensor:
-    """Return the lowest class with the largest logit, (…), for logits (…, K)."""
-    largest = logits == logits.amax(-1, keepdim=True)
-    # The library leaves open which of several equal maxima argmax returns; the count of
-    # positions before the first one is the same everywhere.
-    return (largest.cumsum(-1) == 0).sum(-1)
-
-
-def _distribution(language: Language, length: int, stream: Stream) -> tuple[float, ...]:
-    stated = language.class_distribution(length)
+def _distribution(source: Language, length: int, stream: Stream) -> tuple[float, ...]:
+    stated = source.class_distribution(length)
     if stated is not None:
         return tuple(stated)
-    strings = language.sample(stream.child(length), length, ESTIMATE_FROM)
-    counts = np.bincount(language.classify(strings), minlength=language.num_classes)
+    strings = source.sample(stream.child(length), length, ESTIMATE_FROM)
+    counts = np.bincount(source.classify(strings), minlength=source.num_classes)
     return tuple(counts / ESTIMATE_FROM)
+
+
+def _check_distribution(task: Task) -> None:
+    source: Any = task.source
+    for length in some_lengths(task):
+        classes = source.classify(source.sample(Stream("check classes"), length, SAMPLE))
+        found = np.bincount(classes, minlength=source.num_classes) / SAMPLE
+        stated = source.class_distribution(length)
+        if stated is not None:
+            demand(abs(sum(stated) - 1) < 1e-9, f"length {length}: it does not sum to 1")
+            worst = float(np.abs(found - np.array(stated)).max())
+            # Five standard deviations of a share in a sample of this size.
+            demand(worst < 2.5 / SAMPLE**0.5, f"length {length}: {stated}, but drawn {found}")

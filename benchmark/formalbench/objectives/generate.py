@@ -1,6 +1,6 @@
 """The objective ``generate``: a distribution over the next symbol, END included.
 
-Legend: B strings, N symbols, P = N+1 prefixes, S symbols in the alphabet, K closing brackets.
+Legend: B strings, N symbols, P = N+1 prefixes, S symbols in the alphabet.
 
 Reference: Hewitt et al. (2020), "RNNs can generate bounded hierarchical languages with optimal
     memory", section 6; Yao et al. (2021), appendix D.1.
@@ -8,155 +8,126 @@ Reference: Hewitt et al. (2020), "RNNs can generate bounded hierarchical languag
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
-from formalbench.contracts.close_brackets import CloseBrackets
-from formalbench.contracts.language import Corpus, Language, Symbols
-from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import HasBrackets, HasMembers, HasProcess, Language
+from formalbench.contracts.objective import Chance, Objective, Promise
+from formalbench.contracts.promises import demand
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
-from formalbench.objectives.classify import class_nats
-from formalbench.objectives.next_symbols import END
+from formalbench.metrics.close_brackets import CloseBrackets
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.scored import mean_scored
+from formalbench.objectives.members import END, check_members
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-CONFIDENT = 0.8
-"""The share of the closing brackets' probability that the right one must exceed."""
-
-NEXT, EXPECTED, DISTANCE = range(3)
-"""The columns of a target."""
+    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.task import Task
 
 
 class Generate(Objective):
     """After every prefix, the empty one first, the probability of each next symbol and of END.
 
-    Logits are (B, N+1, S+1), END last. A target, (B, N+1, 3), holds after every prefix the id
-    of the symbol that does come next (S for END), the closing bracket that matches the innermost
-    open one (an index of the language's `closes`; -1 if nothing is open), and how far before the
-    next symbol that open bracket stands.
+    Logits are (B, N+1, S+1), END last. Targets, (B, N+1), are the ids of the symbols that do
+    come next, S for END.
 
-    The loss is the cross-entropy to the next symbol. A string is correct if, after every
-    prefix that leaves a bracket open, whatever comes next, the matching close has more than 0.8
-    of the probability of all closing brackets. With one type of brackets (K = 1) that share is
-    always 1: the metric is trivial then, and its chance level says so.
-
-    `close_brackets` counts for the papers' accuracies, by position and by distance.
-
-    Args:
-        closes: the ids of the closing brackets.
+    The loss is the cross-entropy to the next symbol. A string is correct if every bracket that
+    could be closed would be, by its own kind (`CloseBrackets`).
     """
 
     name = "generate"
     layout = "prefixes"
-    metric = "close-bracket-string-accuracy"
-    has_process = True
+    needs = (Language, HasMembers, HasProcess, HasBrackets)
+    only_viable = True
 
-    def __init__(self, closes: range = range(0)) -> None:
-        self.closes = closes
+    def answers(self, source: Any) -> tuple[str, ...]:
+        """Return the symbols and END."""
+        return (*source.alphabet, END)
 
-    def for_language(self, language: Language) -> Generate:
-        """Return the objective for the closing brackets of a language."""
-        return Generate(language.closes)
-
-    def outputs(self, language: Language) -> int:
-        """Return the number of symbols plus one."""
-        return len(language.alphabet) + 1
-
-    def has_length(self, language: Language, length: int) -> bool:
+    def has_length(self, source: Any, length: int) -> bool:
         """Say whether there are members of this length."""
-        return length >= 0 and language.has_members(length)
+        return length >= 0 and bool(source.has_members(length))
 
-    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
+    def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
         """Draw members as the language's process does, given their length."""
-        return language.sample_generated(stream, length, count)
+        members: Symbols = source.sample_generated(stream, length, count)
+        return members
 
-    def sample_corpus(
-        self, language: Language, stream: Stream, window: tuple[int, int], tokens: int
-    ) -> Corpus:
-        """Draw as the language's process does, whatever the length."""
-        return language.sample_corpus(stream, window, tokens)
+    def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for the next symbol after every prefix, (B, N+1)."""
+        ends_B1 = np.full((len(strings_BN), 1), len(source.alphabet), dtype=np.int64)
+        return Example(strings_BN, np.concatenate((strings_BN, ends_B1), axis=1))
 
-    def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return next symbol, expected close and its distance after every prefix, (B, N+1, 3).
-
-        In the smallest integers that hold them: test sets of long strings are kept whole.
-        """
-        count, length = strings_BN.shape
-        small = max(length, len(language.alphabet)) < 1 << 15
-        targets_BP3 = np.empty((count, length + 1, 3), dtype=np.int16 if small else np.int32)
-        targets_BP3[:, :-1, NEXT] = strings_BN
-        targets_BP3[:, -1, NEXT] = len(language.alphabet)
-        expected_BP, opened_BP = language.open_brackets(strings_BN)
-        targets_BP3[:, :, EXPECTED] = expected_BP
-        distance_BP = np.arange(length + 1) - opened_BP
-        targets_BP3[:, :, DISTANCE] = np.where(expected_BP >= 0, distance_BP, 0)
-        return targets_BP3
-
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean cross-entropy over all prefixes in nats."""
-        return class_nats(logits, targets[..., NEXT].long()).mean()
+        return mean_scored(class_nats(logits, example.targets), example.scored)
 
-    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return whose closing brackets are right throughout, and the mean bits per prefix."""
-        right_BP, asked_BP = self._closed(logits, targets)
-        bits_BP = class_nats(logits, targets[..., NEXT].long()) / math.log(2)
-        return (right_BP | ~asked_BP).all(-1), bits_BP.mean(-1)
+    def metrics(self, source: Any) -> tuple[Metric, ...]:
+        """Return the accuracies at closing brackets, and cross-entropy per symbol."""
+        return CloseBrackets(source.closes), CrossEntropy()
 
-    def close_brackets(self, logits: Tensor, targets: Tensor) -> CloseBrackets:
-        """Count how often the matching close is predicted, by its distance."""
-        right_BP, asked_BP = self._closed(logits, targets)
-        distance_BP, size = targets[..., DISTANCE].long(), targets.shape[1]
-        right, asked = (
-            distance_BP[chosen_BP].bincount(minlength=size).cpu().numpy()
-            for chosen_BP in (right_BP, asked_BP)
-        )
-        return CloseBrackets(right, asked, 1 / len(self.closes))
-
-    def _closed(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the matching close is predicted, and where one is asked for, (B, N+1)."""
-        expected_BP1 = targets[..., EXPECTED].long().unsqueeze(-1)
-        shares_BPK = self._of_closes(logits).softmax(-1)
-        share_BP1 = shares_BPK.gather(-1, expected_BP1.clamp(min=0))
-        asked_BP1 = expected_BP1 >= 0
-        return ((share_BP1 > CONFIDENT) & asked_BP1).squeeze(-1), asked_BP1.squeeze(-1)
-
-    def margin(self, logits: Tensor) -> Tensor:
-        """Return how far the likeliest close is from being just confident, (B,).
-
-        In log-odds against all other closes, the least of any prefix; infinite for one type.
-        """
-        closes_BPK = self._of_closes(logits).sort(-1, descending=True).values
-        if len(self.closes) == 1:
-            return logits.new_full(logits.shape[:1], math.inf)
-        odds_BP = closes_BPK[..., 0] - closes_BPK[..., 1:].logsumexp(-1)
-        return (odds_BP - math.log(CONFIDENT / (1 - CONFIDENT))).abs().amin(-1)
-
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
+    def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the chance of guessing the types of all N/2 pairs of a string, exactly.
 
         Types are uniform and independent, and a prediction right after an opening bracket
         must name its type: K^(-N/2) for any guess that does not change between a bracket and
         its close, and the guess that never changes is one.
         """
-        shares = tuple(float(len(self.closes)) ** -(length // 2) for length in lengths)
+        shares = tuple(float(len(source.closes)) ** -(length // 2) for length in lengths)
         return Chance(sum(shares) / len(shares), shares)
 
-    def show(self, language: Language, string: Symbols) -> str:
+    def show(self, source: Any, string: Symbols) -> str:
         """Return 1 for a member and 0 for any other string."""
-        return str(int(language.classify(string[None, :])[0]))
+        return str(int(source.classify(string[None, :])[0]))
 
-    def plain(self, language: Language, target: npt.NDArray[Any]) -> list[str]:
+    def plain(self, source: Any, example: Example) -> list[Any]:
         """Return the next symbols, ``$`` for END."""
-        names = (*language.alphabet, END)
-        return [names[symbol] for symbol in target[:, NEXT]]
+        names = self.answers(source)
+        return [[names[symbol] for symbol in row] for row in example.targets.tolist()]
 
-    def _of_closes(self, logits: Tensor) -> Tensor:
-        closes = self.closes
-        if not closes:
-            raise ValueError("generate asks about closing brackets, and none are named")
-        return logits[..., closes.start : closes.stop : closes.step]
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return how far the likeliest close is from being just confident, (B,)."""
+        assert isinstance(primary, CloseBrackets)
+        return primary.margin(logits, example)
+
+    def expected(self, source: Any, string: Symbols, example: Example) -> int | str:
+        """Return the next symbols, separated by spaces."""
+        (symbols,) = self.plain(source, example)
+        return " ".join(symbols)
+
+    def promises(self, task: Task) -> Iterator[Promise]:
+        """Hold members and the brackets to be closed to the oracle."""
+        yield "draws members only", lambda: check_members(task)
+        yield "names the one bracket that may be closed", lambda: _check_closes(task)
+
+
+def _check_closes(task: Task) -> None:
+    """Compare the brackets named with those that the oracle lets close a short prefix."""
+    source: Any = task.source
+    demand(source.closes, "closes is empty: it must hold the ids of the closing brackets")
+    for length in [length for length in range(9) if source.has_members(length)]:
+        strings = task.objective.strings(source, Stream("check closes", length), length, 16)
+        types, positions = source.open_brackets(strings)
+        shape = (16, length + 1)
+        demand(types.shape == positions.shape == shape, f"open_brackets is {types.shape}")
+        for string, row, opened in zip(strings.tolist(), types, positions, strict=True):
+            for end in range(length + 1):
+                _check_close(source, string, end, int(row[end]), int(opened[end]))
+
+
+def _check_close(source: Any, string: list[int], end: int, named: int, opened: int) -> None:
+    place = f"after {string[:end]}"
+    demand((named >= 0) == (0 <= opened < end), f"{place}: {opened} is open")
+    if named < 0:
+        demand(source.oracle(string[:end]) == 1, f"{place}: something is open")
+        return
+    # What stands between a bracket and its close is balanced, and so is the whole.
+    inside, close = string[opened + 1 : end], source.closes[named]
+    right = source.oracle(inside) == 1 == source.oracle([string[opened], *inside, close])
+    demand(right, f"{place}: {close} does not close {opened}")

@@ -2,74 +2,140 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
+import numpy as np
 
-from formalbench.contracts.language import Language, Mask, Symbols
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import HasMembers, Language
+from formalbench.contracts.objective import Promise
+from formalbench.contracts.promises import demand
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
+from formalbench.metrics.accuracy import StringAccuracy, bit_right
+from formalbench.metrics.cross_entropy import CrossEntropy, bit_nats
+from formalbench.metrics.scored import mean_scored, spread_scored
+from formalbench.objectives.answers import first_difference, least_margin
+from formalbench.objectives.members import END, check_members
 from formalbench.objectives.whole import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-END = "$"
+    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.task import Task
+
 NOTHING = "!"
+
+MAX_STRINGS = 3000
+"""Strings, with what is tried behind them, by which a check tries one length."""
 
 
 class NextSymbols(WholeString):
     """After every prefix, the empty one first, the set of legal next symbols, multi-hot.
 
     Logits are (B, N+1, S+1): one per symbol, and one for "may end here"; a positive one says
-    legal. Strings are members. A string is correct if every bit at every position is.
+    legal. Targets are likewise, bool. Strings are members. Every bit is an answer; a string is
+    correct if every bit at every position is.
     """
 
     name = "next-symbols"
     layout = "prefixes"
+    needs = (Language, HasMembers)
+    only_viable = True
 
-    def outputs(self, language: Language) -> int:
-        """Return the number of symbols plus one."""
-        return len(language.alphabet) + 1
+    def answers(self, source: Any) -> tuple[str, ...]:
+        """Return the symbols and END."""
+        return (*source.alphabet, END)
 
-    def has_length(self, language: Language, length: int) -> bool:
+    def has_length(self, source: Any, length: int) -> bool:
         """Say whether there are members of this length."""
-        return length >= 0 and language.has_members(length)
+        return length >= 0 and bool(source.has_members(length))
 
-    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
+    def strings(self, source: Any, stream: Stream, length: int, count: int) -> Symbols:
         """Draw members uniformly."""
-        return language.sample_members(stream, length, count)
+        members: Symbols = source.sample_members(stream, length, count)
+        return members
 
-    def targets(self, language: Language, strings_BN: Symbols) -> Mask:
-        """Return the legal symbols after every prefix, (B, N+1, S+1) bool."""
-        return language.next_symbols(strings_BN)
+    def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for the legal symbols after every prefix, (B, N+1, S+1) bool."""
+        return Example(strings_BN, source.next_symbols(strings_BN))
 
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean binary cross-entropy over all bits in nats."""
-        return bit_nats(logits, targets).mean()
+        return mean_scored(bit_nats(logits, example.targets), example.scored)
 
-    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return which strings are right throughout, and the mean bits per binary answer."""
-        right = ((logits > 0) == targets.bool()).flatten(1).all(-1)
-        return right, bit_nats(logits, targets).flatten(1).mean(-1) / math.log(2)
+    def metrics(self, source: Any) -> tuple[Metric, ...]:
+        """Return the accuracies of strings and bits, and cross-entropy per bit."""
+        return StringAccuracy(bit_right), CrossEntropy(bit_nats)
 
-    def margin(self, logits: Tensor) -> Tensor:
-        """Return the least absolute logit, (B,)."""
-        return logits.abs().flatten(1).amin(-1)
-
-    def show(self, language: Language, string: Symbols) -> str:
+    def show(self, source: Any, string: Symbols) -> str:
         """Return the sets, separated by spaces; ``$`` says "may end", ``!`` is the empty set."""
-        sets = self.plain(language, language.next_symbols(string[None, :])[0])
+        (sets,) = self._sets(source, source.next_symbols(string[None, :]))
         return " ".join(",".join(one) or NOTHING for one in sets)
 
-    def plain(self, language: Language, target: npt.NDArray[Any]) -> list[list[str]]:
+    def plain(self, source: Any, example: Example) -> list[Any]:
         """Return the sets as lists of symbols."""
-        names = (*language.alphabet, END)
-        return [[name for name, bit in zip(names, row, strict=True) if bit] for row in target]
+        return self._sets(source, example.targets)
+
+    def _sets(self, source: Any, targets: Any) -> list[list[list[str]]]:
+        names = self.answers(source)
+        return [
+            [[name for name, bit in zip(names, bits, strict=True) if bit] for bits in rows]
+            for rows in targets.tolist()
+        ]
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return the least absolute logit, (B,)."""
+        scored = example.scored
+        if scored is not None:
+            scored = spread_scored(scored, logits).flatten(1)
+        return least_margin(logits.abs().flatten(1), scored)
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit of the first wrong bit; B is 1."""
+        wrong = (logits > 0) != example.targets
+        bad = wrong | ~logits.isfinite()
+        if example.scored is not None:
+            bad = bad & spread_scored(example.scored, bad)
+        return float(logits[bad][:1].sum())
+
+    def contradicts(self, source: Any, example: Example) -> int | None:
+        """Compare whether prefixes may end with what the oracle says of them."""
+
+        def ends(string: list[int]) -> list[int]:
+            return [source.oracle(string[:end]) for end in range(len(string) + 1)]
+
+        return first_difference(example, example.targets[:, :, -1], ends)
+
+    def promises(self, task: Task) -> Iterator[Promise]:
+        """Hold members and legal sets to the oracle."""
+        yield "draws members only", lambda: check_members(task)
+        yield "says what may follow, as far as short strings show", lambda: _check_next(task)
 
 
-def bit_nats(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the binary cross-entropy of each bit in nats, in the shape of `logits`."""
-    from torch.nn.functional import binary_cross_entropy_with_logits
-
-    return binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
+def _check_next(task: Task) -> None:
+    """Compare legal sets with every extension of a short prefix by up to a few symbols."""
+    source: Any = task.source
+    size = len(task.alphabet)
+    ahead = max(1, int(np.log(64) / np.log(max(size, 2))))
+    length = 0
+    while size ** (length + ahead) <= MAX_STRINGS and length <= 5:
+        every = list(product(range(size), repeat=length))
+        strings = np.array(every, dtype=np.int64).reshape(size**length, length)
+        legal = source.next_symbols(strings)
+        shape = (len(strings), length + 1, size + 1)
+        demand(legal.shape == shape, f"next_symbols is {legal.shape}")
+        for string, row in zip(strings.tolist(), legal[:, -1], strict=True):
+            may_end = source.oracle(string) == 1
+            demand(bool(row[-1]) == may_end, f"after {string}: may end is {not may_end}")
+            for symbol in range(size):
+                if any(
+                    source.oracle([*string, symbol, *rest]) == 1
+                    for extra in range(ahead)
+                    for rest in product(range(size), repeat=extra)
+                ):
+                    demand(row[symbol], f"after {string}, symbol {symbol} is legal")
+        length += 1

@@ -2,58 +2,100 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
-from formalbench.contracts.language import Language, Symbols
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import HasPrefixClasses, Language
+from formalbench.contracts.objective import Promise, as_plain
+from formalbench.contracts.promises import demand
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
-from formalbench.objectives.classify import class_margin, class_nats, predicted_class
+from formalbench.metrics.accuracy import StringAccuracy
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.scored import mean_scored
+from formalbench.objectives.answers import (
+    class_margin,
+    first_difference,
+    least_margin,
+    telling_class,
+)
+from formalbench.objectives.lengths import some_lengths
 from formalbench.objectives.whole import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from formalbench.contracts.metric import Metric
+    from formalbench.contracts.task import Task
+
 
 class Tag(WholeString):
     """One label per position: the class of the prefix that ends there.
 
-    Logits are (B, N, K). A string is correct if every label is.
+    Logits are (B, N, K), targets (B, N). A string is correct if every label is.
     """
 
     name = "tag"
     layout = "each"
+    needs = (Language, HasPrefixClasses)
 
-    def outputs(self, language: Language) -> int:
-        """Return the number of classes."""
-        return language.num_classes
+    def answers(self, source: Any) -> tuple[str, ...]:
+        """Return the numbers of the classes."""
+        return tuple(map(str, range(source.num_classes)))
 
-    def has_length(self, language: Language, length: int) -> bool:
+    def has_length(self, source: Any, length: int) -> bool:
         """Say whether there are strings of this length with a label to give."""
-        return length >= 1 and language.has_length(length)
+        return length >= 1 and bool(source.has_length(length))
 
-    def sample(self, language: Language, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw the same strings as for classification."""
-        return language.sample(stream, length, count)
+    def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for the class of every non-empty prefix, (B, N)."""
+        return Example(strings_BN, source.classify_prefixes(strings_BN))
 
-    def targets(self, language: Language, strings_BN: Symbols) -> npt.NDArray[Any]:
-        """Return the class of every non-empty prefix, (B, N)."""
-        return language.classify_prefixes(strings_BN)
-
-    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean cross-entropy over all positions in nats."""
-        return class_nats(logits, targets).mean()
+        return mean_scored(class_nats(logits, example.targets), example.scored)
 
-    def score(self, logits: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Return which strings are right throughout, and the mean bits per position, (B,)."""
-        right = predicted_class(logits) == targets
-        return right.all(-1), class_nats(logits, targets).mean(-1) / math.log(2)
+    def metrics(self, source: Any) -> tuple[Metric, ...]:
+        """Return the accuracies of strings and labels, and cross-entropy."""
+        return StringAccuracy(), CrossEntropy()
 
-    def margin(self, logits: Tensor) -> Tensor:
-        """Return the least gap between the two largest logits of any position, (B,)."""
-        return class_margin(logits).amin(-1)
-
-    def show(self, language: Language, string: Symbols) -> str:
+    def show(self, source: Any, string: Symbols) -> str:
         """Return the labels, separated by spaces."""
-        return " ".join(str(int(label)) for label in language.classify_prefixes(string[None])[0])
+        return " ".join(str(int(label)) for label in source.classify_prefixes(string[None])[0])
+
+    def plain(self, source: Any, example: Example) -> list[Any]:
+        """Return the labels as lists of numbers."""
+        return as_plain(example.targets)
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return the least gap between the two largest logits of any position, (B,)."""
+        return least_margin(class_margin(logits), example.scored)
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided the first wrong label (`telling_class`)."""
+        return telling_class(logits, example)
+
+    def contradicts(self, source: Any, example: Example) -> int | None:
+        """Compare labels with what the oracle says of every prefix."""
+
+        def labels(string: list[int]) -> list[int]:
+            return [source.oracle(string[:end]) for end in range(1, len(string) + 1)]
+
+        return first_difference(example, example.targets, labels)
+
+    def promises(self, task: Task) -> Iterator[Promise]:
+        """Hold labels to the oracle."""
+        yield "labels every prefix as its oracle does", lambda: _check_labels(task)
+
+
+def _check_labels(task: Task) -> None:
+    source: Any = task.source
+    for length in (1, 2, 7, some_lengths(task)[2]):
+        strings = source.sample(Stream("check tags"), length, 8)
+        labels = source.classify_prefixes(strings)
+        demand(labels.shape == strings.shape, f"shape {labels.shape} for {strings.shape}")
+        for string, row in zip(strings, labels, strict=True):
+            for end in range(1, length + 1):
+                slow = source.oracle([int(symbol) for symbol in string[:end]])
+                demand(int(row[end - 1]) == slow, f"prefix of length {end} of {string}: not {slow}")

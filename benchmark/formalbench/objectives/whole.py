@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.language import Language
 from formalbench.contracts.objective import Chance, Objective
 from formalbench.contracts.stream import Stream
 
@@ -18,19 +17,19 @@ ESTIMATE_FROM = 4096
 
 
 class WholeString(Objective):
-    """An objective whose metric is the share of strings answered right at every position.
+    """An objective whose primary metric is the share of strings answered right throughout.
 
     Answers of one string depend on each other, so only whole strings are independent trials.
     """
 
-    metric = "string-accuracy"
-
-    def chance(self, language: Language, lengths: Sequence[int], stream: Stream) -> Chance:
+    def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the chance of guessing all answers of a string, estimated."""
 
         def draw(length: int, count: int) -> npt.NDArray[Any]:
-            strings = self.sample(language, stream.child(length), length, count)
-            return self.targets(language, strings)
+            stream_at = stream.child(length)
+            strings = self.strings(source, stream_at, length, count)
+            targets: npt.NDArray[Any] = self.examples(source, strings, stream_at).targets
+            return targets
 
         return whole_string_chance(lengths, draw)
 

@@ -1,4 +1,4 @@
-"""Which length a training step has."""
+"""Which lengths the strings of a training batch have."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from formalbench.contracts.objective import process_of
 from formalbench.contracts.protocol import Curriculum, Protocol
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 
 Weights = npt.NDArray[np.float64]
+
+Mix = tuple[tuple[int, int], ...]
+"""The lengths of a batch, shortest first, and how many strings of it have each."""
 
 
 def stages(curriculum: Curriculum, lengths: Sequence[int]) -> list[list[int]]:
@@ -46,21 +50,42 @@ def length_weights(task: Task, protocol: Protocol, lengths: Sequence[int]) -> We
     """
     if protocol.curriculum.kind != "generated":
         return None
-    shares = task.language.length_distribution(lengths[-1])[list(lengths)]
-    return shares / [protocol.strings_at(length) for length in lengths]
+    shares = process_of(task.source, task.objective).length_distribution(lengths[-1])
+    weights: Weights = shares[list(lengths)] / [protocol.strings_at(n) for n in lengths]
+    return weights
+
+
+def draw_mix(
+    protocol: Protocol, stage: Sequence[int], batch: int, weighted: Weights | None = None
+) -> Mix:
+    """Return the lengths of a batch's strings: one or, under some protocols, each its own.
+
+    A function of (protocol, stage, batch) alone, and of what `length_weights` says of the task,
+    so that runs at one stage can train together.
+    """
+    if not protocol.mixed_lengths:
+        length = draw_length(protocol, stage, batch, weighted)
+        return ((length, protocol.strings_at(length)),)
+    stream = Stream("lengths", *protocol.key, stage[0], stage[-1], batch)
+    drawn, counts = np.unique(_draw(stream, stage, weighted, protocol.batch), return_counts=True)
+    return tuple(zip(drawn.tolist(), counts.tolist(), strict=True))
 
 
 def draw_length(
-    protocol: Protocol, stage: Sequence[int], step: int, weighted: Weights | None = None
+    protocol: Protocol, stage: Sequence[int], batch: int, weighted: Weights | None = None
 ) -> int:
-    """Return the length of a step's strings.
+    """Return the length of a batch whose strings all have one."""
+    stream = Stream("length", *protocol.key, stage[0], stage[-1], batch)
+    return int(_draw(stream, stage, weighted, 1)[0])
 
-    A function of (protocol, stage, step) alone, and of what `length_weights` says of the task,
-    so that runs at one stage can train together.
-    """
-    stream = Stream("length", protocol.name, protocol.version, stage[0], stage[-1], step)
+
+def _draw(
+    stream: Stream, stage: Sequence[int], weighted: Weights | None, count: int
+) -> npt.NDArray[np.int64]:
+    lengths = np.asarray(stage, dtype=np.int64)
     if weighted is None:
-        return stage[int(stream.integers(len(stage), 1)[0])]
+        return lengths[stream.integers(len(stage), count)]
     sums = np.cumsum(weighted)
-    index = np.searchsorted(sums, stream.uniform(1)[0] * sums[-1], side="right")
-    return stage[min(int(index), len(stage) - 1)]
+    indices = np.searchsorted(sums, stream.uniform(count) * sums[-1], side="right")
+    drawn: npt.NDArray[np.int64] = lengths[np.minimum(indices, len(stage) - 1)]
+    return drawn

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 
 from formalbench.evaluation.cells import split_lengths
-from formalbench.training.strings import Interval, Strings
+from formalbench.training.data import Interval, TrainingData
 from formalbench.training.trainer import Cohort
 
 SHARE = 0.5
@@ -28,13 +28,13 @@ def runs_that_fit(cohort: Cohort) -> int:
 
 def _longest_step(cohort: Cohort) -> None:
     networks = [cohort.build().to(cohort.device).train()]
-    program = cohort.program(networks, cohort.task.objective, cohort.device)
+    program = cohort.program(networks, cohort.task, cohort.device)
     longest = split_lengths(cohort.task, "train")[-1]
-    seed = cohort.members[0].seed
-    strings = Strings(cohort.task, cohort.protocol, torch.device("cpu"))
-    ((symbols_UBN, targets),) = strings.take(Interval(0, (longest,), (seed,)))
-    moved = (symbols_UBN.to(cohort.device), targets.to(cohort.device))
-    program.gradients(program.select([0]), program.layout.stack(networks), *moved, [0])
+    mix = ((longest, cohort.protocol.strings_at(longest)),)
+    data = TrainingData(cohort.task, cohort.protocol, torch.device("cpu"))
+    (((share),),) = data.take(Interval(0, (mix,), longest, (cohort.members[0].seed,)))
+    example = share.example.map(lambda part: part.to(cohort.device))
+    program.gradients(program.select([0]), program.layout.stack(networks), example, [0])
 
 
 def _peak(work: Callable[[], None], device: torch.device) -> int:

@@ -1,8 +1,9 @@
 """Whole training steps as CUDA graphs.
 
 A step of a small network is hundreds of kernels of a few microseconds each, and starting them
-from Python takes longer than running them. A graph is recorded once per string length and
-then started as one. All recordings share one pool of memory, since no two run at a time.
+from Python takes longer than running them. A graph is recorded once for strings of a length, and
+whatever else has its shape, and then started as one. All recordings share one pool of memory,
+since no two run at a time.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ import torch
 from formalbench.training.step import Group, StepInputs
 
 WARM_UP = 3
-"""Steps of a length before it is recorded: libraries set themselves up in the first ones."""
+"""Steps of a shape before it is recorded: libraries set themselves up in the first ones."""
+
+Shapes = tuple[torch.Size, ...]
+"""Of all that a step is given."""
 
 
 @dataclass
@@ -28,7 +32,7 @@ class Recording:
 
     def replay(self, inputs: StepInputs) -> None:
         """Take the step with other inputs of the same shapes."""
-        for mine, new in zip(self.inputs, inputs, strict=True):
+        for mine, new in zip(self.inputs.tensors(), inputs.tensors(), strict=True):
             mine.copy_(new)
         self.graph.replay()
 
@@ -42,33 +46,33 @@ class GraphedGroup(Group):
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
-        self._recordings: dict[int, Recording] = {}
-        self._steps: dict[int, int] = {}
+        self._recordings: dict[Shapes, Recording] = {}
+        self._steps: dict[Shapes, int] = {}
         self._recordable = True
         self._pool = torch.cuda.graph_pool_handle()
 
     def step(self, inputs: StepInputs, noise: Sequence[int]) -> None:
         """Take a step; `Group.step` says how."""
-        length = inputs.symbols.shape[-1]
-        if length in self._recordings:
-            self._recordings[length].replay(inputs)
+        shapes = tuple(tensor.shape for tensor in inputs.tensors())
+        if shapes in self._recordings:
+            self._recordings[shapes].replay(inputs)
             return
-        taken = self._steps.get(length, 0)
-        self._steps[length] = taken + 1
+        taken = self._steps.get(shapes, 0)
+        self._steps[shapes] = taken + 1
         if taken < WARM_UP or not self._recordable:
             super().step(inputs, noise)
             return
         try:
-            self._recordings[length] = self._record(inputs, noise)
+            self._recordings[shapes] = self._record(inputs, noise)
         except RuntimeError:
             self._recordable = False
             super().step(inputs, noise)
         else:
-            self._recordings[length].replay(inputs)
+            self._recordings[shapes].replay(inputs)
 
     def _record(self, inputs: StepInputs, noise: Sequence[int]) -> Recording:
         """Record a step without taking it."""
-        kept = StepInputs(*(tensor.clone() for tensor in inputs))
+        kept = inputs.map(torch.clone)
         graph = torch.cuda.CUDAGraph()
         torch.cuda.synchronize()
         with torch.cuda.graph(graph, pool=self._pool):

@@ -7,25 +7,27 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.objective import Objective
+from formalbench.contracts.example import Example
+from formalbench.contracts.network import traits_of
+from formalbench.contracts.task import Task
 from formalbench.precision import forward_in
 from formalbench.training.flat import Layout, fixed, trained
 
 
-class Result(NamedTuple):
-    """What one step's strings say.
+class Gradients(NamedTuple):
+    """What some strings say.
 
     Attributes:
         gradients: of each run's loss, (R, P).
         losses: in nats, (R,).
-        wrong: how many strings each run got wrong, (R,).
+        wrong: how many strings each run got wrong, (R,); of a string that is partly right, a part.
     """
 
     gradients: Tensor
@@ -34,12 +36,12 @@ class Result(NamedTuple):
 
 
 class Program(ABC):
-    """Computes the gradients of runs that train on strings of one length.
+    """Computes the gradients of runs that train on strings of one shape.
 
     Args:
         networks: one per run of the cohort; they lend structure and buffers, and their
             parameters are overwritten.
-        objective: gives the loss.
+        task: its objective gives the loss.
 
     Attributes:
         layout: of the parameters of a run.
@@ -48,10 +50,11 @@ class Program(ABC):
 
     precision = "fp32"
 
-    def __init__(self, networks: Sequence[nn.Module], objective: Objective) -> None:
+    def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
         self.networks = networks
-        self.objective = objective
         self.layout = Layout.of(networks[0])
+        self._objective = task.objective
+        self._primary = task.primary
 
     @abstractmethod
     def select(self, runs: Sequence[int]) -> Any:
@@ -62,17 +65,15 @@ class Program(ABC):
         self,
         selected: Any,
         flat_RP: Tensor,
-        symbols_RBN: Tensor,
-        targets: Tensor,
+        example: Example,
         noise: Sequence[int],
-    ) -> Result:
+    ) -> Gradients:
         """Compute one step of some runs.
 
         Args:
             selected: which, R of them; `select` made it.
             flat_RP: their parameters.
-            symbols_RBN: their strings.
-            targets: their targets, (R, B, …).
+            example: their strings and what is asked of them, (R, B, …).
             noise: seeds of what a network draws itself, such as dropout, one per run.
         """
 
@@ -81,6 +82,9 @@ class Program(ABC):
         with forward_in(self.precision, device):
             logits = forward()
         return logits.float() if logits.dtype == torch.bfloat16 else logits
+
+    def _right(self, logits: Tensor, example: Example) -> Tensor:
+        return self._objective.right(logits, example, self._primary)
 
 
 class Alone(NamedTuple):
@@ -102,29 +106,33 @@ class OneByOne(Program):
         self,
         selected: list[Alone],
         flat_RP: Tensor,
-        symbols_RBN: Tensor,
-        targets: Tensor,
+        example: Example,
         noise: Sequence[int],
-    ) -> Result:
+    ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         gradients_RP, counted = torch.empty_like(flat_RP), []
         for row, one in enumerate(selected):
             self.layout.fill(one.parameters, flat_RP[row])
-            _seed(noise[row], symbols_RBN.device)
-            gradients, *counts = self._one(one, symbols_RBN[row], targets[row])
+            _seed(noise[row], example.inputs.device)
+            gradients, *counts = self._one(one, example.map(itemgetter(row)))
             torch.cat([gradient.flatten() for gradient in gradients], out=gradients_RP[row])
             counted.append(counts)
-        return Result(gradients_RP, *(torch.stack(counts) for counts in zip(*counted, strict=True)))
+        sums = (torch.stack(counts) for counts in zip(*counted, strict=True))
+        return Gradients(gradients_RP, *sums)
 
-    def _one(
-        self, one: Alone, symbols_BN: Tensor, answers: Tensor
-    ) -> tuple[Sequence[Tensor], Tensor, Tensor]:
-        logits = self._call(symbols_BN.device, lambda: one.network(Batch(symbols_BN)))
-        loss = self.objective.loss(logits, answers)
+    def _one(self, one: Alone, example: Example) -> tuple[Sequence[Tensor], Tensor, Tensor]:
+        logits = self._call(example.inputs.device, lambda: one.network(example.batch))
+        loss = self._objective.loss(logits, example)
         gradients = torch.autograd.grad(loss, one.parameters, materialize_grads=True)
         with torch.no_grad():
-            right_B, _ = self.objective.score(logits.detach(), answers)
-        return gradients, loss.detach(), (~right_B).sum()
+            right_B = self._right(logits.detach(), example)
+        return gradients, loss.detach(), _wrong(right_B)
+
+
+def _wrong(right: Tensor) -> Tensor:
+    """Return how many strings are not right; of some runs' strings, of each run."""
+    missed = ~right if right.dtype == torch.bool else 1 - right
+    return missed.sum(-1)
 
 
 def _seed(seed: int, device: torch.device) -> None:
@@ -141,14 +149,15 @@ def _seed(seed: int, device: torch.device) -> None:
 class Together(Program):
     """All runs as one program: the forward pass under `torch.func.vmap`.
 
-    A network that draws random numbers must set `vmappable = False`: `vmap` refuses it.
+    A network that draws random numbers must have a trait `vmap` that says no: `vmap` refuses it.
     """
 
-    def __init__(self, networks: Sequence[nn.Module], objective: Objective) -> None:
-        super().__init__(networks, objective)
+    def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
+        super().__init__(networks, task)
         # A network of its own: a functional call can leave tied parameters replaced.
         self._network = copy.deepcopy(networks[0])
-        vars(self._network)["under_vmap"] = True
+        for module in self._network.modules():  # a backbone stands inside what answers for it
+            vars(module)["under_vmap"] = True
         kept = [fixed(network) for network in networks]
         self._fixed = {name: torch.stack([one[name] for one in kept]) for name in kept[0]}
 
@@ -160,35 +169,43 @@ class Together(Program):
         self,
         selected: dict[str, Tensor],
         flat_RP: Tensor,
-        symbols_RBN: Tensor,
-        targets: Tensor,
+        example: Example,
         noise: Sequence[int],
-    ) -> Result:
+    ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         views = self.layout.views(flat_RP)
         leaves = {name: view.detach().requires_grad_() for name, view in views.items()}
-        loss_R, logits = torch.func.vmap(self._one)(leaves, selected, symbols_RBN, targets)
+        present = _present(example)
+        loss_R, logits = torch.func.vmap(self._one)(leaves, selected, present)
         # A run's loss depends on its own parameters only, so the sum's gradient is each one's.
         gradients = torch.autograd.grad(loss_R.sum(), list(leaves.values()), materialize_grads=True)
         with torch.no_grad():
-            right_RB, _ = torch.func.vmap(self.objective.score)(logits.detach(), targets)
-        return Result(self.layout.join(gradients), loss_R.detach(), (~right_RB).sum(1))
+            right_RB = torch.func.vmap(self._judge)(logits.detach(), present)
+        return Gradients(self.layout.join(gradients), loss_R.detach(), _wrong(right_RB))
+
+    def _judge(self, logits: Tensor, present: Mapping[str, Any]) -> Tensor:
+        return self._right(logits, Example(**present))
 
     def _one(
-        self,
-        parameters: dict[str, Tensor],
-        unchanged: dict[str, Tensor],
-        symbols_BN: Tensor,
-        answers: Tensor,
+        self, parameters: dict[str, Tensor], unchanged: dict[str, Tensor], present: dict[str, Any]
     ) -> tuple[Tensor, Tensor]:
-        batch, state = Batch(symbols_BN), parameters | unchanged
+        example, state = Example(**present), parameters | unchanged
+        batch = example.batch
 
         def forward() -> Tensor:
             logits: Tensor = torch.func.functional_call(self._network, state, (batch,))
             return logits
 
-        logits = self._call(symbols_BN.device, forward)
-        return self.objective.loss(logits, answers), logits
+        logits = self._call(batch.symbols.device, forward)
+        return self._objective.loss(logits, example), logits
+
+
+def _present(example: Example) -> dict[str, Any]:
+    """Return what an example has, by name: `vmap` takes no None."""
+    present = {name: part for name, part in example._asdict().items() if part is not None}
+    if not example.known:
+        del present["known"]
+    return present
 
 
 class ManyTogether(Together):
@@ -200,10 +217,10 @@ class ManyTogether(Together):
         least: how many go together.
     """
 
-    def __init__(self, networks: Sequence[nn.Module], objective: Objective, least: int) -> None:
-        super().__init__(networks, objective)
+    def __init__(self, networks: Sequence[nn.Module], task: Task, least: int) -> None:
+        super().__init__(networks, task)
         self._least = least
-        self._apart = OneByOne(networks, objective)
+        self._apart = OneByOne(networks, task)
 
     def select(self, runs: Sequence[int]) -> Any:
         """Return the runs' networks if they are few, and else what training leaves alone."""
@@ -213,15 +230,14 @@ class ManyTogether(Together):
         self,
         selected: Any,
         flat_RP: Tensor,
-        symbols_RBN: Tensor,
-        targets: Tensor,
+        example: Example,
         noise: Sequence[int],
-    ) -> Result:
+    ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         if isinstance(selected, dict):
-            return super().gradients(selected, flat_RP, symbols_RBN, targets, noise)
+            return super().gradients(selected, flat_RP, example, noise)
         self._apart.precision = self.precision
-        return self._apart.gradients(selected, flat_RP, symbols_RBN, targets, noise)
+        return self._apart.gradients(selected, flat_RP, example, noise)
 
 
 FEW_STRINGS = 4
@@ -232,7 +248,7 @@ FEW_PARAMETERS = 100_000
 
 def choose_program(
     networks: Sequence[nn.Module],
-    objective: Objective,
+    task: Task,
     device: torch.device,
     batch: int | None = None,
 ) -> Program:
@@ -244,8 +260,8 @@ def choose_program(
     """
     least = least_together(networks[0], device.type, batch)
     if least is None or len(networks) < least:
-        return OneByOne(networks, objective)
-    return ManyTogether(networks, objective, least) if least > 1 else Together(networks, objective)
+        return OneByOne(networks, task)
+    return ManyTogether(networks, task, least) if least > 1 else Together(networks, task)
 
 
 def trains_together(networks: Sequence[nn.Module], device: str, batch: int | None = None) -> bool:
@@ -262,12 +278,12 @@ def least_together(network: nn.Module, device: str, batch: int | None = None) ->
         device: its kind.
         batch: strings per step; None for as many as there usually are.
     """
-    if not getattr(network, "vmappable", True):
+    traits = traits_of(network)
+    if not traits.vmap:
         return None
     if device != "cpu":
         return 1  # even one: a program under `vmap` can be recorded as a CUDA graph
     few = batch is not None and batch <= FEW_STRINGS
     if few and sum(p.numel() for p in network.parameters()) <= FEW_PARAMETERS:
         return 2
-    least = int(getattr(network, "cpu_cohort", 0))
-    return max(2, least) if least else None  # one run has nobody to go with
+    return max(2, traits.cpu_cohort) if traits.cpu_cohort else None  # one run has nobody to go with

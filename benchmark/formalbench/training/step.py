@@ -1,58 +1,69 @@
 """One optimiser step of the runs that train together, and what it changes.
 
-Legend: R runs, B strings, N symbols, P parameters of a network, T steps.
+Legend: R runs, B strings, N symbols, P parameters of a network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from formalbench.contracts.protocol import Optimiser
-from formalbench.training.optimiser import State, adam
-from formalbench.training.programs import Program
+from formalbench.contracts.example import Example
+from formalbench.training.programs import Gradients, Program
+from formalbench.training.update import Rows, Update
+
+
+class Share(NamedTuple):
+    """Some of a step's strings, those that the network is given at once.
+
+    Attributes:
+        example: a first dimension is the run's, (R, B, …).
+        weight: their share of the step's answers, (R,); None if they are all of it.
+    """
+
+    example: Example
+    weight: Tensor | None = None
+
+    def map(self, change: Callable[[Any], Any]) -> Share:
+        """Return it with every tensor changed."""
+        weight = None if self.weight is None else change(self.weight)
+        return Share(self.example.map(change), weight)
 
 
 class StepInputs(NamedTuple):
     """What a step is given. All of it is on the device: a step waits for nothing.
 
     Attributes:
-        symbols: strings of one length, (R, B, N).
-        targets: (R, B, …).
-        rate: learning rates over the bias correction of the mean, (R, 1).
-        square_scale: root of the bias correction of the square, ().
+        shares: its strings.
+        rate: learning rates, (R, 1).
+        scalars: the optimiser's numbers of the step, (S,).
     """
 
-    symbols: Tensor
-    targets: Tensor
+    shares: tuple[Share, ...]
     rate: Tensor
-    square_scale: Tensor
+    scalars: Tensor
+
+    def map(self, change: Callable[[Any], Any]) -> StepInputs:
+        """Return them with every tensor changed."""
+        shares = tuple(share.map(change) for share in self.shares)
+        return StepInputs(shares, change(self.rate), change(self.scalars))
+
+    def tensors(self) -> list[Tensor]:
+        """Return all tensors, in a fixed order."""
+        found: list[Tensor] = []
+        self.map(found.append)
+        return found
 
 
-def schedule(
-    rates_TR: Sequence[Sequence[float]], first: int, options: Optimiser, like: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Return the last two inputs of some steps: (T, R, 1) and (T,).
-
-    Args:
-        rates_TR: learning rates.
-        first: the first of the steps, counted from 0.
-        options: of the protocol.
-        like: their dtype and device.
-    """
-    steps = range(first + 1, first + 1 + len(rates_TR))
-    mean, square = options.betas
-    mean_T11 = torch.tensor([[[1 - mean**step]] for step in steps], dtype=like.dtype)
-    square_T = torch.tensor([(1 - square**step) ** 0.5 for step in steps], dtype=like.dtype)
-    rate_TR1 = torch.tensor(rates_TR, dtype=like.dtype).unsqueeze(-1) / mean_T11
-    return rate_TR1.to(like.device), square_T.to(like.device)
+OTHER_NOISE = 1_000_000_007
+"""Added to the seeds of a step's noise for each share after the first."""
 
 
 class Group:
-    """Runs that train together, and their state between two evaluations.
+    """Runs that train together, and their rows between two evaluations.
 
     Its tensors stay where they are as long as the group lives, so that a captured step finds
     them.
@@ -60,27 +71,33 @@ class Group:
     Args:
         runs: which of the cohort.
         program: computes gradients.
-        state: of these runs; copied.
-        options: of the optimiser.
+        rows: of these runs; copied.
+        update: what is done with gradients.
     """
 
-    def __init__(
-        self, runs: Sequence[int], program: Program, state: State, options: Optimiser
-    ) -> None:
+    def __init__(self, runs: Sequence[int], program: Program, rows: Rows, update: Update) -> None:
         self.runs = tuple(runs)
-        self.options = options
-        self.state = State(*(tensor.clone() for tensor in state))
-        self.losses = torch.zeros(len(runs), device=state.parameters.device)
+        self.rows = Rows(rows.parameters.clone(), tuple(slot.clone() for slot in rows.slots))
+        self.losses = torch.zeros(len(runs), device=rows.parameters.device)
         self.wrong = torch.zeros_like(self.losses)
         self._program = program
+        self._update = update
         self._selected = program.select(runs)
 
-    def begin(self, state: State) -> None:
-        """Take over a state, and start to count anew."""
-        for mine, new in zip(self.state, state, strict=True):
-            mine.copy_(new)
+    def begin(self, states: Sequence[Sequence[Tensor]]) -> None:
+        """Take over where runs are, their parameters and slots, and start to count anew."""
+        torch._foreach_copy_(self._all_rows(), [row for state in states for row in state])
         self.losses.zero_()
         self.wrong.zero_()
+
+    def finish(self, states: Sequence[Sequence[Tensor]]) -> None:
+        """Tell runs where they are now."""
+        torch._foreach_copy_([row for state in states for row in state], self._all_rows())
+
+    def _all_rows(self) -> list[Tensor]:
+        """Return every row, run by run: parameters, then slots."""
+        every = (self.rows.parameters, *self.rows.slots)
+        return [tensor[index] for index in range(len(self.runs)) for tensor in every]
 
     def step(self, inputs: StepInputs, noise: Sequence[int]) -> None:
         """Take a step.
@@ -90,9 +107,29 @@ class Group:
             noise: seeds of what a network draws itself, such as dropout. One per run and
                 step, so that a run's numbers do not depend on who else is in the group.
         """
-        result = self._program.gradients(
-            self._selected, self.state.parameters, inputs.symbols, inputs.targets, noise
+        found = self._gradients(inputs.shares, noise)
+        self._update.take(self.rows, found.gradients, inputs.rate, inputs.scalars)
+        self.losses += found.losses
+        self.wrong += found.wrong
+
+    def _gradients(self, shares: Sequence[Share], noise: Sequence[int]) -> Gradients:
+        if len(shares) == 1:
+            return self._of_share(shares[0], noise)
+        whole = Gradients(
+            torch.zeros_like(self.rows.parameters),
+            torch.zeros_like(self.losses),
+            torch.zeros_like(self.wrong),
         )
-        adam(self.state, result.gradients, inputs.rate, inputs.square_scale, self.options)
-        self.losses += result.losses
-        self.wrong += result.wrong
+        for index, share in enumerate(shares):
+            part = self._of_share(share, [seed + OTHER_NOISE * index for seed in noise])
+            assert share.weight is not None
+            weight_R = share.weight.to(part.gradients.dtype)
+            counts_R = weight_R > 0  # of strings without an answer a loss may be no number
+            weighted_RP = weight_R[:, None] * part.gradients
+            whole.gradients.add_(torch.where(counts_R[:, None], weighted_RP, 0.0))
+            whole.losses.add_(torch.where(counts_R, weight_R * part.losses, 0.0))
+            whole.wrong.add_(part.wrong)
+        return whole
+
+    def _of_share(self, share: Share, noise: Sequence[int]) -> Gradients:
+        return self._program.gradients(self._selected, self.rows.parameters, share.example, noise)

@@ -11,27 +11,31 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import torch
 from torch import nn
 
-from formalbench.contracts.closes import closes_of
+from formalbench.contracts.hooks import Progress
+from formalbench.contracts.network import traits_of
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import History
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import split_lengths, validation_set
-from formalbench.evaluation.evaluate import NotFiniteError, evaluate, total
+from formalbench.evaluation.cells import split_lengths
+from formalbench.evaluation.evaluate import NotFiniteError
 from formalbench.precision import multiplying
-from formalbench.training.control import Checkpoint, Member, RunControl
-from formalbench.training.curriculum import draw_length, length_weights, stages
+from formalbench.training.checkpoints import Checkpointer
+from formalbench.training.curriculum import draw_mix, length_weights, stages
+from formalbench.training.data import Interval, TrainingData
 from formalbench.training.graphs import GraphedGroup
-from formalbench.training.optimiser import State
 from formalbench.training.programs import Program, Together, choose_program
-from formalbench.training.resume import Keeper
-from formalbench.training.step import Group, StepInputs, schedule
-from formalbench.training.strings import Interval, Strings
+from formalbench.training.recipe import Recipe
+from formalbench.training.regime import Regime
+from formalbench.training.run_state import Checkpoint, Member, RunState
+from formalbench.training.step import Group, StepInputs
+from formalbench.training.update import Rows, make_update, numbers_of_steps
+from formalbench.training.validate import Validator
 from formalbench.training.watch import make_watcher
 
 
@@ -45,8 +49,9 @@ class Cohort:
         protocol: how.
         members: the runs.
         device: where.
+        recipe: what the protocol names, resolved.
         program: chooses how gradients are computed.
-        keeper: saves it now and then, to go on after a kill; None to keep nothing.
+        checkpointer: saves it now and then, to go on after a kill; None to save nothing.
     """
 
     build: Callable[[], nn.Module]
@@ -54,8 +59,9 @@ class Cohort:
     protocol: Protocol
     members: Sequence[Member]
     device: torch.device
+    recipe: Recipe
     program: Callable[..., Program] = choose_program
-    keeper: Keeper | None = None
+    checkpointer: Checkpointer | None = None
 
 
 @dataclass(frozen=True)
@@ -98,7 +104,7 @@ def train_cohort(cohort: Cohort) -> list[Trained]:
             with multiplying(cohort.protocol.precision):
                 return training.run()
         finally:
-            training.strings.close()
+            training.data.close()
 
 
 class _CohortTraining:
@@ -108,20 +114,23 @@ class _CohortTraining:
     """
 
     def __init__(self, cohort: Cohort) -> None:
+        task, protocol, device = cohort.task, cohort.protocol, cohort.device
         self.cohort = cohort
         self.networks = [self._fresh(member.seed) for member in cohort.members]
-        self.program = cohort.program(self.networks, cohort.task.objective, cohort.device)
-        self.program.precision = cohort.protocol.precision
+        self.program = cohort.program(self.networks, task, device)
+        self.program.precision = protocol.precision
         self.layout = self.program.layout
-        self.strings = Strings(cohort.task, cohort.protocol, cohort.device)
+        self.padded = traits_of(self.networks[0]).padding
+        self.data = TrainingData(task, protocol, device, self.padded)
+        optimiser, clip = cohort.recipe.optimiser, protocol.optimiser.gradient_clip
+        self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
-        self.state = State.start(self.layout.stack(self.networks))
-        lengths = stages(cohort.protocol.curriculum, split_lengths(cohort.task, "train"))
-        self.controls = [RunControl(m, cohort.protocol, lengths) for m in cohort.members]
-        self.weights = length_weights(cohort.task, cohort.protocol, lengths[-1])
-        self.seconds = [0.0] * len(cohort.members)
-        self.validation = validation_set(cohort.task, cohort.protocol)
-        self.watcher = make_watcher(cohort.task, cohort.protocol, cohort.device)
+        lengths = stages(protocol.curriculum, split_lengths(task, "train"))
+        self.regime = Regime(protocol, lengths, cohort.recipe.schedule)
+        self.weights = length_weights(task, protocol, lengths[-1])
+        self.runs = [self._start(network) for network in self.networks]
+        self.validator = Validator(task, protocol, device)
+        self.watcher = make_watcher(task, protocol, device, cohort.recipe.probes)
 
     def _fresh(self, seed: int) -> nn.Module:
         # On the CPU whatever the device, so that a seed means the same weights everywhere.
@@ -129,129 +138,157 @@ class _CohortTraining:
         network = self.cohort.build()
         return network.to(self.cohort.device).train()
 
+    def _start(self, network: nn.Module) -> RunState:
+        rows = Rows.start(self.layout.stack([network]), self.update.optimiser)
+        names = self.update.optimiser.slots
+        return RunState(
+            reached=self.regime.stages[0][-1],
+            parameters=rows.parameters[0],
+            slots={name: slot[0] for name, slot in zip(names, rows.slots, strict=True)},
+        )
+
     def run(self) -> list[Trained]:
         """Train every run to its end."""
-        every, keeper = self.cohort.protocol.evaluate_every, self.cohort.keeper
-        done = keeper.restore(self.state, self.controls, self.seconds) if keeper else 0
-        while running := [i for i, c in enumerate(self.controls) if c.status == "running"]:
+        every, checkpointer = self.cohort.protocol.evaluate_every, self.cohort.checkpointer
+        done = checkpointer.restore(self.runs) if checkpointer else 0
+        while running := [i for i, run in enumerate(self.runs) if run.status == "running"]:
             for i in running:
-                self.controls[i].begin_interval(done)
+                self.regime.begin_interval(self.runs[i], done)
             together = self._together(running)
             # A group whose runs have parted, and what was recorded of it, is of no more use.
             self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
-            for runs in together:
+            for indices in together:
                 start = time.perf_counter()
-                group = self._train(runs, done)
-                self._evaluate(group, done + every)
-                share = (time.perf_counter() - start) / len(runs)
-                for i in runs:
-                    self.seconds[i] += share
-                    self.controls[i].check_time(self.seconds[i])
+                self._evaluate(*self._train(indices, done), done + every)
+                share = (time.perf_counter() - start) / len(indices)
+                for i in indices:
+                    self.runs[i].seconds += share
+                    self.regime.check_time(self.runs[i])
             done += every
-            if keeper and keeper.due():
-                keeper.save(done, self.state, self.controls, self.seconds)
-        return [self._result(i) for i in range(len(self.controls))]
+            if checkpointer and checkpointer.due():
+                checkpointer.save(self.runs)
+        return [self._result(i) for i in range(len(self.runs))]
 
     def _together(self, running: Sequence[int]) -> list[tuple[int, ...]]:
         """Return the runs that train on strings of one length: those at one stage."""
         stages: dict[int, list[int]] = {}
         for i in running:
-            stages.setdefault(self.controls[i].stage, []).append(i)
-        return [tuple(runs) for runs in stages.values()]
+            stages.setdefault(self.runs[i].stage, []).append(i)
+        return [tuple(indices) for indices in stages.values()]
 
-    def _train(self, runs: tuple[int, ...], done: int) -> Group:
-        """Take the steps up to the next evaluation; nothing is read back from the device."""
-        protocol = self.cohort.protocol
-        steps = range(done, done + protocol.evaluate_every)
-        rows = torch.tensor(runs, device=self.cohort.device)
-        group = self._group(runs, self.state.take(rows))
-        rates = [[self.controls[i].rate(step) for i in runs] for step in steps]
-        schedules = schedule(rates, done, protocol.optimiser, group.state.parameters)
-        strings = self.strings.take(self._interval(runs, done))
-        self.strings.draw_ahead(self._interval(runs, done + protocol.evaluate_every))
-        seeds = [self.controls[i].member.seed for i in runs]
+    def _train(self, indices: tuple[int, ...], done: int) -> tuple[Group, int]:
+        """Take the steps up to the next evaluation; nothing is read back from the device.
+
+        Returns:
+            The runs as a group, and on how many strings each has trained.
+        """
+        every, device = self.cohort.protocol.evaluate_every, self.cohort.device
+        steps = range(done, done + every)
+        group = self._group(indices)
+        numbers = numbers_of_steps(
+            [[self._rate(i, step) for i in indices] for step in steps],
+            done,
+            self.update.optimiser,
+            group.rows.parameters,
+        )
+        interval = self._interval(indices, done)
+        drawn = self.data.take(interval)
+        if self.data.ahead:
+            self.data.draw_ahead(self._interval(indices, done + every))
+        seeds = [self.cohort.members[i].seed for i in indices]
         distinct = sorted(set(seeds))
-        own = torch.tensor([distinct.index(seed) for seed in seeds], device=self.cohort.device)
-        for step, drawn, *scales in zip(steps, strings, *schedules, strict=True):
+        own = torch.tensor([distinct.index(seed) for seed in seeds], device=device)
+        states = [self.runs[i].rows for i in indices]
+        group.begin(states)
+        for step, shares, (rate, scalars) in zip(steps, drawn, numbers, strict=True):
             noise = [1_000_003 * (seed + 1) + step for seed in seeds]
-            symbols_RBN, targets = (tensor[own] for tensor in drawn)
-            group.step(StepInputs(symbols_RBN, targets, *scales), noise)
-        self.state.put(rows, group.state)
-        return group
+            mine = tuple(share.map(lambda part: part[own]) for share in shares)
+            group.step(StepInputs(mine, rate, scalars), noise)
+        group.finish(states)
+        return group, interval.strings
 
-    def _group(self, runs: tuple[int, ...], state: State) -> Group:
-        if runs not in self.groups:
+    def _rate(self, i: int, step: int) -> float:
+        return self.regime.rate(self.runs[i], self.cohort.members[i].learning_rate, step)
+
+    def _group(self, indices: tuple[int, ...]) -> Group:
+        if indices not in self.groups:
             kind = GraphedGroup if self._recorded else Group
-            self.groups[runs] = kind(runs, self.program, state, self.cohort.protocol.optimiser)
-        self.groups[runs].begin(state)
-        return self.groups[runs]
+            pairs = zip(*(self.runs[i].rows for i in indices), strict=True)
+            parameters, *slots = map(torch.stack, pairs)
+            started = Rows(parameters, tuple(slots))
+            self.groups[indices] = kind(indices, self.program, started, self.update)
+        return self.groups[indices]
 
     @property
     def _recorded(self) -> bool:
-        """Whether steps become CUDA graphs: not those of networks that draw numbers."""
-        return self.cohort.device.type == "cuda" and isinstance(self.program, Together)
+        """Whether steps become CUDA graphs: not those of networks that draw numbers.
 
-    def _interval(self, runs: Sequence[int], first: int) -> Interval:
+        Nor those whose shapes change from step to step.
+        """
+        of_few_shapes = self.padded or not self.cohort.protocol.mixed_lengths
+        on_gpu = self.cohort.device.type == "cuda"
+        return on_gpu and of_few_shapes and isinstance(self.program, Together)
+
+    def _interval(self, indices: Sequence[int], first: int) -> Interval:
         """Return what an interval's strings depend on, if these runs stay at their stage."""
-        protocol, stage = self.cohort.protocol, self.controls[runs[0]].lengths
-        steps = range(first, first + protocol.evaluate_every)
-        lengths = tuple(draw_length(protocol, stage, step, self.weights) for step in steps)
-        seeds = sorted({self.controls[i].member.seed for i in runs})
-        return Interval(first, lengths, tuple(seeds))
+        protocol, stage = self.cohort.protocol, self.regime.lengths(self.runs[indices[0]])
+        batches = range(
+            first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
+        )
+        mixes = tuple(draw_mix(protocol, stage, batch, self.weights) for batch in batches)
+        seeds = sorted({self.cohort.members[i].seed for i in indices})
+        return Interval(first, mixes, stage[-1], tuple(seeds))
 
-    def _evaluate(self, group: Group, done: int) -> None:
+    def _evaluate(self, group: Group, strings: int, done: int) -> None:
         """Judge each run by its own training strings since the last time, and move it on."""
-        protocol = self.cohort.protocol
-        lengths = self._interval(group.runs, done - protocol.evaluate_every).lengths
-        strings = sum(map(protocol.strings_at, lengths))
+        every = self.cohort.protocol.evaluate_every
         sums = (group.losses.tolist(), group.wrong.tolist())
         for i, loss, missed in zip(group.runs, *sums, strict=True):
-            control = self.controls[i]
+            run = self.runs[i]
+            training = {"train/loss": loss / every, "train/error": missed / strings}
             try:
-                if math.isfinite(loss) and control.validates(done):
+                validated = math.isfinite(loss) and self.regime.validates(run, done)
+                if validated:
                     self._validate(i, done)
-                if math.isfinite(loss) and self.watcher and control.watched(done):
-                    self.layout.load(self.networks[i], self.state.parameters[i])
-                    control.seen.append(self.watcher.look(self.networks[i]))
-                control.strings += strings
-                control.judge(done, loss, missed / strings)
+                if math.isfinite(loss) and self.watcher and self.regime.watched(done):
+                    self.layout.load(self.networks[i], run.parameters)
+                    run.curves.append(self.watcher.look(self.networks[i]))
+                run.strings += strings
+                self._move_on(i, done, training, validated)
             except NotFiniteError:
-                control.diverge(done)
+                self.regime.diverge(run, done)
+
+    def _move_on(self, i: int, done: int, training: dict[str, float], validated: bool) -> None:
+        """Let a run go on from an evaluation, and report how far it is."""
+        run = self.runs[i]
+        stage = self.regime.lengths(run)[-1]
+        known = run.validation
+        self.regime.judge(run, done, training | (known if validated else {}))
+        if run.status != "diverged":
+            self.cohort.members[i].report(Progress("train", done, stage, training | known))
 
     def _validate(self, i: int, done: int) -> None:
-        cohort, control = self.cohort, self.controls[i]
-        flat_P = self.state.parameters[i]
-        self.layout.load(self.networks[i], flat_P)
-        scores = evaluate(
-            self.networks[i],
-            cohort.task.objective,
-            self.validation,
-            cohort.device,
-            precision=cohort.protocol.precision,
-        )
-        score = total(scores, self.validation.window)
-        control.accuracy = score.correct / score.strings
-        candidate = Checkpoint(
-            done, score.correct, score.strings, score.bits, flat_P, closes_of(score.close_brackets)
-        )
-        if candidate.better_than(control.best):
-            candidate.weights = flat_P.clone()
-            control.best = candidate
+        run, network = self.runs[i], self.networks[i]
+        self.layout.load(network, run.parameters)
+        candidate = self.validator.score(network, done, run.parameters)
+        run.measures = candidate.measures
+        if candidate.better_than(run.best):
+            run.best = replace(candidate, weights=run.parameters.clone())
 
     def _result(self, i: int) -> Trained:
-        control = self.controls[i]
-        weights = control.best.weights if control.best else self.state.parameters[i]
+        run = self.runs[i]
+        weights = run.best.weights if run.best else run.parameters
         self.layout.load(self.networks[i], weights)
-        assert control.status != "running"
+        assert run.status != "running"
         return Trained(
             network=self.networks[i],
-            status=control.status,
-            ended=control.ended,
-            steps=control.steps,
-            stage=control.reached,
-            strings=control.strings,
-            seconds=self.seconds[i],
-            best=control.best,
-            history=self.watcher.history(control.seen) if self.watcher else None,
+            status=run.status,
+            ended=run.ended,
+            steps=run.steps,
+            stage=run.reached,
+            strings=run.strings,
+            seconds=run.seconds,
+            best=run.best,
+            history=self.watcher.history(run.curves) if self.watcher else None,
             cohort=self.cohort.members if isinstance(self.program, Together) else (),
         )

@@ -9,21 +9,22 @@ Legend: B strings, N symbols.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import nn
 
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Example, tensors
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.protocol import Protocol, Watch
 from formalbench.contracts.record import Curve, History
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, watch_set
-from formalbench.evaluation.evaluate import NotFiniteError, evaluate
-from formalbench.evaluation.probes import count_series, get_probe, read_probe
+from formalbench.evaluation.evaluate import CellScore, NotFiniteError, evaluate
 from formalbench.precision import forward_in
+from formalbench.probes.reading import Read, count_series, read_probe
+from formalbench.training.run_state import CurvePoint
 
 MAX_NUMBERS = 640
 """In the curves of a run: with more, its record would not stay small."""
@@ -32,27 +33,17 @@ _TRACED_AT_ONCE = 4
 """Strings: a trace holds what a network forgets, such as whole attention matrices."""
 
 
-@dataclass(frozen=True)
-class Sight:
-    """What was seen at one length, at one time.
-
-    Attributes:
-        correct: strings that were right.
-        millibits: mean cross-entropy per answer, in 1/1000 bit.
-        probes: by probe and place, the mean over the strings it was read on.
-    """
-
-    correct: int
-    millibits: int
-    probes: dict[str, float]
-
-
-Sights = tuple[Sight, ...]
-"""One per length, at one time."""
-
-
-def check_watch(network: nn.Module, model: str, task: Task, protocol: Protocol) -> None:
+def check_watch(
+    network: nn.Module, model: str, task: Task, protocol: Protocol, probes: Mapping[str, Read]
+) -> None:
     """Refuse what cannot be watched, before anything is trained.
+
+    Args:
+        network: of the model.
+        model: its name, in errors.
+        task: what would be trained on.
+        protocol: how.
+        probes: what it reads, by name.
 
     Raises:
         RequestError: one line.
@@ -60,11 +51,9 @@ def check_watch(network: nn.Module, model: str, task: Task, protocol: Protocol) 
     watch = protocol.watch
     if watch is None:
         return
-    for name in watch.probes:
-        get_probe(name)
     watch_set(task, watch.model_copy(update={"strings": 1}))
     try:
-        series = count_series(watch.probes, network, task, watch.lengths[0])
+        series = count_series(probes, network, task, watch.lengths[0])
     except RequestError as error:
         raise RequestError(f"protocol {protocol.name} on model {model}: {error}") from None
     numbers = protocol.steps // watch.every * len(watch.lengths) * (2 + series)
@@ -83,67 +72,96 @@ class Watcher:
         protocol: of theirs.
         watch: what to look at.
         device: where they are.
+        probes: what is read, by name.
     """
 
-    def __init__(self, task: Task, protocol: Protocol, watch: Watch, device: torch.device) -> None:
+    def __init__(
+        self,
+        task: Task,
+        protocol: Protocol,
+        watch: Watch,
+        device: torch.device,
+        probes: Mapping[str, Read],
+    ) -> None:
         self._task, self._protocol, self._watch, self._device = task, protocol, watch, device
-        self.cells = watch_set(task, watch)
+        self._probes = probes
+        self.test_set = watch_set(task, watch)
 
-    def look(self, network: nn.Module) -> Sights:
-        """Test a network and read its probes.
+    def look(self, network: nn.Module) -> tuple[CurvePoint, ...]:
+        """Test a network and read its probes; a point for each length.
 
         Raises:
             NotFiniteError: if a logit, or what a probe reads, is not finite.
         """
         precision = self._protocol.precision
-        objective = self._task.objective
-        scores = evaluate(network, objective, self.cells, self._device, precision=precision)
+        scores = evaluate(network, self._task, self.test_set, self._device, precision=precision)
         return tuple(
-            Sight(score.correct, round(1000 * score.bits), self._probe(network, cell))
-            for score, cell in zip(scores, self.cells.cells, strict=True)
+            self._point(score, self._probe(network, cell))
+            for score, cell in zip(scores, self.test_set.cells, strict=True)
         )
 
-    def history(self, seen: Sequence[Sights]) -> History | None:
+    def history(self, seen: Sequence[tuple[CurvePoint, ...]]) -> History | None:
         """Return what was seen so far as a record has it; None if that is nothing."""
         if not seen:
             return None
-        by_length = zip(self.cells.cells, zip(*seen, strict=True), strict=True)
+        by_length = zip(self.test_set.cells, zip(*seen, strict=True), strict=True)
         return History(
             every=self._watch.every,
-            fingerprint=self.cells.fingerprint,
-            curves=tuple(_curve(cell, sights) for cell, sights in by_length),
+            fingerprint=self.test_set.fingerprint,
+            curves=tuple(_curve(cell, points) for cell, points in by_length),
         )
 
+    def _point(self, score: CellScore, probes: dict[str, float]) -> CurvePoint:
+        right = score.measures[self._task.primary.name]
+        bits = score.measures[CROSS_ENTROPY].mean
+        return CurvePoint(whole_number(right.total), right.count, round(1000 * bits), probes)
+
     def _probe(self, network: nn.Module, cell: Cell) -> dict[str, float]:
-        probed_BN = cell.strings[: self._watch.probed]
+        if not self._probes:
+            return {}
+        (example,) = cell.examples  # all of one length
+        probed = example.rows(slice(self._watch.probed))
+        count = len(probed.inputs)
         sums: dict[str, float] = {}
         network.eval()
         with torch.no_grad(), forward_in(self._protocol.precision, self._device):
-            for first in range(0, len(probed_BN) if self._watch.probes else 0, _TRACED_AT_ONCE):
-                part = probed_BN[first : first + _TRACED_AT_ONCE]
-                strings = torch.from_numpy(part).to(self._device).long()
-                for name in self._watch.probes:
-                    for place, value_B in read_probe(name, network, Batch(strings)).items():
-                        key = f"{name}.{place}"
-                        sums[key] = sums.get(key, 0.0) + float(value_B.double().sum())
+            for first in range(0, count, _TRACED_AT_ONCE):
+                self._add(sums, network, probed.rows(slice(first, first + _TRACED_AT_ONCE)))
         network.train()
         if not all(map(math.isfinite, sums.values())):
-            raise NotFiniteError(f"a probe at length {cell.length} is not finite")
+            raise NotFiniteError(f"a probe at length {cell.last} is not finite")
         # Four digits, as a curve shows; all of them would not fit into a record.
-        return {key: float(f"{total / len(probed_BN):.4g}") for key, total in sums.items()}
+        return {key: float(f"{total / count:.4g}") for key, total in sums.items()}
+
+    def _add(self, sums: dict[str, float], network: nn.Module, example: Example) -> None:
+        """Add what the probes read of some strings to the sums, by probe and place."""
+        batch = tensors(example, self._device).batch
+        for name, read in self._probes.items():
+            for place, value_B in read_probe(name, read, network, batch).items():
+                key = f"{name}.{place}"
+                sums[key] = sums.get(key, 0.0) + float(value_B.double().sum())
 
 
-def make_watcher(task: Task, protocol: Protocol, device: torch.device) -> Watcher | None:
+def make_watcher(
+    task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
+) -> Watcher | None:
     """Return what a protocol asks for; None if it asks for nothing."""
     watch = protocol.watch
-    return None if watch is None else Watcher(task, protocol, watch, device)
+    return None if watch is None else Watcher(task, protocol, watch, device, probes)
 
 
-def _curve(cell: Cell, sights: Sequence[Sight]) -> Curve:
+def whole_number(total: float) -> int | float:
+    """Return a sum as records have it: a whole number as one."""
+    return int(total) if total == int(total) else total
+
+
+def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:
+    answers = points[0].answers
     return Curve(
-        length=cell.length,
-        strings=len(cell.strings),
-        correct=tuple(sight.correct for sight in sights),
-        millibits=tuple(sight.millibits for sight in sights),
-        probes={key: tuple(sight.probes[key] for sight in sights) for key in sights[0].probes},
+        length=cell.last,
+        strings=cell.strings,
+        answers=None if answers == cell.strings else answers,
+        correct=tuple(point.correct for point in points),
+        millibits=tuple(point.millibits for point in points),
+        probes={key: tuple(point.probes[key] for point in points) for key in points[0].probes},
     )

@@ -6,6 +6,8 @@
   from all others.
 * The language's own near misses.
 
+A source that is no language has no members: any string of its own stands for one.
+
 Legend: B strings, N symbols each, S symbols in the alphabet, R base strings, E edits.
 """
 
@@ -17,7 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from formalbench.contracts.language import Labels, Symbols
+from formalbench.contracts.language import HasMembers, HasNearMisses, Language
+from formalbench.contracts.source import Labels, Symbols
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.verification.exhaustive import viable_only
@@ -36,7 +39,7 @@ BLOCK_SYMBOLS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Amount:
+class AdversarialLimits:
     """How many strings of each kind to make at a length, at most.
 
     Attributes:
@@ -57,7 +60,7 @@ class Amount:
         return 1 + num_symbols + changed + lonely + self.near
 
 
-def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, Amount]:
+def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, AdversarialLimits]:
     """Return how much to do at each length.
 
     Args:
@@ -70,13 +73,13 @@ def amounts(num_symbols: int, lengths: Sequence[int], count: int) -> dict[int, A
     found = {}
     for length in lengths:
         if length > COMPLETE_TO:
-            found[length] = Amount(count, count, count)
+            found[length] = AdversarialLimits(count, count, count)
         elif crowded:
             # So many lengths that a change at every place of each would take hours.
             share = max(16, MAX_SYMBOLS // 4 // len(lengths) // max(length, 1))
-            found[length] = Amount(share, share, min(count, share))
+            found[length] = AdversarialLimits(share, share, min(count, share))
         else:
-            found[length] = Amount(length * (num_symbols - 1), MAX_LONELY, count)
+            found[length] = AdversarialLimits(length * (num_symbols - 1), MAX_LONELY, count)
     return found
 
 
@@ -110,9 +113,11 @@ class Adversarial:
         yield self.near
 
 
-def make_adversarial(task: Task, stream: Stream, length: int, amount: Amount) -> Adversarial:
+def make_adversarial(
+    task: Task, stream: Stream, length: int, amount: AdversarialLimits
+) -> Adversarial:
     """Return the adversarial strings of one length; `suitable` takes those that are a task's."""
-    num_symbols = len(task.alphabet)
+    num_symbols = len(task.source.alphabet)
     alone_SN = np.repeat(np.arange(num_symbols, dtype=np.int64)[:, None], length, axis=1)
     member_RN = a_member(task, stream.child("member"), length)
     base_RN = np.concatenate([member_RN, alone_SN])
@@ -121,30 +126,33 @@ def make_adversarial(task: Task, stream: Stream, length: int, amount: Amount) ->
     rest = range(first, len(base_RN))
     lonely = _edits(stream.child("lonely"), base_RN, rest, num_symbols, amount.lonely)
     edit_E, place_E, symbol_E = (np.concatenate(both) for both in zip(changed, lonely, strict=True))
-    near_BN = task.language.near_misses(stream.child("near"), length, amount.near)
+    near_BN = np.zeros((0, length), dtype=np.int64)
+    if isinstance(task.source, HasNearMisses):
+        near_BN = task.source.near_misses(stream.child("near"), length, amount.near)
     return Adversarial(base_RN, edit_E, place_E, symbol_E, near_BN)
 
 
 def a_member(task: Task, stream: Stream, length: int) -> Symbols:
     """Return a member (1, N), or a string of class 1 or more; (0, N) if there is none."""
-    language = task.language
-    try:
-        known = language.has_members(length)
-    except NotImplementedError:
-        strings = language.sample(stream, length, 16)
-        return strings[language.classify(strings) >= 1][:1]
-    if not known:
-        return np.zeros((0, length), dtype=np.int64)
-    return language.sample_members(stream, length, 1)
+    source = task.source
+    if isinstance(source, HasMembers):
+        if not source.has_members(length):
+            return np.zeros((0, length), dtype=np.int64)
+        return source.sample_members(stream, length, 1)
+    strings = source.sample(stream, length, 16)
+    if isinstance(source, Language):
+        strings = strings[source.classify(strings) >= 1]
+    return strings[:1]
 
 
 def suitable(task: Task, strings_BN: Symbols) -> Symbols:
     """Return the strings that the task can be asked about; (…, N)."""
-    if task.layout == "prefixes":
-        return viable_only(task.language, strings_BN)
     if not len(strings_BN):
         return strings_BN
-    return strings_BN[task.language.in_domain(strings_BN)]
+    if task.objective.only_viable:
+        assert isinstance(task.source, HasMembers)
+        strings_BN = viable_only(task.source, strings_BN)
+    return strings_BN[task.source.in_domain(strings_BN)]
 
 
 def _edits(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.language import Language, Symbols
+from formalbench.contracts.language import HasMembers
+from formalbench.contracts.source import Symbols
 
 Compact = npt.NDArray[Any]
 """Strings (B, N) in the smallest integers that hold their symbols."""
@@ -34,7 +35,7 @@ def all_strings(num_symbols: int, length: int) -> Iterator[Symbols]:
         yield number_B[:, None] // place_N % num_symbols
 
 
-def viable_only(language: Language, strings_BN: Symbols) -> Symbols:
+def viable_only(language: HasMembers, strings_BN: Symbols) -> Symbols:
     """Return those strings whose every prefix some member begins with; (…, N)."""
     if not len(strings_BN):
         return strings_BN
@@ -46,11 +47,15 @@ class ViableStrings:
 
     What a language allows next is a question about these alone. Each length is made from the
     one before, so an alphabet of many symbols costs no more than what is viable.
+
+    Args:
+        language: knows what may follow a prefix.
+        num_symbols: S.
     """
 
-    def __init__(self, language: Language) -> None:
+    def __init__(self, language: HasMembers, num_symbols: int) -> None:
         self._language = language
-        small = len(language.alphabet) <= np.iinfo(np.uint8).max
+        small = num_symbols <= np.iinfo(np.uint8).max
         self._type: npt.DTypeLike = np.uint8 if small else np.int32
         empty = viable_only(language, np.zeros((1, 0), dtype=np.int64))
         self._made = [empty.astype(self._type)]

@@ -1,27 +1,31 @@
 """How a network does on strings: right or wrong, by what margin, at what cross-entropy.
 
-Legend: B strings.
+Legend: B strings, N symbols.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import FormalbenchError
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.example import Example, split, tensors
+from formalbench.contracts.metric import Metric
+from formalbench.contracts.network import traits_of
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.shape import expected_shape
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import Dtype
 from formalbench.evaluation.evaluate import batches
+from formalbench.metrics.cross_entropy import CrossEntropy
 
 DTYPES: dict[Dtype, torch.dtype] = {
     "fp16": torch.float16,
@@ -29,6 +33,9 @@ DTYPES: dict[Dtype, torch.dtype] = {
     "fp32": torch.float32,
     "fp64": torch.float64,
 }
+
+Rows = Symbols | Sequence[Symbols]
+"""Strings (N,) one by one, or all of one length, (B, N)."""
 
 ORACLE_TO = 8
 """The greatest length at which a task's own answers are held against its oracle."""
@@ -38,16 +45,14 @@ ORACLE_STRINGS = 2048
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class WrongAnswer:
     """A string that was answered wrong.
 
     Attributes:
         string: in plain symbols, as `formalbench label` takes it.
         expected: a class, or the right answers as one text: classes, the legal sets as
             `formalbench label` prints them, or the next symbols.
-        logit: the first wrong answer's: for two classes the logit of class 1 less that of
-            class 0, for more classes that of the right class less the greatest other, for
-            legal symbols that of the symbol; else minus the margin. None if it is not finite.
+        logit: the one that decided, as the objective tells it; None if it is not finite.
     """
 
     string: str
@@ -101,118 +106,135 @@ class Judge:
     task: Task
     device: torch.device
     asking: Callable[[], AbstractContextManager[None]] = nullcontext
-    first_failure: Failure | None = None
+    first_failure: WrongAnswer | None = None
 
     @torch.no_grad()
-    def add(self, strings_BN: Symbols, tally: Tally, *, with_oracle: bool = False) -> None:
-        """Judge strings of one length, in batches that fit into memory."""
-        with self.asking():  # all at once: a language reads its strings symbol by symbol
-            targets = self.task.objective.targets(self.task.language, strings_BN)
-            if with_oracle:
-                check_oracle(self.task, strings_BN[:ORACLE_STRINGS], targets)
-        for rows in batches(len(strings_BN), strings_BN.shape[1]):
-            self._add(strings_BN[rows], targets[rows], tally)
+    def add(self, example: Example, tally: Tally, strings: Rows | None = None) -> None:
+        """Judge an example, in batches that fit into memory.
 
-    def _add(self, strings_BN: Symbols, targets: npt.NDArray[Any], tally: Tally) -> None:
-        objective = self.task.objective
-        raw = self.network(Batch(torch.from_numpy(strings_BN).to(self.device)))
-        self._check_shape(raw, strings_BN)
-        # What a logit means is worked out in double precision, whatever it was computed in.
-        logits = raw.double()
-        finite_B = torch.isfinite(logits).flatten(1).all(-1)
-        logits = torch.where(torch.isfinite(logits), logits, 0.0)
-        wanted = torch.from_numpy(targets).to(self.device)
-        right_B, bits_B = objective.score(logits, wanted)
+        Args:
+            example: of NumPy arrays; may be padded.
+            tally: where to count.
+            strings: each string (N,) as the source has it; None if those are the inputs.
+        """
+        if strings is None:
+            strings = plain_strings(example)
+        for part, of_part in self._fitting(example, strings):
+            said = 0 if part.decoded is None else part.decoded.shape[1]
+            for rows in batches(len(of_part), part.length + said):
+                self._add(part.rows(rows), of_part[rows], tally)
+
+    def _fitting(self, example: Example, strings: Rows) -> Iterator[tuple[Example, Rows]]:
+        """Yield an example or, if the network takes no padding, its strings of each length."""
+        if example.lengths is None or traits_of(self.network).padding:
+            yield example, strings
+            return
+        for length in np.unique(example.lengths):
+            rows = np.flatnonzero(example.lengths == length)
+            (part,) = split(example.rows(rows), self.task.layout)
+            yield part, [strings[row] for row in rows.tolist()]
+
+    def _add(self, example: Example, strings: Rows, tally: Tally) -> None:
+        asked = tensors(example, self.device)
+        raw = self._answer(asked)
+        finite_B = _finite(raw, asked)
+        logits = torch.where(torch.isfinite(raw), raw, 0.0)
+        # The layout ``decoded`` needs no decoding here: one that is right after all right answers
+        # so far says these very answers when left to itself.
+        right_B = self.task.objective.right(logits, asked, self.task.primary) >= 1
         wrong_B = ~(right_B & finite_B)
-        tally.strings += len(strings_BN)
+        tally.strings += len(strings)
         tally.errors += int(wrong_B.sum())
         tally.finite += int(finite_B.sum())
         if bool(finite_B.any()):
-            tally.min_margin = min(
-                tally.min_margin, float(objective.margin(logits)[finite_B].min())
-            )
-            tally.sum_bits += float(bits_B[finite_B].sum())
-            tally.max_bits = max(tally.max_bits, float(bits_B[finite_B].max()))
+            margin_B = self._margin(logits, asked)[finite_B]
+            bits_B = _bits(self._cross_entropy, logits, asked)[finite_B]
+            tally.min_margin = min(tally.min_margin, float(margin_B.min()))
+            tally.sum_bits += float(bits_B.sum())
+            tally.max_bits = max(tally.max_bits, float(bits_B.max()))
         if self.first_failure is None and bool(wrong_B.any()):
             index = int(wrong_B.nonzero()[0])
-            logit = (
-                _telling_logit(raw[index].double(), wanted[index])
-                if wanted.dtype == torch.bool or wanted.ndim == raw.ndim - 1
-                else -float(objective.margin(raw[index : index + 1].double()))
-            )
-            self.first_failure = self._failure(strings_BN[index], targets[index], logit)
+            row = slice(index, index + 1)
+            logit = self._telling(raw[row], asked.rows(row))
+            self.first_failure = self._failure(strings[index], example.rows(row), logit)
 
-    def _check_shape(self, logits: Tensor, strings_BN: Symbols) -> None:
-        count, length = strings_BN.shape
-        answers = {"last": (), "each": (length,), "prefixes": (length + 1,)}[self.task.layout]
-        expected = (count, *answers, self.task.outputs)
-        if tuple(logits.shape) != expected:
-            raise TypeError(f"logits of shape {tuple(logits.shape)}, not {expected}")
+    def _answer(self, asked: Example) -> Tensor:
+        """Return the logits in double precision, whatever they were computed in."""
+        logits: Tensor = self.network(asked.batch)
+        shape = expected_shape(self.task, asked.batch)
+        if tuple(logits.shape) != shape:
+            raise TypeError(f"logits of shape {tuple(logits.shape)}, not {shape}")
+        return logits.double()
 
-    def _failure(self, string_N: Symbols, target: Any, logit: float) -> Failure:
-        task = self.task
-        names = [task.alphabet[symbol] for symbol in string_N]
-        short = all(len(symbol) == 1 for symbol in task.alphabet)
+    def _margin(self, logits: Tensor, asked: Example) -> Tensor:
+        try:
+            return self.task.objective.margin(logits, asked, self.task.primary)
+        except NotImplementedError:  # it has none
+            return logits.new_full((len(logits),), math.inf)
+
+    def _telling(self, logits: Tensor, asked: Example) -> float:
+        try:
+            return self.task.objective.telling(logits, asked, self.task.primary)
+        except NotImplementedError:
+            return math.nan
+
+    @property
+    def _cross_entropy(self) -> Metric:
+        return next(metric for metric in self.task.metrics if metric.name == CROSS_ENTROPY)
+
+    def _failure(self, string_N: Symbols, example: Example, logit: float) -> WrongAnswer:
+        source = self.task.source
+        names = [source.alphabet[symbol] for symbol in string_N]
+        short = all(len(symbol) == 1 for symbol in source.alphabet)
+        (alone,) = split(example, self.task.layout)
         with self.asking():
-            expected = _expected(task, string_N, target)
-        return Failure(
+            expected = self.task.objective.expected(source, string_N, alone)
+        return WrongAnswer(
             string=("" if short else " ").join(names),
             expected=expected,
             logit=logit if math.isfinite(logit) else None,
         )
 
 
-def _expected(task: Task, string_N: Symbols, target: Any) -> int | str:
-    if task.layout == "last":
-        return int(target)
-    if task.objective.name == "generate":
-        return " ".join(map(str, task.objective.plain(task.language, target)))
-    return task.objective.show(task.language, string_N)
+def plain_strings(example: Example) -> Rows:
+    """Return each string of an example of NumPy arrays without its padding, (N,)."""
+    if example.lengths is None:
+        strings: Symbols = example.inputs
+        return strings
+    return [row[:size] for row, size in zip(example.inputs, example.lengths, strict=True)]
 
 
-def _telling_logit(logits: Tensor, target: Tensor) -> float:
-    """Return the logit that decided the first wrong answer of a string (see `Failure`).
-
-    Args:
-        logits: (K,) or (positions, K).
-        target: the class, (positions,) classes, or (positions, K) bits.
-    """
-    if target.dtype == torch.bool:  # legal symbols: each bit is an answer
-        wrong = (logits > 0) != target
-        return float(logits[wrong | ~logits.isfinite()][:1].sum())
-    logits, target = logits.reshape(-1, logits.shape[-1]), target.reshape(-1, 1)
-    if logits.shape[-1] == 2:
-        answers = logits[:, 1] - logits[:, 0]
-        wrong = (answers > 0) != (target[:, 0] == 1)
-    else:
-        others = logits.scatter(1, target, -math.inf).amax(-1)
-        answers = logits.gather(1, target)[:, 0] - others
-        wrong = answers <= 0
-    bad = (wrong | ~answers.isfinite()).nonzero()
-    return float(answers[bad[0, 0] if len(bad) else 0])
-
-
-def check_oracle(task: Task, strings_BN: Symbols, targets: npt.NDArray[Any]) -> None:
-    """Hold a task's answers against the oracle of its language.
+def check_oracle(task: Task, strings_BN: Symbols, example: Example) -> None:
+    """Hold the answers that a task gives to strings against the oracle of its source.
 
     Raises:
         FormalbenchError: if they differ: then no verdict on a model is worth anything.
     """
-    for string_N, target in zip(strings_BN, targets, strict=False):
-        symbols = string_N.tolist()
-        prefixes = [symbols[:end] for end in range(len(symbols) + 1)]
-        if task.layout == "last":
-            told, known = [target], [task.language.oracle(symbols)]
-        elif task.layout == "each":
-            told, known = list(target), [task.language.oracle(part) for part in prefixes[1:]]
-        elif target.dtype != np.bool_:
-            continue  # the next symbols are those of the string itself
-        else:
-            # The last of the legal answers says whether the prefix itself is a member.
-            told = list(target[:, -1])
-            known = [task.language.oracle(part) for part in prefixes]
-        if not np.array_equal(np.asarray(told, dtype=int), np.asarray(known, dtype=int)):
-            string = " ".join(task.alphabet[symbol] for symbol in symbols)
-            raise FormalbenchError(
-                f"task {task.name} contradicts its own oracle at {string!r}: nothing is verified"
-            )
+    wrong = task.objective.contradicts(task.source, example)
+    if wrong is not None:
+        string = " ".join(task.source.alphabet[symbol] for symbol in strings_BN[wrong])
+        raise FormalbenchError(
+            f"task {task.name} contradicts its own oracle at {string!r}: nothing is verified"
+        )
+
+
+def _finite(logits: Tensor, example: Example) -> Tensor:
+    """Return which strings have finite logits wherever they are scored, (B,)."""
+    finite = torch.isfinite(logits).all(-1)
+    if example.scored is not None:
+        finite = finite | ~example.scored
+    return finite.reshape(len(logits), -1).all(-1)
+
+
+def _bits(metric: Metric, logits: Tensor, example: Example) -> Tensor:
+    """Return each string's cross-entropy per answer in bits, (B,)."""
+    if isinstance(metric, CrossEntropy):
+        return metric.bits(logits, example)
+    # One of an objective's own: asked about each string as if it were alone.
+    parts = {name: part for name, part in example._asdict().items() if part is not None}
+
+    def of_one(logits: Tensor, parts: dict[str, Any]) -> Tensor:
+        return metric.measure(logits.unsqueeze(0), Example(**parts).map(lambda p: p.unsqueeze(0)))
+
+    sums_B2 = torch.func.vmap(of_one)(logits, parts)
+    return sums_B2[:, 0] / sums_B2[:, 1]

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.language import HasMembers
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.verification.adversarial import (
     BLOCK_SYMBOLS,
-    Amount,
+    AdversarialLimits,
     amounts,
     make_adversarial,
     suitable,
 )
 from formalbench.verification.exhaustive import ViableStrings, all_strings
-
-if TYPE_CHECKING:
-    from torch import nn
 
 DEFAULT_EXHAUSTIVE = 10
 DEFAULT_LENGTHS = (50, 100, 500, 1000)
@@ -31,15 +29,15 @@ MAX_ASKED = 1 << 40
 """Exhaustive strings that somebody can ask for; more would never end."""
 
 MAX_VIABLE = 1 << 26
-"""The same where what is legal next is asked: those strings are held in memory."""
+"""The same where only what some member begins with can be asked about: it is held in memory."""
 
-Kind = Literal["exhaustive", "random", "adversarial"]
+PortionKind = Literal["exhaustive", "random", "adversarial"]
 Range = tuple[int, int | None]
 """The least and the greatest length a network is made for; None for no bound."""
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class VerificationRequest:
     """What a user asks for.
 
     Attributes:
@@ -66,14 +64,14 @@ class Portion:
         strings: yields them in blocks (B, N).
     """
 
-    kind: Kind
+    kind: PortionKind
     length: int
     size: int
     strings: Callable[[], Iterator[Symbols]]
 
 
 @dataclass(frozen=True)
-class Plan:
+class VerificationPlan:
     """All strings of a verification.
 
     Attributes:
@@ -97,13 +95,9 @@ class Plan:
         return max((portion.length for portion in self.portions), default=0)
 
 
-def range_of(network: nn.Module) -> Range:
-    """Return the lengths a network says it is made for."""
-    least, greatest = getattr(network, "lengths", (0, None))
-    return int(least), None if greatest is None else int(greatest)
-
-
-def make_plan(task: Task, request: Request, bounds: Range = (0, None)) -> Plan:
+def make_plan(
+    task: Task, request: VerificationRequest, bounds: Range = (0, None)
+) -> VerificationPlan:
     """Turn a request into strings.
 
     Args:
@@ -117,10 +111,10 @@ def make_plan(task: Task, request: Request, bounds: Range = (0, None)) -> Plan:
     notes: list[str] = []
     exhaustive = _exhaustive_portions(task, request.exhaustive, bounds, notes)
     lengths = _lengths(task, request.lengths, bounds, notes)
-    amount = amounts(len(task.alphabet), lengths, request.count)
+    amount = amounts(len(task.source.alphabet), lengths, request.count)
     random = [_random(task, length, request) for length in lengths]
     adversarial = [_adversarial(task, length, request, amount[length]) for length in lengths]
-    return Plan(
+    return VerificationPlan(
         exhaustive=exhaustive[-1].length if exhaustive else None,
         lengths=tuple(lengths),
         count=request.count,
@@ -172,10 +166,11 @@ def _enumeration(
     task: Task,
 ) -> tuple[Callable[[int], int], Callable[[int], Iterator[Symbols]], int]:
     """Return how many strings of a length there are, what yields them, and how many can be."""
-    if task.layout == "prefixes":
-        viable = ViableStrings(task.language)
+    num_symbols = len(task.source.alphabet)
+    if task.objective.only_viable:
+        assert isinstance(task.source, HasMembers)
+        viable = ViableStrings(task.source, num_symbols)
         return viable.count, viable.strings, MAX_VIABLE
-    num_symbols = len(task.alphabet)
 
     def strings(length: int) -> Iterator[Symbols]:
         for block_BN in all_strings(num_symbols, length):
@@ -186,9 +181,7 @@ def _enumeration(
 
 def _asks(task: Task, length: int, size: int) -> bool:
     """Say whether there is anything to ask about the strings of a length."""
-    if task.layout == "prefixes":
-        return size > 0
-    return task.objective.has_length(task.language, length)
+    return size > 0 if task.objective.only_viable else bool(task.lengths(length, length))
 
 
 def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list[str]) -> list[int]:
@@ -200,10 +193,8 @@ def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list
     clipped = sorted({_clipped(length, bounds) for length in wanted})
     if clipped != sorted(set(wanted)):
         notes.append(f"lengths {_listed(clipped)}: the model {_made_for(bounds)}")
-    rounded = sorted({task.language.round_length(length) for length in clipped})
-    kept = [
-        n for n in rounded if _within(n, bounds) and task.objective.has_length(task.language, n)
-    ]
+    rounded = sorted({task.source.round_length(length) for length in clipped})
+    kept = [n for n in rounded if _within(n, bounds) and task.lengths(n, n)]
     if asked is not None and not kept:
         raise RequestError(
             f"--lengths {_listed(clipped)}: task {task.name} has no string of such a length"
@@ -213,19 +204,20 @@ def _lengths(task: Task, asked: Sequence[int] | None, bounds: Range, notes: list
     return kept
 
 
-def _random(task: Task, length: int, request: Request) -> Portion:
+def _random(task: Task, length: int, request: VerificationRequest) -> Portion:
     def strings() -> Iterator[Symbols]:
         stream = task.stream("verify", "random", request.seed, length)
         block = max(1, BLOCK_SYMBOLS // max(length, 1))
         for start in range(0, request.count, block):
             here = min(block, request.count - start)
-            strings_BN, _ = task.sample(stream.child(start), length, here)
-            yield strings_BN
+            yield task.strings(stream.child(start), length, here)
 
     return Portion("random", length, request.count, strings)
 
 
-def _adversarial(task: Task, length: int, request: Request, amount: Amount) -> Portion:
+def _adversarial(
+    task: Task, length: int, request: VerificationRequest, amount: AdversarialLimits
+) -> Portion:
     def strings() -> Iterator[Symbols]:
         stream = task.stream("verify", "adversarial", request.seed, length)
         for block_BN in make_adversarial(task, stream, length, amount).strings():
@@ -233,7 +225,7 @@ def _adversarial(task: Task, length: int, request: Request, amount: Amount) -> P
                 raise TypeError(f"near misses of shape {block_BN.shape}, not (…, {length})")
             yield suitable(task, block_BN)
 
-    return Portion("adversarial", length, amount.total(len(task.alphabet), length), strings)
+    return Portion("adversarial", length, amount.total(len(task.source.alphabet), length), strings)
 
 
 def _clipped(length: int, bounds: Range) -> int:

@@ -15,7 +15,7 @@ from formalbench.contracts.verification import (
     Asked,
     ByLength,
     Failure,
-    Tested,
+    Judged,
     VerificationRecord,
 )
 from formalbench.device import describe_environment
@@ -52,8 +52,8 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         dtype=found.dtype,
         exhaustive=None
         if plan.exhaustive is None
-        else Tested(strings=exhaustive.strings, errors=exhaustive.errors),
-        adversarial=Tested(strings=adversarial.strings, errors=adversarial.errors),
+        else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
+        adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
         by_length=_by_length([tally for _, tally in found.lengths().items()]),
         first_failure=_failure(found),
         break_length=found.break_length,

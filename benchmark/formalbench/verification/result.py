@@ -9,8 +9,8 @@ from typing import Any
 
 from formalbench.contracts.record import ModelUsed, TaskUsed
 from formalbench.contracts.verification import Dtype
-from formalbench.verification.judge import Failure, Tally
-from formalbench.verification.plan import Kind, Plan
+from formalbench.verification.judge import Tally, WrongAnswer
+from formalbench.verification.plan import PortionKind, VerificationPlan
 
 
 @dataclass
@@ -36,14 +36,14 @@ class Verification:
     constants: Mapping[str, float]
     depth: int | None
     width: int | None
-    plan: Plan
-    tallies: dict[tuple[Kind, int], Tally] = field(default_factory=dict)
-    first_failure: Failure | None = None
+    plan: VerificationPlan
+    tallies: dict[tuple[PortionKind, int], Tally] = field(default_factory=dict)
+    first_failure: WrongAnswer | None = None
     break_length: dict[Dtype, int | None] | None = None
     remarks: list[str] = field(default_factory=list)
     complete: bool = False
 
-    def total(self, kind: Kind) -> Tally:
+    def total(self, kind: PortionKind) -> Tally:
         """Return strings and errors of one kind, over all lengths."""
         parts = [tally for (part, _), tally in self.tallies.items() if part == kind]
         return Tally(sum(part.strings for part in parts), sum(part.errors for part in parts))
@@ -116,7 +116,7 @@ def _row(length: int, tally: Tally) -> dict[str, Any]:
     }
 
 
-def unbroken(tallies: Mapping[tuple[Kind, int], Tally]) -> int | None:
+def unbroken(tallies: Mapping[tuple[PortionKind, int], Tally]) -> int | None:
     """Return the largest length with no error at any length up to it, None if there is none."""
     wrong = [length for (_, length), tally in tallies.items() if tally.errors]
     first = min(wrong, default=math.inf)

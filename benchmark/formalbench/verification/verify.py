@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import nn
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import Traits, traits_of
 from formalbench.contracts.record import ModelUsed, TaskUsed
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.contracts.verification import Dtype
-from formalbench.verification.judge import DTYPES, ORACLE_TO, Judge, Tally
-from formalbench.verification.plan import Kind, Portion, Request, make_plan, range_of
+from formalbench.verification.judge import (
+    DTYPES,
+    ORACLE_STRINGS,
+    ORACLE_TO,
+    Judge,
+    Tally,
+    check_oracle,
+)
+from formalbench.verification.plan import Portion, PortionKind, VerificationRequest, make_plan
 from formalbench.verification.result import Verification, unbroken
 
-Report = Callable[[str, int, int], None]
+StringsReport = Callable[[str, int, int], None]
 """Told what is being done, how many strings are done, and how many there are, at most."""
-
-Build = Callable[[], nn.Module]
 
 
 @dataclass(frozen=True)
@@ -38,13 +45,15 @@ class Subject:
     """
 
     model: ModelUsed
-    build: Build
+    build: Callable[[], nn.Module]
     used: TaskUsed
     task: Task
     asking: Callable[[], AbstractContextManager[None]] = nullcontext
 
 
-def prepare(subject: Subject, request: Request, dtype: Dtype | Literal["all"]) -> Verification:
+def prepare(
+    subject: Subject, request: VerificationRequest, dtype: Dtype | Literal["all"]
+) -> Verification:
     """Build the network once and decide on the strings.
 
     Raises:
@@ -52,21 +61,22 @@ def prepare(subject: Subject, request: Request, dtype: Dtype | Literal["all"]) -
     """
     network = subject.build()
     size = sum(parameter.numel() for parameter in network.parameters())
+    traits = traits_of(network)
     with subject.asking():
-        plan = make_plan(subject.task, request, range_of(network))
+        plan = make_plan(subject.task, request, traits.lengths)
     return Verification(
         model=subject.model.model_copy(update={"parameters": size}),
         task=subject.used,
         dtype="fp64" if dtype == "all" else dtype,
-        constants=_constants(network),
-        depth=_whole(network, "depth", plan.longest),
-        width=_whole(network, "width"),
+        constants=_constants(traits),
+        depth=traits.depth(plan.longest) if callable(traits.depth) else traits.depth,
+        width=traits.width,
         plan=plan,
         break_length=dict.fromkeys(DTYPES) if dtype == "all" else None,
     )
 
 
-def carry_out(subject: Subject, found: Verification, device: str, report: Report) -> None:
+def carry_out(subject: Subject, found: Verification, device: str, report: StringsReport) -> None:
     """Judge all strings, and put what comes of it into `found` as it comes.
 
     An interruption leaves there what is known so far.
@@ -93,11 +103,11 @@ def carry_out(subject: Subject, found: Verification, device: str, report: Report
 
 
 def _break_length(
-    subject: Subject, found: Verification, dtype: Dtype, device: str, report: Report
+    subject: Subject, found: Verification, dtype: Dtype, device: str, report: StringsReport
 ) -> int | None:
     """Return how far a dtype goes; nothing is tested beyond the first length with an error."""
     judge = _judge(subject, dtype, device)
-    tallies: dict[tuple[Kind, int], Tally] = {}
+    tallies: dict[tuple[PortionKind, int], Tally] = {}
     total = sum(portion.size for portion in found.plan.portions)
     done = 0
     for portion in sorted(found.plan.portions, key=lambda portion: portion.length):
@@ -126,7 +136,7 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
         if block_BN is None:
             return
         try:
-            judge.add(block_BN, tally, with_oracle=with_oracle)
+            _ask(judge, block_BN, tally, with_oracle=with_oracle)
         except (MemoryError, RuntimeError) as error:
             if _is_out_of_memory(error):
                 raise RequestError(
@@ -134,6 +144,15 @@ def _add(judge: Judge, portion: Portion, tally: Tally) -> Iterator[None]:
                 ) from None
             raise
         yield
+
+
+def _ask(judge: Judge, strings_BN: Symbols, tally: Tally, *, with_oracle: bool) -> None:
+    """Judge a block of strings."""
+    with judge.asking():  # all at once: a language reads its strings symbol by symbol
+        example = judge.task.examples(strings_BN)
+        if with_oracle:
+            check_oracle(judge.task, strings_BN, example.rows(slice(ORACLE_STRINGS)))
+    judge.add(example, tally, strings_BN)
 
 
 def _judge(subject: Subject, dtype: Dtype, device: str) -> Judge:
@@ -160,19 +179,9 @@ def _is_out_of_memory(error: BaseException) -> bool:
     return known or "can't allocate memory" in str(error)
 
 
-def _constants(network: nn.Module) -> dict[str, float]:
-    told: Mapping[str, Any] = getattr(network, "constants", {})
-    constants = {str(name): float(value) for name, value in told.items()}
+def _constants(traits: Traits) -> dict[str, float]:
+    constants = {str(name): float(value) for name, value in traits.constants.items()}
     for name, value in constants.items():
         if not math.isfinite(value):
             raise ValueError(f"the constant {name} is {value}")
     return constants
-
-
-def _whole(network: nn.Module, name: str, length: int = 0) -> int | None:
-    """Return a size that a network tells of, at a string length if it depends on that."""
-    told: Mapping[str, Any] = getattr(network, "description", {})
-    value = told.get(name)
-    if callable(value):
-        value = value(length)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None

@@ -24,6 +24,7 @@ weights must give the same answers, but for those that hang on rounding (`allowe
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -32,33 +33,47 @@ ALARM = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How many strings were right, cell by cell.
+class CellCounts:
+    """How many answers were right, cell by cell.
 
     Attributes:
         strings: how many there were.
-        correct: how many were right.
+        correct: how many answers were right.
+        answers: out of how many; None if of each string there is one.
     """
 
     strings: Sequence[int]
-    correct: Sequence[int]
+    correct: Sequence[float]
+    answers: Sequence[int] | None = None
+
+    @property
+    def asked(self) -> Sequence[int]:
+        """Out of how many answers `correct` is."""
+        return self.strings if self.answers is None else self.answers
+
+    @property
+    def right(self) -> list[int]:
+        """How many strings were right: as trials, since answers of one depend on each other."""
+        cells = zip(self.correct, self.strings, self.asked, strict=True)
+        return [round(correct * strings / asked) for correct, strings, asked in cells]
 
     @property
     def accuracy(self) -> float:
         """The mean over the cells, each counting the same."""
-        shares = [right / every for right, every in zip(self.correct, self.strings, strict=True)]
+        shares = [right / every for right, every in zip(self.correct, self.asked, strict=True)]
         return sum(shares) / len(shares)
 
 
-def p_value(one: Counts, other: Counts) -> float:
+def p_value(one: CellCounts, other: CellCounts) -> float:
     """Return how likely two tests of one network differ as much, or more.
 
     Args:
         one: of a test.
         other: of a test of the same cells; their numbers of strings may differ.
     """
-    whole = _fisher(sum(one.correct), sum(one.strings), sum(other.correct), sum(other.strings))
-    parts = list(zip(one.correct, one.strings, other.correct, other.strings, strict=True))
+    rights, others = one.right, other.right
+    whole = _fisher(sum(rights), sum(one.strings), sum(others), sum(other.strings))
+    parts = list(zip(rights, one.strings, others, other.strings, strict=True))
     if len(parts) == 1:
         return whole
     return min(1.0, 2 * min(whole, len(parts) * min(_fisher(*part) for part in parts)))
@@ -72,28 +87,28 @@ def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> f
     return float(fisher_exact(table).pvalue)
 
 
-def changed(one: Counts, other: Counts) -> int:
+def changed(one: CellCounts, other: CellCounts) -> int:
     """Return how many answers must differ, at least, between two tests on the same strings."""
-    return sum(abs(a - b) for a, b in zip(one.correct, other.correct, strict=True))
+    return math.ceil(sum(abs(a - b) for a, b in zip(one.correct, other.correct, strict=True)))
 
 
-def allowed(strings: int, moved: int = 0) -> int:
+def allowed(answers: int, moved: int = 0) -> int:
     """Return how many answers on the same strings may change with the machine's arithmetic.
 
     One in 500, and at least two; for a network whose answers hang on rounding, four times
     as many as change here between single and double precision.
 
     Args:
-        strings: how many there are.
+        answers: how many there are.
         moved: how many change between the two precisions.
     """
-    return max(2, strings // 500, 4 * moved)
+    return max(2, answers // 500, 4 * moved)
 
 
 def allowed_bits(bits: float, moved: float = 0.0) -> float:
     """Return by how much a mean cross-entropy on the same strings may change likewise.
 
-    One part in 50, and at least 2 millibits (a record rounds to one).
+    One part in 50, and at least 2 millibits (a record may be rounded to one).
 
     Args:
         bits: the cross-entropy.

@@ -6,25 +6,28 @@ again: a number that was made up, or weights of something else, show as a mismat
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from formalbench.contracts.closes import closes_of
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
-from formalbench.contracts.record import Record
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.record import Record, Selected
 from formalbench.precision import check_precision
 from formalbench.store import read_record, weights_path
 
 from formalbench_leaderboard.auditing.agreement import (
     ALARM,
-    Counts,
+    CellCounts,
     allowed,
     allowed_bits,
     changed,
     p_value,
 )
-from formalbench_leaderboard.auditing.retested import Bench
+from formalbench_leaderboard.auditing.retested import Retested, Retester, told_counts
 from formalbench_leaderboard.auditing.retrain import Retrained, Retrainer
 from formalbench_leaderboard.keys import protocol_contents
 from formalbench_leaderboard.publishing.admission import Admission
@@ -32,7 +35,7 @@ from formalbench_leaderboard.sources import current_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
-    from formalbench.evaluation.cells import CellSet
+    from formalbench.evaluation.cells import TestSet
     from formalbench.host.host import PluginHost
     from torch import nn
 
@@ -85,9 +88,9 @@ class _Strings:
 
     key: tuple[object, ...]
     task: Task
-    own: CellSet
-    fresh: CellSet
-    validation: CellSet
+    own: TestSet
+    fresh: TestSet
+    validation: TestSet
 
 
 class Auditor:
@@ -158,7 +161,7 @@ class Auditor:
     def _test(self, found: Audit, record: Record) -> None:
         """Test a record's network again, and compare."""
         import torch
-        from formalbench.weights import load_network
+        from formalbench.store.weights import load_network
 
         assert record.test is not None
         check_precision(record.protocol, self._device)
@@ -170,63 +173,73 @@ class Auditor:
         size = sum(parameter.numel() for parameter in network.parameters())
         if size != record.model.parameters:
             found.mismatch(f"it has {size:,} parameters, not {record.model.parameters:,}")
-        bench = Bench(network, strings.task, torch.device(self._device), record.protocol.precision)
-        recorded = Counts(record.test.cells.strings, record.test.cells.correct)
+        retester = Retester(
+            network, strings.task, torch.device(self._device), record.protocol.precision
+        )
+        recorded = told_counts(record.test.cells)
         found.recorded = recorded.accuracy
-        self._own(found, record, bench, strings)
-        fresh = bench.test(strings.fresh)
+        self._own(found, record, retester, strings)
+        fresh = retester.test(strings.fresh)
         found.fresh, found.p = fresh.counts.accuracy, p_value(recorded, fresh.counts)
         if found.p < ALARM:
             found.mismatch("fresh strings give other counts")
 
-    def _own(self, found: Audit, record: Record, bench: Bench, strings: _Strings) -> None:
+    def _own(self, found: Audit, record: Record, retester: Retester, strings: _Strings) -> None:
         """Compare the answers on the strings that the record is about."""
         assert record.test is not None
-        closes, selected = record.test.closes, record.selected
-        told = Counts(record.test.cells.strings, record.test.cells.correct)
-        own = bench.test(strings.own)
+        cells = record.test.cells
+        told, own = told_counts(cells), retester.test(strings.own)
         found.changed = changed(told, own.counts)
-        if not self._could_be(bench, strings.own, told, own.counts):
+        if not self._could_be(retester, strings.own, told, own.counts):
             found.mismatch(f"{found.changed:,} of its own test strings are answered otherwise")
-        if bits := self._other_bits(bench, strings.own, record.test.cells.bits, own.total.bits):
+        entropy = cells.whole(CROSS_ENTROPY)
+        told_bits = entropy.mean / 1000 if entropy else math.nan  # in a record in 1/1000 bit
+        if bits := self._other_bits(retester, strings.own, told_bits, own.bits):
             found.mismatch(f"cross-entropy on its own test strings is {bits}")
-        again = closes_of(own.total.close_brackets)
-        if closes and again and abs(closes.right - again.right) > allowed(closes.asked):
-            found.mismatch(f"{again.right:,} close brackets are right, not {closes.right:,}")
-        if selected is not None:
-            score = bench.test(strings.validation).total
-            if score.strings != selected.strings or (
-                abs(score.correct - selected.correct) > allowed(selected.strings)
-            ):
-                right = f"{selected.correct:,} of {selected.strings:,}"
-                found.mismatch(
-                    f"{score.correct:,} of {score.strings:,} validation strings are right, "
-                    f"not {right}"
-                )
-            if bits := self._other_bits(bench, strings.validation, selected.bits, score.bits):
-                found.mismatch(f"cross-entropy on validation strings is {bits}")
+        _compare(found, {name: cells.whole(name) for name in cells.metrics}, own, "test")
+        if record.selected is not None:
+            self._validation(found, record.selected, retester, strings.validation)
+
+    def _validation(
+        self, found: Audit, selected: Selected, retester: Retester, drawn: TestSet
+    ) -> None:
+        """Compare the answers on the strings that the checkpoint was chosen by."""
+        now = retester.test(drawn)
+        right, asked = round(now.whole.total), now.whole.count
+        if (now.strings, asked) != (selected.strings, selected.asked) or (
+            abs(now.whole.total - selected.correct) > allowed(selected.asked)
+        ):
+            what = "strings" if asked == now.strings else "answers"
+            found.mismatch(
+                f"{right:,} of {asked:,} validation {what} are right, "
+                f"not {selected.correct:,} of {selected.asked:,}"
+            )
+        if bits := self._other_bits(retester, drawn, selected.bits, now.bits):
+            found.mismatch(f"cross-entropy on validation strings is {bits}")
+        told = {name: Measure(one.total, one.count) for name, one in selected.metrics.items()}
+        _compare(found, told, now, "validation")
 
     @staticmethod
-    def _other_bits(bench: Bench, cells: CellSet, told: float, now: float) -> str | None:
+    def _other_bits(retester: Retester, cells: TestSet, told: float, now: float) -> str | None:
         """Say how two cross-entropies differ, if by more than the arithmetic can make them."""
         difference = abs(told - now)
         if difference <= allowed_bits(now):
             return None
-        double = bench.test(cells, double=True).total.bits
+        double = retester.test(cells, double=True).bits
         if difference <= allowed_bits(now, abs(now - double)):
             return None
         return f"{now:.3g} bits, not {told:.3g}"
 
     @staticmethod
-    def _could_be(bench: Bench, cells: CellSet, told: Counts, now: Counts) -> bool:
+    def _could_be(retester: Retester, cells: TestSet, told: CellCounts, now: CellCounts) -> bool:
         """Say whether one network's arithmetic can give both counts on the same strings."""
-        strings, difference = sum(told.strings), changed(told, now)
-        if difference <= allowed(strings):
+        answers, difference = sum(told.asked), changed(told, now)
+        if difference <= allowed(answers):
             return True
         if p_value(told, now) < ALARM:  # too much even for other strings
             return False
-        double = bench.test(cells, double=True).counts
-        return difference <= allowed(strings, changed(now, double))
+        double = retester.test(cells, double=True).counts
+        return difference <= allowed(answers, changed(now, double))
 
     def _strings_of(self, record: Record) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""
@@ -244,3 +257,18 @@ class Auditor:
                 validation_set(task, protocol),
             )
         return self._strings
+
+
+def _compare(found: Audit, told: Mapping[str, Measure | None], now: Retested, which: str) -> None:
+    """Compare the other metrics; those in bits are compared by how they round."""
+    for name, measure in sorted(told.items()):
+        again = now.measures.get(name)
+        if measure is None or again is None or name == CROSS_ENTROPY:
+            continue
+        if measure.count != again.count or (
+            abs(measure.total - again.total) > allowed(measure.count)
+        ):
+            found.mismatch(
+                f"{name} on {which} strings is {again.total:,.6g} of {again.count:,}, "
+                f"not {measure.total:,.6g} of {measure.count:,}"
+            )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from formalbench.cli.listing import JsonFlag
+from formalbench.ui.flags import JsonFlag
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.auditing.audit import Audit, Auditor
@@ -61,9 +61,9 @@ def add_command(app: typer.Typer) -> None:
         """
         import secrets
 
-        from formalbench.cli.output import print_json
-        from formalbench.cli.state import host_of
         from formalbench.device import choose_device
+        from formalbench.ui.output import print_json
+        from formalbench.ui.state import host_of
 
         chosen = choose_device(device)
         used = secrets.randbits(32) if seed is None else seed
@@ -130,7 +130,7 @@ def _order(path: Path) -> tuple[str, ...]:
 
 def _audits(auditor: Auditor, files: Mapping[Path, bool]) -> Iterator[Audit]:
     """Audit records one by one, and show on a terminal which one it is at."""
-    from formalbench.cli.output import console, plugins_print_to_stderr
+    from formalbench.ui.output import console, plugins_print_to_stderr
 
     with console(stderr=True).status("") as status:
         for number, (path, asked) in enumerate(files.items(), start=1):
@@ -151,7 +151,7 @@ def _line(one: Audit) -> str:
         return f"refused   {harmless(line if str(one.path) in line else f'{one.path}: {line}')}"
     at = "" if record.learning_rate is None else f", rate {rate(record.learning_rate)}"
     at += f", seed {record.seed}"
-    title = f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.name}{at}"
+    title = f"{model_key(record)[0]} on {title_of(record)}, {record.protocol.title}{at}"
     if one.p is not None:
         shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
         told.append(f"{shares}, p {one.p:.2g}")
@@ -187,7 +187,7 @@ def _data(one: Audit) -> dict[str, Any]:
 
     data: dict[str, Any] = {
         "path": str(one.path),
-        "run_id": one.record.run_id if one.record else None,
+        "test_id": one.record.test_id if one.record else None,
         "verdict": one.verdict,
         "reasons": one.reasons,
         "recorded": one.recorded,

@@ -6,25 +6,47 @@ import copy
 from dataclasses import dataclass
 
 import torch
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.task import Task
 from formalbench.device import usable_cores
-from formalbench.evaluation.cells import CellSet
-from formalbench.evaluation.evaluate import CellScore, evaluate, total
+from formalbench.evaluation.cells import TestSet
+from formalbench.evaluation.evaluate import evaluate, total
 from torch import nn
 
-from formalbench_leaderboard.auditing.agreement import Counts
+from formalbench_leaderboard.auditing.agreement import CellCounts
 
 
 @dataclass(frozen=True, slots=True)
-class Score:
-    """What a network got right: cell by cell as a record counts, and in all."""
+class Retested:
+    """What a network got right: cell by cell as a record counts, and in all.
 
-    counts: Counts
-    total: CellScore
+    Attributes:
+        counts: of the primary metric, cell by cell.
+        strings: how many there were.
+        measures: every metric over all cells, by name.
+        primary: the name of the primary one.
+    """
+
+    counts: CellCounts
+    strings: int
+    measures: dict[str, Measure]
+    primary: str
+
+    @property
+    def whole(self) -> Measure:
+        """The primary metric over all cells."""
+        return self.measures[self.primary]
+
+    @property
+    def bits(self) -> float:
+        """The mean cross-entropy."""
+        return self.measures[CROSS_ENTROPY].mean
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
+class Retester:
     """A network, ready to be tested.
 
     Attributes:
@@ -39,18 +61,27 @@ class Bench:
     device: torch.device
     precision: str
 
-    def test(self, cells: CellSet, double: bool = False) -> Score:
+    def test(self, drawn: TestSet, double: bool = False) -> Retested:
         """Test the network, in the protocol's precision or in double precision."""
         network = copy.deepcopy(self.network).double() if double else self.network
         scores = evaluate(
             network.to(self.device),
-            self.task.objective,
-            cells,
+            self.task,
+            drawn,
             self.device,
             usable_cores(),
             "fp32" if double else self.precision,
         )
-        whole = total(scores, cells.window)
-        parts = scores if cells.window is None else [whole]
-        counts = Counts([part.strings for part in parts], [part.correct for part in parts])
-        return Score(counts, whole)
+        primary = self.task.primary.name
+        parts = [score.measures[primary] for score in scores]
+        counts = CellCounts(
+            [score.strings for score in scores],
+            [part.total for part in parts],
+            [part.count for part in parts],
+        )
+        return Retested(counts, sum(counts.strings), total(scores).measures, primary)
+
+
+def told_counts(cells: Cells) -> CellCounts:
+    """Return the counts that a record tells of."""
+    return CellCounts(cells.strings, cells.correct, cells.answers)

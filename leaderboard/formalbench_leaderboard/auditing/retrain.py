@@ -7,13 +7,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from formalbench.cli.live import execute_live
 from formalbench.contracts.record import Record
 from formalbench.device import usable_cores
-from formalbench.plan import Plan, Run
+from formalbench.running.plan import Run, RunPlan
 from formalbench.store import Store
+from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.auditing.agreement import ALARM, Counts, changed, p_value
+from formalbench_leaderboard.auditing.agreement import ALARM, changed, p_value
+from formalbench_leaderboard.auditing.retested import told_counts
 from formalbench_leaderboard.keys import run_of
 
 if TYPE_CHECKING:
@@ -83,16 +84,14 @@ class Retrainer:
         asked = _cohort(record), threads
         if asked != self._asked:
             with TemporaryDirectory(prefix="formalbench-audit-") as folder:
-                plan, store = Plan(asked[0], record.protocol), Store(Path(folder))
+                plan, store = RunPlan(asked[0]), Store(Path(folder))
                 done = execute_live(self._host, plan, store, self._device, 1, threads)
-            self._asked, self._records = asked, {one.run_id: one for one in done}
-        again = self._records[record.run_id]
+            self._asked, self._records = asked, {one.train_id: one for one in done}
+        again = self._records[record.train_id]
         alike = _conditions(again) == _conditions(record)
         if again.test is None or record.test is None:
             return Retrained(again.status, alike, None, None, None)
-        told, now = (
-            Counts(test.cells.strings, test.cells.correct) for test in (record.test, again.test)
-        )
+        told, now = told_counts(record.test.cells), told_counts(again.test.cells)
         return Retrained(again.status, alike, now.accuracy, changed(told, now), p_value(told, now))
 
 

@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.closes import Closes, closes_of
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import ModelUsed, Record, TaskUsed, Tested
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 from formalbench.contracts.specs import ModelSpec, TaskSpec, show_value
 from formalbench.contracts.verification import (
     STRINGS_VERSION,
     AnyRecord,
     VerificationRecord,
 )
-from formalbench.host.options import chosen_options
+from formalbench.host.options import Setting, chosen_options, make_config, option_facts
+from formalbench.running.used import extra_metrics
 
 from formalbench_leaderboard.keys import (
     Contents,
@@ -28,34 +28,21 @@ from formalbench_leaderboard.keys import (
     identity,
     model_key,
     protocol_contents,
-    run_of,
     title_of,
 )
+from formalbench_leaderboard.publishing.expected import (
+    ExpectedTest,
+    check_test,
+    expected_test,
+    with_metrics,
+)
+from formalbench_leaderboard.sources import registered_protocol
 from formalbench_leaderboard.text import plural, rate
 
 if TYPE_CHECKING:
-    from formalbench.contracts.close_brackets import CloseBrackets
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.task import Task
-    from formalbench.evaluation.cells import CellSet
     from formalbench.host.host import PluginHost
     from formalbench.host.plugins import Plugin
-
-_CHANCE_ERROR = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What a test says that does not depend on the model tested."""
-
-    metric: str
-    fingerprint: str
-    chance_constant: float
-    chance_length: float
-    length: tuple[int, ...]
-    first: tuple[int, ...] | None
-    strings: tuple[int, ...]
-    closes: Closes | None
 
 
 class Admission:
@@ -67,7 +54,7 @@ class Admission:
 
     def __init__(self, host: PluginHost) -> None:
         self._host = host
-        self._tests: dict[tuple[str, str, Contents], Expected] = {}
+        self._tests: dict[tuple[str, str, Contents, str], ExpectedTest] = {}
 
     def admit(self, record: AnyRecord) -> None:
         """Refuse a record, of either kind, that the plugins at hand would not make.
@@ -89,10 +76,13 @@ class Admission:
         self._check_protocol(record)
         self._check_task(record.task)
         self._check_model(record.model, record.task)
-        if run_of(record).run_id != record.run_id:
-            raise RequestError("its run_id is not the hash of what it says was run")
+        trained, tested = ids_of(record)
+        if trained != record.train_id:
+            raise RequestError("its train_id is not the hash of what it says was trained")
+        if tested != record.test_id:
+            raise RequestError("its test_id is not the hash of what it says was tested")
         if record.test is not None:
-            _check_test(record.test, self._expected(record))
+            check_test(record.test, self._expected(record))
 
     def check_verification(self, record: VerificationRecord) -> None:
         """Refuse a verification that the plugins at hand would not make.
@@ -126,7 +116,7 @@ class Admission:
 
     def _missing(self, records: Sequence[Record]) -> list[str]:
         first = records[0]
-        protocol: Protocol = self._host.protocol(first.protocol.name)
+        protocol = registered_protocol(self._host, first.protocol)
         learned = first.model.kind == "learned"
         least = protocol.seeds if learned else 1
         lines = []
@@ -143,12 +133,12 @@ class Admission:
         return lines
 
     def _check_protocol(self, record: Record) -> None:
-        protocol: Protocol = self._host.protocol(record.protocol.name)
+        protocol = registered_protocol(self._host, record.protocol)
         if protocol_contents(record.protocol) != protocol_contents(protocol):
-            raise RequestError(f"its protocol differs from the registered {protocol.name}")
+            raise RequestError(f"its protocol differs from the registered {protocol.title}")
         learned = record.model.kind == "learned"
         if learned and record.learning_rate not in protocol.learning_rates:
-            raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.name}")
+            raise RequestError(f"learning rate {record.learning_rate} is not in {protocol.title}")
         if not learned and record.seed:
             raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
 
@@ -169,56 +159,26 @@ class Admission:
         _check_used("model", model, entry.spec, entry.plugin)
         if model.kind != entry.spec.kind:
             raise RequestError(f"model {model.name} is {entry.spec.kind}, not {model.kind}")
-        if task.name.partition(":")[2] not in entry.spec.objectives:
+        offered = entry.spec.objectives  # none named: all whose layout it does
+        if offered and task.name.partition(":")[2] not in offered:
             raise RequestError(f"model {model.name} cannot do {task.name}")
 
-    def _expected(self, record: Record) -> Expected:
+    def _expected(self, record: Record) -> ExpectedTest:
         """Draw the test set of a record's task again; each is drawn once."""
-        task = record.task
-        key = (task.name, _as_json(task.options), protocol_contents(record.protocol))
+        task, protocol = record.task, record.protocol
+        extra = (record.test and record.test.extra_metrics) or {}
+        options = _as_json(task.options)
+        key = (task.name, options, protocol_contents(protocol), _as_json(extra))
         if key not in self._tests:
             entry, _, _ = self._host.task_entry(task.name)
             with self._host.blaming(entry.plugin):
-                self._tests[key] = self._drawn(task, record.protocol)
+                self._tests[key] = self._drawn(task, protocol, extra)
         return self._tests[key]
 
-    def _drawn(self, used: TaskUsed, protocol: Protocol) -> Expected:
-        from formalbench.evaluation.cells import check_process, test_set
-
-        task = protocol.apply(self._host.task(used.name, used.options))
-        check_process(task, protocol)
-        drawn = test_set(task, protocol)
-        strings = [len(cell.strings) for cell in drawn.cells]
-        chance = task.chance(drawn.lengths)
-        window = drawn.window
-        return Expected(
-            metric=task.objective.metric,
-            fingerprint=drawn.fingerprint,
-            chance_constant=chance.constant,
-            chance_length=chance.length_only,
-            length=window[1:] if window else tuple(drawn.lengths),
-            first=window and window[:1],
-            strings=(sum(strings),) if window else tuple(strings),
-            closes=closes_of(_asked(task, drawn)),
-        )
-
-
-def _asked(task: Task, drawn: CellSet) -> CloseBrackets | None:
-    """Return what is asked about close brackets, with no answer right but where all are."""
-    import torch
-
-    every = None
-    for cell in drawn.cells if task.objective.has_process else ():
-        targets = torch.from_numpy(cell.targets)
-        logits = torch.zeros(()).expand(*targets.shape[:2], task.outputs)
-        counted = task.objective.close_brackets(logits, targets)
-        every = counted if every is None or counted is None else every + counted
-    return every
-
-
-def _question(closes: Closes | None) -> Closes | None:
-    """Return what was asked, without what was answered."""
-    return closes and closes.model_copy(update={"right": 0, "macro": 0.0})
+    def _drawn(self, used: TaskUsed, protocol: Protocol, extra: dict[str, int]) -> ExpectedTest:
+        task = self._host.task(used.name, used.options)
+        known = extra_metrics(self._host, task.objective.name)
+        return expected_test(protocol.apply(with_metrics(task, extra, known)), protocol)
 
 
 def _group(record: Record) -> str:
@@ -240,35 +200,19 @@ def _check_used(
         if then == here:
             raise RequestError(f"{kind} {used.name}: {here} has changed since the record was made")
         raise RequestError(f"{kind} {used.name} came from {then}, here it comes from {here}")
-    if extra := sorted(set(used.options) - set(spec.options)):
+    options = option_facts(spec)
+    if extra := sorted(set(used.options) - set(options)):
         raise RequestError(f"{kind} {used.name} has no option {extra[0]}")
-    settings = tuple((kind, key, show_value(value)) for key, value in used.options.items())
-    if _as_json(chosen_options(kind, used.name, settings, spec.options)) != _as_json(used.options):
+    settings = tuple(Setting(kind, key, show_value(value)) for key, value in used.options.items())
+    if _as_json(chosen_options(kind, used.name, settings, options)) != _as_json(used.options):
         raise RequestError(f"{kind} {used.name} has options that `--set` would not give it")
+    make_config(spec, used.options, used.name)
 
 
 def _unknown(kind: str, used: ModelUsed | TaskUsed) -> str:
     if used.source.sha256:
         return f"{kind} {used.name} is not known here: name its --plugin {used.source.distribution}"
     return f"{kind} {used.name} is not known here"
-
-
-def _check_test(test: Tested, expected: Expected) -> None:
-    """Refuse a test on other strings, or measured by another metric or chance level."""
-    if test.metric != expected.metric:
-        raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
-    if (test.cells.length, test.cells.first) != (expected.length, expected.first):
-        raise RequestError("it was tested at other lengths than its protocol says")
-    if test.cells.strings != expected.strings:
-        raise RequestError("it was tested on more or fewer strings than its protocol says")
-    if test.fingerprint != expected.fingerprint:
-        raise RequestError("it was tested on other strings than its task and protocol give")
-    if test.closes and _question(test.closes) != _question(expected.closes):
-        raise RequestError("it was asked about other close brackets than its test strings have")
-    for name in ("chance_constant", "chance_length"):
-        told, known = getattr(test, name), getattr(expected, name)
-        if abs(told - known) > _CHANCE_ERROR:
-            raise RequestError(f"its {name} is {told:.6g}, not {known:.6g}")
 
 
 def _as_json(options: object) -> str:

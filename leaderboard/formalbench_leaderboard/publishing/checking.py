@@ -1,4 +1,4 @@
-"""Checking what is published: the records, the weights beside them, and the faces."""
+"""Checking what is published: the records, the weights beside them, and the rendered files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from formalbench.store import weights_path
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.publishing.rendered import stale_faces
+from formalbench_leaderboard.publishing.rendered import stale_files
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming, read_plain
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
@@ -30,7 +30,7 @@ class Checked:
 
     Attributes:
         problems: in the records and the weights, one line each.
-        stale: the faces that are not what the records give.
+        stale: the rendered files that are not what the records give.
         old: how many records were made with another version of a task, a model or a protocol:
             they stay, and do not count.
         unknown: how many are of plugins that are not at hand, and could not be checked.
@@ -64,7 +64,7 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
     counts = list(standing.values())
     return Checked(
         [_below(repository, line) for line in problems],
-        stale_faces(repository, host),
+        stale_files(repository, host),
         counts.count("stale"),
         counts.count("unknown"),
     )

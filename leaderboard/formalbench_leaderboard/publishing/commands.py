@@ -32,7 +32,7 @@ def add_commands(app: typer.Typer) -> None:
         moved. Then commit what it changed and open a pull request.
 
         Every record is checked first: its task, model and protocol must be the ones at hand
-        (a local plugin is named with --plugin), its test strings, chance level and run_id are
+        (a local plugin is named with --plugin), its test strings, chance level and identity are
         worked out again, its weights must be those that it names, and no seed or learning
         rate of the protocol may be missing. If one is refused, nothing is written, and the
         exit code is 1.
@@ -43,8 +43,8 @@ def add_commands(app: typer.Typer) -> None:
         \b
         formalbench leaderboard publish --results my-results
         """
-        from formalbench.cli.state import host_of
         from formalbench.store import default_results
+        from formalbench.ui.state import host_of
 
         from formalbench_leaderboard.publishing import publish as publishing
         from formalbench_leaderboard.publishing.untrusted import RefusedError
@@ -60,7 +60,7 @@ def add_commands(app: typer.Typer) -> None:
 
     @app.command()
     def check(ctx: typer.Context) -> None:
-        """Check what this repository publishes: records, weights and faces.
+        """Check what this repository publishes: records, weights and pages.
 
         Writes nothing. Every record must be one that `publish` would take, at its place, with
         its weights; every rendered file must be, byte for byte, what the records give.
@@ -70,7 +70,7 @@ def add_commands(app: typer.Typer) -> None:
         \b
         formalbench leaderboard check
         """
-        from formalbench.cli.state import host_of
+        from formalbench.ui.state import host_of
 
         from formalbench_leaderboard.publishing.checking import check_published
         from formalbench_leaderboard.publishing.publish import find_repository
@@ -96,13 +96,13 @@ def add_commands(app: typer.Typer) -> None:
                 f"{plural(found.unknown, 'record')} not checked: their plugin is not at hand"
             )
         _tell_uncompared(repository)
-        typer.echo("every record is in order, and every face is up to date")
+        typer.echo("every record is in order, and every rendered file is up to date")
 
 
 def _tell_uncompared(repository: Path) -> None:
     """Say which figures could not be compared, if any."""
-    from formalbench_leaderboard.faces.figures import installed_version
     from formalbench_leaderboard.publishing.rendered import uncompared_figures
+    from formalbench_leaderboard.renderers.figures import installed_version
     from formalbench_leaderboard.text import harmless, plural
 
     other = uncompared_figures(repository)
@@ -129,4 +129,4 @@ def _tell(done: Published) -> None:
         typer.echo(f"{plural(done.already, 'record')} published already")
     for line in done.changes:
         typer.echo(harmless(line))
-    typer.echo("every face is up to date")
+    typer.echo("every rendered file is up to date")

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.host.calls import PROJECT
 from formalbench.host.registry import Entry, S
+from formalbench.running.used import full_name
 from formalbench.store import Store
 
-from formalbench_leaderboard.sources import DEFAULT_SUITE, PUBLISHED_RESULTS, full_name
+from formalbench_leaderboard.sources import DEFAULT_SUITE, PUBLISHED_RESULTS
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -35,7 +36,7 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
 def built_in(entries: Iterable[Entry[S]]) -> list[S]:
     """Return what comes with formalbench itself.
 
-    What somebody has installed besides, or named with --plugin, must change no face, or it would
+    What somebody has installed besides, or named with --plugin, must change no page, or it would
     be stale wherever that is missing.
     """
     return [entry.spec for entry in entries if entry.plugin.source.distribution == PROJECT]

@@ -1,4 +1,4 @@
-"""Publishing: records go into ``leaderboard/results`` all or none, and the faces follow them."""
+"""Publishing: records go into ``leaderboard/results`` all or none, and the pages follow."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from formalbench_leaderboard.keys import has_result, identity, model_key, title_
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.changes import board_changes
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.publishing.rendered import left_over, linked_files, render_faces
+from formalbench_leaderboard.publishing.rendered import left_over, linked_files, render_files
 from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
 from formalbench_leaderboard.publishing.weights_kept import (
     checked_weights,
@@ -89,12 +89,12 @@ def find_repository() -> Path:
 
 
 def publish(results: Path, repository: Path, host: PluginHost) -> Published:
-    """Copy the records of a folder into a repository and render its faces.
+    """Copy the records of a folder into a repository and render its pages.
 
     A finished run that is published already is kept as it is, unless the new record brings its
     weights and agrees with it (`completes`); one that failed gives way. Every other record
     must be one that the plugins at hand would make (see `Admission`). Given the repository's
-    own folder, it only renders the faces, even of no records.
+    own folder, it only renders the pages, even of no records.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
@@ -119,8 +119,8 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
     goes = {path for path, text in contents.items() if text is None}
-    faces = render_faces(everything, host, (linked_files(repository) | contents.keys()) - goes)
-    write_all(repository, contents | faces | dict.fromkeys(left_over(repository, faces)))
+    rendered = render_files(everything, host, (linked_files(repository) | contents.keys()) - goes)
+    write_all(repository, contents | rendered | dict.fromkeys(left_over(repository, rendered)))
     return Published(
         _counted(sorting.added),
         _counted(sorting.completed),

@@ -1,4 +1,4 @@
-"""The committed faces: what the repository shows of its published records, file by file."""
+"""The committed pages: what the repository shows of its published records, file by file."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from formalbench.store import Store, safe_name
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.faces import front, model, suite
-from formalbench_leaderboard.faces.figures import drawn_by, installed_version, rendered
-from formalbench_leaderboard.faces.links import FIGURES, FRONT, MODELS, SUITES, Links
-from formalbench_leaderboard.faces.site import Model, Site, Suite
 from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
+from formalbench_leaderboard.renderers import front, model, suite
+from formalbench_leaderboard.renderers.figures import drawn_by, installed_version, rendered
+from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES, Links
+from formalbench_leaderboard.renderers.site import ModelPage, Site, SuitePage
 from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
 from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
 from formalbench_leaderboard.sources import (
@@ -38,7 +38,7 @@ OWNED = (SUITES, MODELS, FIGURES)
 """Folders in which every file is rendered: any other is left over."""
 
 
-def render_faces(
+def render_files(
     records: Mapping[Path, AnyRecord],
     host: PluginHost,
     files: Collection[Path] = (),
@@ -64,15 +64,15 @@ def render_faces(
     pages |= {one.path: suite.render(one, site) for one in site.suites}
     pages |= {one.path: model.render(one, site) for one in site.models}
     pages[snapshot.FILE] = snapshot.written(records[path] for path in sorted(records))
-    faces = {path: text.encode() for path, text in pages.items()}
+    contents = {path: text.encode() for path, text in pages.items()}
     if draw:
         for one in site.suites:
             for board in one.board.boards:
-                faces |= {path: rendered(it, "svg") for it, path in one.figures(board)}
-    return faces
+                contents |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+    return contents
 
 
-def stale_faces(repository: Path, host: PluginHost) -> list[Path]:
+def stale_files(repository: Path, host: PluginHost) -> list[Path]:
     """Return which files of a repository are not, byte for byte, what its records give.
 
     A figure is compared if the installed version of the library drew it (`uncompared_figures`).
@@ -80,7 +80,7 @@ def stale_faces(repository: Path, host: PluginHost) -> list[Path]:
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
     files = linked_files(repository)
-    expected = render_faces(records, host, files, draw=installed_version() is not None)
+    expected = render_files(records, host, files, draw=installed_version() is not None)
     other = uncompared_figures(repository)
     differing = [
         path
@@ -146,7 +146,7 @@ def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection
 
 
 def _identity(record: AnyRecord) -> str:
-    return record.verification_id if isinstance(record, VerificationRecord) else record.run_id
+    return record.verification_id if isinstance(record, VerificationRecord) else record.test_id
 
 
 def _title(reproduction: str) -> str:
@@ -154,7 +154,7 @@ def _title(reproduction: str) -> str:
     return get_reproduction(reproduction).title if known else reproduction
 
 
-def _suites(runs: list[Record], host: PluginHost) -> list[Suite]:
+def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
     """Return the suites that records are published under, or that some model has a score on."""
     homes = {home_suite(name, host) for name in {run.task.name for run in runs}}
     specs = built_in(host.suites.all())
@@ -164,23 +164,23 @@ def _suites(runs: list[Record], host: PluginHost) -> list[Suite]:
         page = build_page(runs, suite_view(host, spec.name, only_tasks=True))
         scored = any(row.rank for board in page.boards for row in board.rows)
         if scored or spec.name in homes:
-            found.append(Suite(spec.name, spec.summary, page))
+            found.append(SuitePage(spec.name, spec.summary, page))
     if REST in homes:
         in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
         current = suite_view(host, DEFAULT_SUITE).current
         page = build_page(in_none, View(REST, (), current=current))
-        found.append(Suite(REST, "tasks that are in no suite", page))
+        found.append(SuitePage(REST, "tasks that are in no suite", page))
     return found
 
 
-def _models(everything: Page, host: PluginHost) -> list[Model]:
+def _models(everything: Page, host: PluginHost) -> list[ModelPage]:
     measured = {row.key for board in everything.boards for row in board.rows}
     verified = {row.key for row in everything.exact.rows} - measured
     keys = measured | verified
     names = Counter(name for name, _ in keys)
     files = Counter(_file_name(key).casefold() for key in keys)
     return [
-        Model(
+        ModelPage(
             key=key,
             title=key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})",
             summary=_summary(key, host),

@@ -7,7 +7,7 @@ from pathlib import Path
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import weights_path
-from formalbench.weights import read_weights
+from formalbench.store.weights import read_weights
 
 from formalbench_leaderboard.keys import counts_of, has_result
 from formalbench_leaderboard.publishing.untrusted import Found, check_plain
@@ -25,7 +25,7 @@ def keeps_weights(record: AnyRecord) -> bool:
     """
     if not isinstance(record, Record) or record.weights is None:
         return False
-    return record.protocol.name == EVERY_RUN or record.seed == 0
+    return record.protocol.title == EVERY_RUN or record.seed == 0
 
 
 def checked_weights(record: Record, file: Path) -> bytes:

@@ -16,7 +16,7 @@ from formalbench.contracts.record import Record
 from formalbench_leaderboard.aggregate import facts_of
 from formalbench_leaderboard.board import Result
 from formalbench_leaderboard.published import PublishedResult
-from formalbench_leaderboard.reproductions.framework import Bench, Cell, Row
+from formalbench_leaderboard.reproductions.framework import Bench, Row, TableCell
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
 from formalbench_leaderboard.statistics import (
     Measured,
@@ -136,15 +136,15 @@ def score_of(
 
 
 def _beyond_first(cells: Cells) -> Measured:
-    correct, strings = cells.correct[1:], cells.strings[1:]
-    shares = [right / count for right, count in zip(correct, strings, strict=True)]
-    return measured(strings, math.fsum(shares) / len(shares))
+    pairs = zip(cells.correct[1:], cells.asked[1:], strict=True)
+    shares = [right / count for right, count in pairs]
+    return measured(cells.strings[1:], math.fsum(shares) / len(shares))
 
 
 def _validated(run: Record) -> Measured | None:
     if run.selected is None or run.status != "finished":
         return None
-    return Measured(run.selected.correct / run.selected.strings, run.selected.strings)
+    return Measured(run.selected.accuracy, run.selected.strings)
 
 
 def _outcome(outcome: str, seeds: int) -> str:
@@ -187,10 +187,10 @@ def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE
     return ours is not None and abs(paper / 100 - ours) <= tolerance + _ROUNDING
 
 
-def cell(row: str, column: str, paper: PublishedResult, ours: Score | None) -> Cell:
+def cell(row: str, column: str, paper: PublishedResult, ours: Score | None) -> TableCell:
     """Return a cell of the table with its verdict; ours is None if nothing was run."""
     holds = None if ours is None else agrees(paper, ours)
-    return Cell(
+    return TableCell(
         row, column, paper_text(paper), "" if ours is None else ours_text(paper, ours), holds
     )
 
@@ -209,7 +209,7 @@ def ours_text(paper: PublishedResult, ours: Score) -> str:
     return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {ours.outcome})"
 
 
-def data(one: Cell, paper: PublishedResult, ours: Score | None, got: Got | None) -> Row:
+def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | None) -> Row:
     """Return a line of the CSV; accuracies are shares of one, the paper's are in percent."""
     runs = [] if got is None else got.chosen
     rate = runs[0].learning_rate if runs else None
@@ -229,7 +229,7 @@ def data(one: Cell, paper: PublishedResult, ours: Score | None, got: Got | None)
         **{name: _or_empty(value) for name, value in numbers.items()},
         "seeds": len(runs),
         "finished": sum(run.status == "finished" for run in runs),
-        "runs": " ".join(run.run_id for run in runs),
+        "runs": " ".join(run.test_id for run in runs),
         "verdict": one.verdict,
     }
 

@@ -6,21 +6,27 @@ as long as what training has seen. This tells the parts from each other.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
-from formalbench.contracts.close_brackets import CloseBrackets
+from formalbench.contracts.language import HasBrackets
+from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
-from formalbench.evaluation.cells import Cell, CellSet, test_set
-from formalbench.evaluation.evaluate import total
-from formalbench.objectives.generate import DISTANCE
+from formalbench.evaluation.cells import test_set
+from formalbench.evaluation.evaluate import CellScore
+from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
 from formalbench_leaderboard.reproductions.framework import Bench
 from formalbench_leaderboard.reproductions.retest import has_weights, score_again
 
+_AT = f"{MICRO}-at-"
+"""What the metric's names begin with, before a position."""
 
-def by_position(bench: Bench, records: Sequence[Record]) -> list[CloseBrackets | None]:
+Positions = Mapping[int, Measure]
+"""How often the right close was predicted, by how many symbols stood before it."""
+
+
+def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | None]:
     """Test the selected weights of some runs again, on the strings that they were tested on.
 
     Args:
@@ -28,33 +34,33 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[CloseBrackets |
         records: of runs on one task, of brackets to ``generate``, under one protocol.
 
     Returns:
-        One per run: how often the right close was predicted where so many symbols stood before
-        it, and how often it was asked for. None for a run that kept no weights.
+        One per run; None for one that kept no weights.
     """
-    task = records[0].protocol.apply(
-        bench.host.task(records[0].task.name, dict(records[0].task.options))
-    )
-    cells = _placed(test_set(task, records[0].protocol))
+    protocol = records[0].protocol
+    task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
+    assert isinstance(task.source, HasBrackets)
+    task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
+    drawn = test_set(task, protocol)
     return [
-        total(score_again(bench, record, task, cells), cells.window).close_brackets
-        if has_weights(bench, record)
-        else None
+        _placed(score_again(bench, record, task, drawn)) if has_weights(bench, record) else None
         for record in records
     ]
 
 
-def share(counts: CloseBrackets, first: int, stop: int) -> float:
-    """Return the share that is right of what is asked for from one position to before another."""
-    part = slice(first, stop)
-    return CloseBrackets(counts.right[part], counts.asked[part], counts.chance).micro
+def share(placed: Positions, first: int, stop: int) -> float:
+    """Return the share that is right of what is asked for from one position to before another.
+
+    NaN if nothing is.
+    """
+    within = [measure for place, measure in placed.items() if first <= place < stop]
+    return Measure(sum(one.total for one in within), sum(one.count for one in within)).mean
 
 
-def _placed(cells: CellSet) -> CellSet:
-    """Return the same strings, with a position wherever a target says how far back."""
-    return replace(cells, cells=tuple(_at_positions(cell) for cell in cells.cells))
-
-
-def _at_positions(cell: Cell) -> Cell:
-    targets_BP3 = cell.targets.astype(np.int32)
-    targets_BP3[..., DISTANCE] = np.arange(targets_BP3.shape[1])
-    return replace(cell, targets=targets_BP3)
+def _placed(scores: Sequence[CellScore]) -> Positions:
+    placed: dict[int, Measure] = {}
+    for score in scores:
+        for name, measure in score.measures.items():
+            if name.startswith(_AT):
+                place = int(name.removeprefix(_AT))
+                placed[place] = placed.get(place, Measure(0.0, 0)).plus(measure)
+    return placed

@@ -28,7 +28,7 @@ from formalbench_leaderboard.reproductions.framework import (
 from formalbench_leaderboard.reproductions.measure import random_strings
 from formalbench_leaderboard.reproductions.runs import Wanted
 from formalbench_leaderboard.reproductions.style import GREY
-from formalbench_leaderboard.reproductions.trained import Network, trained
+from formalbench_leaderboard.reproductions.trained import TrainedNetwork, trained
 from formalbench_leaderboard.reproductions.vectors import Vectors, look
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ COLORS = ("#c1272d", "#2a7ab9", "#2f8f5b", "#e08214", "#7b4ea3")
 
 
 @dataclass(frozen=True, slots=True)
-class Language:
+class PlottedLanguage:
     """A panel: its title, the task, and how many clusters the paper sees."""
 
     title: str
@@ -56,11 +56,14 @@ class Language:
     clusters: int
 
 
-LANGUAGES = (Language("PARITY", "parity", 2), Language("Cycle Navigation", "cycle-navigation", 5))
+LANGUAGES = (
+    PlottedLanguage("PARITY", "parity", 2),
+    PlottedLanguage("Cycle Navigation", "cycle-navigation", 5),
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class VectorKind:
     """Which vectors of a layer: what a trace calls them, what we do, and a panel's title."""
 
     traced: str
@@ -69,8 +72,8 @@ class Kind:
 
 
 KINDS = (
-    Kind("state", "output of the layer, o⁽ˡ⁾", "what leaves a layer"),
-    Kind("feed_forward", "output of the feed-forward network alone", "feed-forward alone"),
+    VectorKind("state", "output of the layer, o⁽ˡ⁾", "what leaves a layer"),
+    VectorKind("feed_forward", "output of the feed-forward network alone", "feed-forward alone"),
 )
 
 
@@ -150,7 +153,10 @@ _REMARKS = (
 
 
 def _claims(
-    language: Language, kind: Kind, networks: Sequence[Network], measured: Sequence[Clustered]
+    language: PlottedLanguage,
+    kind: VectorKind,
+    networks: Sequence[TrainedNetwork],
+    measured: Sequence[Clustered],
 ) -> list[Claim]:
     name = f"{language.title}, {kind.title}"
     counts = [one.count.clusters for one in measured]
@@ -186,7 +192,11 @@ def _range(measured: Sequence[Clustered], value: Callable[[Clustered], float], d
 
 
 def _points(
-    language: Language, kind: Kind, network: Network, vectors: Vectors, plane_P2: Points
+    language: PlottedLanguage,
+    kind: VectorKind,
+    network: TrainedNetwork,
+    vectors: Vectors,
+    plane_P2: Points,
 ) -> list[Row]:
     """Return the points that are drawn: those of the first string."""
     return [
@@ -215,7 +225,9 @@ def _draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, language: Language, kind: Kind, rows: Sequence[Row]) -> None:
+def _draw_panel(
+    axes: Axes, language: PlottedLanguage, kind: VectorKind, rows: Sequence[Row]
+) -> None:
     mine = [r for r in rows if (r["language"], r["vectors"]) == (language.title, kind.traced)]
     for state in range(language.clusters):
         own = [row for row in mine if row["state"] == state]

@@ -13,7 +13,7 @@ from formalbench_leaderboard.reproductions.chi_models import (
     SMALLER,
     SOURCE,
     TRANSFORMER,
-    Model,
+    PaperModel,
 )
 from formalbench_leaderboard.reproductions.framework import (
     Bench,
@@ -80,7 +80,7 @@ def carry_out(bench: Bench) -> Findings:
     return Findings(_rows(fields), claims, lambda: _draw(fields), remarks)
 
 
-def _wanted(bench: Bench, panel: Panel, model: Model, seeds: int | None) -> Wanted:
+def _wanted(bench: Bench, panel: Panel, model: PaperModel, seeds: int | None) -> Wanted:
     return Wanted(
         model.title,
         panel.title,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
-from formalbench.contracts.specs import Value
 
 from formalbench_leaderboard.reproductions.framework import Scale
 from formalbench_leaderboard.text import count
@@ -20,7 +20,7 @@ _BLOCK: dict[str, Value] = {"width": 256, "heads": 8, "activation": "relu"}
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
+class PaperModel:
     """One of the paper's models.
 
     Attributes:
@@ -39,15 +39,15 @@ class Model:
         return self.paper if scale == "paper" else self.quick
 
 
-RNN = Model("RNN", "rnn", {}, {"width": 256})
-TRANSFORMER = Model(
+RNN = PaperModel("RNN", "rnn", {}, {"width": 256})
+TRANSFORMER = PaperModel(
     "Transformer",
     "transformer",
     {"positions": "relative", "causal": True},
     {**_BLOCK, "positions": "relative", "causal": True, "layers": 5, "norm": "post"},
 )
-REGULARGPT = Model("RegularGPT (C=2)", "regulargpt", {}, {**_BLOCK, "bias": False})
-REGULARGPT_3 = Model("RegularGPT (C=3)", "regulargpt-c3", {}, {**_BLOCK, "bias": False})
+REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {**_BLOCK, "bias": False})
+REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {**_BLOCK, "bias": False})
 
 SMALLER = (
     "networks of width 64 (the RNN 128) instead of 256, 4 heads instead of 8, GELU instead of "

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from itertools import product
 
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import split_lengths, spread
+from formalbench.evaluation.cells import cell_lengths
 
 from formalbench_leaderboard.published import published_table
 from formalbench_leaderboard.reproductions import accuracies
@@ -83,7 +83,7 @@ def _trained_at_half(bench: Bench, got: Mapping[tuple[str, float], Got]) -> dict
     scores: dict[Key, Score] = {}
     for p in PROBABILITIES:
         task: Task = bench.host.task("parity", {} if p == 0.5 else {"p": p})
-        lengths = spread(split_lengths(task, "test"), protocol.test.lengths)
+        lengths = cell_lengths(task, protocol)
         same = draw_strings(task, [LENGTH], SAME_STRINGS)
         further = draw_strings(task, lengths, STRINGS)
         for model in MODELS:

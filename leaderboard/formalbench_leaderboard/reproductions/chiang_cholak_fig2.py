@@ -8,11 +8,11 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.specs import Value
+from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
 from formalbench_leaderboard.reproductions.measure import (
-    Measured,
+    MeasuredAt,
     measure,
     random_strings,
     spread_lengths,
@@ -32,7 +32,7 @@ LANGUAGES = (("PARITY", "parity", "exact-parity"), ("FIRST", "first", "exact-fir
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class FigureVariant:
     """One curve.
 
     Attributes:
@@ -48,12 +48,12 @@ class Variant:
     epsilon: float | None
 
 
-def _normed(name: str, color: str, epsilon: float) -> Variant:
-    return Variant(name, color, {"norm": True, "eps": epsilon, "eta": ETA}, epsilon)
+def _normed(name: str, color: str, epsilon: float) -> FigureVariant:
+    return FigureVariant(name, color, {"norm": True, "eps": epsilon, "eta": ETA}, epsilon)
 
 
 VARIANTS = (
-    Variant("no layer norm", RED, {}, None),
+    FigureVariant("no layer norm", RED, {}, None),
     _normed("ε = 10⁻¹", BLUES[0], 1e-1),
     _normed("ε = 10⁻³", BLUES[1], 1e-3),
     _normed("ε = 10⁻⁵", BLUES[2], 1e-5),
@@ -61,7 +61,7 @@ VARIANTS = (
     _normed("ε = 0", INK, 0.0),
 )
 
-Curves = dict[tuple[str, str], list[Measured]]
+Curves = dict[tuple[str, str], list[MeasuredAt]]
 """By language and variant, shortest strings first."""
 
 

@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import tensors
 from formalbench.contracts.task import Task
 from torch import nn
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
-from formalbench_leaderboard.reproductions.measure import Measured, measure, random_strings
+from formalbench_leaderboard.reproductions.measure import MeasuredAt, measure, random_strings
 from formalbench_leaderboard.reproductions.style import BLUES, GREEN, GREY, INK, RED
 
 if TYPE_CHECKING:
@@ -55,12 +55,12 @@ class Course:
     start: str
     seed: int
     steps: tuple[int, ...]
-    tests: tuple[Measured, ...]
+    tests: tuple[MeasuredAt, ...]
 
 
 PERTURBED, RANDOM = "perturbed solution", "random weights"
 
-Sweep = dict[int, list[tuple[float, Measured]]]
+Sweep = dict[int, list[tuple[float, MeasuredAt]]]
 """By string length: value of the entry, and what was measured."""
 
 
@@ -145,11 +145,9 @@ def _train(bench: Bench, task: Task, start: str, seed: int) -> Course:
         if step % EVERY == 0:
             marks.append(step)
             tests.append(measure(network, task, test_BN))
-        strings_BN, targets = task.sample(
-            task.stream("reproduce", "train", seed, step), TRAINED_AT, 1
-        )
-        logits = network(Batch(torch.from_numpy(strings_BN)))
-        loss = task.objective.loss(logits, torch.from_numpy(targets))
+        stream = task.stream("reproduce", "train", seed, step)
+        example = tensors(task.sample(stream, TRAINED_AT, 1))
+        loss = task.objective.loss(network(example.batch), example)
         optimiser.zero_grad()
         torch.autograd.backward(loss)
         optimiser.step()
@@ -215,7 +213,7 @@ def _claims(sweep: Sweep, courses: Sequence[Course]) -> list[Claim]:
     ]
 
 
-def _width(curve: Sequence[tuple[float, Measured]]) -> float:
+def _width(curve: Sequence[tuple[float, MeasuredAt]]) -> float:
     """Return how wide the entries around 1 lie at which 99 % of the strings are right."""
     low = high = 1.0
     for entry, one in sorted(curve, key=lambda pair: abs(pair[0] - 1)):
@@ -225,7 +223,7 @@ def _width(curve: Sequence[tuple[float, Measured]]) -> float:
     return high - low
 
 
-def _span(tests: Sequence[Measured]) -> str:
+def _span(tests: Sequence[MeasuredAt]) -> str:
     low, high = (100 * pick(one.accuracy for one in tests) for pick in (min, max))
     return f"{low:.1f} %" if low == high else f"{low:.1f}–{high:.1f} %"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.specs import Value
+from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.accuracies import Score
 from formalbench_leaderboard.reproductions.chiang_cholak_fig4_claims import claims

@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from formalbench.contracts.closes import Closes
+from formalbench.contracts.config import Value
+from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
-from formalbench.contracts.specs import Value
+from formalbench.metrics.close_brackets import MACRO, MICRO
 
 from formalbench_leaderboard.reproductions.framework import Bench, Row
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
@@ -57,7 +58,7 @@ def transformer(width: int, layers: int = 2, positions: str = "scalar-6000") -> 
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Trials:
     """What came of the trials of one setting.
 
     Attributes:
@@ -79,12 +80,12 @@ class Outcome:
     @property
     def validations(self) -> list[float]:
         """Micro accuracy on validation of each trial; 0 for one that did not finish."""
-        return [_micro(r.selected.closes if r.test and r.selected else None) for r in self.chosen]
+        return [_mean(_validated(record, MICRO)) for record in self.chosen]
 
     @property
     def tests(self) -> list[float]:
         """Micro accuracy on the longer test strings, likewise."""
-        return [_micro(r.test.closes if r.test else None) for r in self.chosen]
+        return [_mean(_tested(record, MICRO)) for record in self.chosen]
 
     @property
     def validation(self) -> float:
@@ -106,16 +107,23 @@ class Outcome:
         return [{**keys, **_numbers(record)} for record in self.chosen]
 
 
-def _micro(closes: Closes | None) -> float:
-    return 0.0 if closes is None else closes.micro
+def _validated(record: Record, metric: str) -> Measure | None:
+    """Return a metric on validation; None of a trial that did not finish."""
+    if record.test is None or record.selected is None:
+        return None
+    found = record.selected.metrics.get(metric)
+    return None if found is None else Measure(found.total, found.count)
+
+
+def _tested(record: Record, metric: str) -> Measure | None:
+    return None if record.test is None else record.test.cells.whole(metric)
+
+
+def _mean(measure: Measure | None) -> float:
+    return measure.mean if measure else 0.0
 
 
 def _numbers(record: Record) -> Mapping[str, str | int | float]:
-    selected, test = record.selected, record.test
-    parts = {
-        "validation": selected.closes if test and selected else None,
-        "test": test.closes if test else None,
-    }
     numbers: dict[str, str | int | float] = {
         "learning_rate": record.learning_rate or 0.0,
         "seed": record.seed,
@@ -123,22 +131,23 @@ def _numbers(record: Record) -> Mapping[str, str | int | float]:
         "steps": record.training.steps if record.training else 0,
         "ended": record.training.ended if record.training else "",
     }
-    for name, closes in parts.items():
-        numbers[f"{name}_micro"] = round(closes.micro, 6) if closes else ""
-        numbers[f"{name}_macro"] = closes.macro if closes else ""
-        numbers[f"{name}_positions"] = closes.asked if closes else ""
-    return numbers | {"run_id": record.run_id}
+    for name, read in (("validation", _validated), ("test", _tested)):
+        micro, macro = read(record, MICRO), read(record, MACRO)
+        numbers[f"{name}_micro"] = round(micro.mean, 6) if micro else ""
+        numbers[f"{name}_macro"] = round(macro.mean, 6) if macro else ""
+        numbers[f"{name}_positions"] = micro.count if micro else ""
+    return numbers | {"test_id": record.test_id}
 
 
-def train(bench: Bench, wanted: Mapping[K, Wanted]) -> dict[K, Outcome]:
+def train(bench: Bench, wanted: Mapping[K, Wanted]) -> dict[K, Trials]:
     """Train every setting, and return what came of each under its key."""
     bench.report(f"{len(wanted)} settings")
     return {
-        key: Outcome(got) for key, got in zip(wanted, bench.train([*wanted.values()]), strict=True)
+        key: Trials(got) for key, got in zip(wanted, bench.train([*wanted.values()]), strict=True)
     }
 
 
-def records(outcomes: Iterable[Outcome]) -> list[Record]:
+def records(outcomes: Iterable[Trials]) -> list[Record]:
     """Return all records, those of the rates that were not chosen, too."""
     return [record for one in outcomes for record in one.got.records]
 
@@ -154,7 +163,7 @@ def percent(values: Sequence[float]) -> str:
     return f"{mean} ({', '.join(f'{100 * value:.1f}' for value in values)})"
 
 
-def failed(outcomes: Sequence[Outcome]) -> list[str]:
+def failed(outcomes: Sequence[Trials]) -> list[str]:
     """Return a remark if trials did not finish."""
     count = sum(one.failures for one in outcomes)
     return [f"{count} trials did not finish; they count as 0."] if count else []

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import Value
 from formalbench.store import default_results
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class TableCell:
     """One cell of a paper's table, beside ours.
 
     Attributes:
@@ -164,7 +164,7 @@ class Findings:
     claims: Sequence[Claim]
     draw: Callable[[], Figure] | None
     remarks: Sequence[str] = ()
-    cells: Sequence[Cell] = ()
+    cells: Sequence[TableCell] = ()
     records: Sequence[Record] = ()
 
     @property

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.verification.judge import Judge, Tally
 from torch import nn
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredAt:
     """Accuracy and cross-entropy at one length.
 
     Attributes:
@@ -30,18 +30,18 @@ class Measured:
     max_bits: float
 
 
-def measure(network: nn.Module, task: Task, strings_BN: Symbols) -> Measured:
+def measure(network: nn.Module, task: Task, strings_BN: Symbols) -> MeasuredAt:
     """Ask a network about strings of one length; a logit that is no number counts as wrong."""
     tally = Tally()
-    Judge(network.eval(), task, torch.device("cpu")).add(strings_BN, tally)
+    Judge(network.eval(), task, torch.device("cpu")).add(task.examples(strings_BN), tally)
     mean = tally.mean_bits if tally.finite else float("inf")
-    return Measured(strings_BN.shape[1], tally.strings, tally.accuracy, mean, tally.max_bits)
+    return MeasuredAt(strings_BN.shape[1], tally.strings, tally.accuracy, mean, tally.max_bits)
 
 
 def random_strings(task: Task, length: int, count: int) -> Symbols:
     """Return strings of one length, as many members as others; the same ones every time."""
-    strings_BN, _ = task.sample(task.stream("reproduce", length), length, count)
-    return strings_BN
+    drawn: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
+    return drawn
 
 
 def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> list[int]:

@@ -19,7 +19,7 @@ from formalbench.device import describe_environment
 from formalbench.store import write_atomically
 
 from formalbench_leaderboard.build import environments_of
-from formalbench_leaderboard.faces.markdown import table
+from formalbench_leaderboard.renderers.markdown import table
 from formalbench_leaderboard.reproductions.framework import (
     Findings,
     Reproduction,

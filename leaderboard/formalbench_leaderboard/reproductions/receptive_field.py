@@ -13,13 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.example import Example, tensors
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.evaluation.gradients import input_gradients
 from torch import Tensor, nn
 
-from formalbench_leaderboard.reproductions.trained import Network
+from formalbench_leaderboard.reproductions.trained import TrainedNetwork
 
 CHANGED_STRINGS = 4
 """Strings of which every symbol is changed, one at a time."""
@@ -78,12 +78,12 @@ def shares(network: nn.Module, task: Task, strings_BN: Symbols) -> Curve:
     parts = []
     for start in range(0, len(strings_BN), BATCH):
         part_BN = strings_BN[start : start + BATCH]
-        targets = torch.from_numpy(task.objective.targets(task.language, part_BN))
+        example = tensors(task.examples(part_BN))
 
-        def loss(logits: Tensor, targets: Tensor = targets) -> Tensor:
-            return task.objective.loss(logits, targets)
+        def loss(logits: Tensor, example: Example = example) -> Tensor:
+            return task.objective.loss(logits, example)
 
-        gradient_BND = input_gradients(network, Batch(torch.from_numpy(part_BN)), loss)
+        gradient_BND = input_gradients(network, example.batch, loss)
         norm_BN = gradient_BND.norm(dim=2).numpy()
         parts.append(norm_BN / norm_BN.sum(axis=1, keepdims=True))
     return np.concatenate(parts)
@@ -99,19 +99,17 @@ def with_each_changed(task: Task, string_N: Symbols, shift: int = 1) -> Symbols:
 
 def answered(network: nn.Module, task: Task, strings_BN: Symbols) -> float:
     """Return the share of strings answered right."""
-    with torch.no_grad():
-        logits = torch.cat(
-            [
-                network(Batch(torch.from_numpy(strings_BN[start : start + BATCH])))
-                for start in range(0, len(strings_BN), BATCH)
-            ]
-        )
-    targets = torch.from_numpy(task.objective.targets(task.language, strings_BN))
-    return float(task.objective.score(logits, targets)[0].double().mean())
+    right = 0.0
+    for start in range(0, len(strings_BN), BATCH):
+        example = tensors(task.examples(strings_BN[start : start + BATCH]))
+        with torch.no_grad():
+            logits = network(example.batch)
+        right += float(task.objective.right(logits, example, task.primary).double().sum())
+    return right / len(strings_BN)
 
 
 def measure_field(
-    network: Network, model: str, task: Task, strings_BN: Symbols, *, change: bool
+    network: TrainedNetwork, model: str, task: Task, strings_BN: Symbols, *, change: bool
 ) -> Field:
     """Measure the receptive field of a network on strings of one length.
 

@@ -8,10 +8,10 @@ import torch
 from formalbench.contracts.record import Record
 from formalbench.contracts.task import Task
 from formalbench.device import choose_device, usable_cores
-from formalbench.evaluation.cells import Cell, CellSet
+from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import CellScore, evaluate
 from formalbench.store import Store, weights_path
-from formalbench.weights import load_network
+from formalbench.store.weights import load_network
 
 from formalbench_leaderboard.reproductions.accuracies import Score, score_of
 from formalbench_leaderboard.reproductions.framework import Bench
@@ -19,16 +19,16 @@ from formalbench_leaderboard.reproductions.runs import Got
 from formalbench_leaderboard.statistics import Measured, measured
 
 
-def draw_strings(task: Task, lengths: Sequence[int], count: int) -> CellSet:
+def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
     """Return `count` strings at each length, from the stream that tests are drawn from."""
-    cells = []
-    for length in lengths:
-        strings, targets = task.sample(task.stream("test", length, count), length, count)
-        cells.append(Cell(length, strings, targets))
-    return CellSet(tuple(cells))
+    drawn = (
+        (length, task.sample(task.stream("test", length, count), length, count))
+        for length in lengths
+    )
+    return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
 
 
-def retest(bench: Bench, got: Got, task: Task, cells: CellSet) -> Score | None:
+def retest(bench: Bench, got: Got, task: Task, cells: TestSet) -> Score | None:
     """Test the selected weights of the chosen runs on other strings.
 
     Args:
@@ -49,7 +49,7 @@ def retest(bench: Bench, got: Got, task: Task, cells: CellSet) -> Score | None:
     return score_of(
         runs,
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
-        task.chance([cell.length for cell in cells.cells]).length_only,
+        task.chance(cells.lengths).length_only,
         ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
     )
 
@@ -60,16 +60,16 @@ def has_weights(bench: Bench, record: Record) -> bool:
     return record.weights is not None and path.is_file()
 
 
-def score_again(bench: Bench, record: Record, task: Task, cells: CellSet) -> list[CellScore]:
+def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:
     """Score the selected weights of a run on strings of a task with the same symbols."""
     device = torch.device(choose_device(bench.device))
     path = weights_path(Store(bench.folder).path_of(record))
     network = load_network(bench.host, record, path).to(device)
     threads = bench.jobs or usable_cores()
-    return evaluate(network, task.objective, cells, device, threads, record.protocol.precision)
+    return evaluate(network, task, cells, device, threads, record.protocol.precision)
 
 
-def _retested(bench: Bench, record: Record, task: Task, cells: CellSet) -> Measured:
+def _retested(bench: Bench, record: Record, task: Task, cells: TestSet) -> Measured:
     scores = score_again(bench, record, task, cells)
-    mean = sum(score.correct / score.strings for score in scores) / len(scores)
+    mean = sum(score.measures[task.primary.name].mean for score in scores) / len(scores)
     return measured([score.strings for score in scores], mean)

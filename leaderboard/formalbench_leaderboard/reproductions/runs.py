@@ -10,14 +10,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from formalbench.cli.live import execute_live
+from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
-from formalbench.contracts.specs import Value, show_value
+from formalbench.contracts.specs import show_value
 from formalbench.device import choose_device
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.plan import Plan, Request, make_plan
+from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
 from formalbench.store import Store
+from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.aggregate import aggregate, facts_of, selected_rate
 from formalbench_leaderboard.board import Result
@@ -43,11 +44,11 @@ class Wanted:
     task_options: Mapping[str, Value] = field(default_factory=dict)
     seeds: int | None = None
 
-    def request(self) -> Request:
+    def request(self) -> RunRequest:
         """Return what ``formalbench run`` would be asked."""
         settings = [f"model.{key}={show_value(v)}" for key, v in self.model_options.items()]
         settings += [f"task.{key}={show_value(v)}" for key, v in self.task_options.items()]
-        return Request(
+        return RunRequest(
             models=(self.model,),
             tasks=(self.task,),
             protocol=self.protocol,
@@ -113,12 +114,11 @@ def train(
         return []
     chosen = choose_device(device)
     plans = [make_plan(host, one.request(), chosen) for one in wanted]
-    runs = {run.run_id: run for plan in plans for run in plan.runs}
-    every = Plan(tuple(runs.values()), plans[0].protocol)
+    every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
     records = execute_live(host, every, Store(results), chosen, jobs)
-    by_id = {record.run_id: record for record in records}
+    by_key = {_key(record): record for record in records}
     return [
-        Got(one, [by_id[run.run_id] for run in plan.runs])
+        Got(one, [by_key[_key(run)] for run in plan.runs])
         for one, plan in zip(wanted, plans, strict=True)
     ]
 
@@ -132,10 +132,15 @@ def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got 
     Raises:
         RequestError: for a bad request, or a file that is no record.
     """
-    by_id = {record.run_id: record for record in Store(results).records()}
+    by_key = {_key(record): record for record in Store(results).records()}
     every = []
     for one in wanted:
         runs = make_plan(host, one.request(), "cpu").runs
-        records = [by_id[run.run_id] for run in runs if run.run_id in by_id]
+        records = [by_key[_key(run)] for run in runs if _key(run) in by_key]
         every.append(Got(one, records) if len(records) == len(runs) else None)
     return every
+
+
+def _key(run: Run | Record) -> tuple[str, str]:
+    """Return what a run and its record share, and no other run under a protocol's title."""
+    return run.test_id, run.protocol.title

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.specs import Value
+from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import (
     Bench,
@@ -23,7 +23,7 @@ from formalbench_leaderboard.reproductions.steffen_dyck_claims import (
     LENGTHS,
     PUBLISHED,
     Curves,
-    Point,
+    DyckPoint,
     cells,
     claims,
     published,
@@ -83,12 +83,12 @@ def wanted(lengths: Sequence[int], suffix: str) -> list[Wanted]:
     ]
 
 
-def _point(got: Got) -> Point:
+def _point(got: Got) -> DyckPoint:
     tests = [record.test for record in got.chosen if record.test is not None]
     result = got.result
     chance = tests[0].chance_length if tests else 0.5
-    bits = tuple(test.cells.millibits[0] / 1000 for test in tests)
-    return Point(
+    bits = tuple(test.cells.bits for test in tests)
+    return DyckPoint(
         length=int(got.wanted.column.removeprefix("n = ")),
         accuracy=chance if result.mean is None else result.mean,
         low=0.0 if result.low is None else result.low,
@@ -101,7 +101,7 @@ def _point(got: Got) -> Point:
     )
 
 
-def _rows(key: tuple[str, str], point: Point) -> list[Row]:
+def _rows(key: tuple[str, str], point: DyckPoint) -> list[Row]:
     """Return a line for each seed, with the authors' numbers beside it."""
     accuracy, bits = published(key, point.length) or ("", "")
     return [
@@ -165,7 +165,7 @@ def _draw(curves: Curves) -> Figure:
     return figure
 
 
-def _draw_curve(above: Axes, below: Axes, key: tuple[str, str], curve: Sequence[Point]) -> None:
+def _draw_curve(above: Axes, below: Axes, key: tuple[str, str], curve: Sequence[DyckPoint]) -> None:
     name, color = f"{key[1]} attention", COLORS[key[1]]
     lengths = [point.length for point in curve]
     for axes, index, chance in ((above, 1, 1.0), (below, 0, curve[0].chance)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from formalbench_leaderboard.reproductions.framework import Cell, Claim
+from formalbench_leaderboard.reproductions.framework import Claim, TableCell
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-2": "Dyck-(1, 2)", "dyck-2": "Dyck-2"}
 ATTENTIONS = ("soft", "hard")
@@ -42,7 +42,7 @@ ALIKE = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class DyckPoint:
     """What the networks of one language and kind of attention do at one length.
 
     Attributes:
@@ -72,7 +72,7 @@ class Point:
         return f"{shares}, {self.bits:.2f} bits; seeds: {self.outcome}"
 
 
-Curves = dict[tuple[str, str], list[Point]]
+Curves = dict[tuple[str, str], list[DyckPoint]]
 """By task and kind of attention, shortest strings first."""
 
 
@@ -81,7 +81,7 @@ def published(key: tuple[str, str], length: int) -> tuple[float, float] | None:
     return PUBLISHED[key][LENGTHS.index(length)] if key in PUBLISHED else None
 
 
-def cells(curves: Curves) -> list[Cell]:
+def cells(curves: Curves) -> list[TableCell]:
     """Hold every number of the authors' against ours: they agree within ten points."""
     table = []
     for key, curve in curves.items():
@@ -89,7 +89,7 @@ def cells(curves: Curves) -> list[Cell]:
             theirs = published(key, point.length)
             if theirs is not None:
                 table.append(
-                    Cell(
+                    TableCell(
                         f"{LANGUAGES[key[0]]}, {key[1]}",
                         f"n = {point.length}",
                         f"{100 * theirs[0]:.1f} %, {theirs[1]:.2f} bits",
@@ -151,11 +151,11 @@ def _hard_before_soft(curves: Curves, task: str) -> Claim:
     )
 
 
-def _at(curve: Sequence[Point], length: int) -> Point:
+def _at(curve: Sequence[DyckPoint], length: int) -> DyckPoint:
     return next(point for point in curve if point.length >= length)
 
 
-def _reach(curve: Sequence[Point]) -> int:
+def _reach(curve: Sequence[DyckPoint]) -> int:
     """Return the greatest length up to which every one is learned, or 0."""
     reach = 0
     for point in curve:

@@ -6,11 +6,11 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.specs import Value
+from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
 from formalbench_leaderboard.reproductions.measure import (
-    Measured,
+    MeasuredAt,
     measure,
     random_strings,
     spread_lengths,
@@ -30,7 +30,7 @@ LANGUAGES = (("Dyck-1", "dyck-1", "exact-dyck-1"), ("Dyck-(1, 3)", "dyck-1-3", "
 
 
 @dataclass(frozen=True, slots=True)
-class Variant:
+class NormVariant:
     """One curve.
 
     Attributes:
@@ -46,15 +46,15 @@ class Variant:
     normed: bool
 
 
-PLAIN = Variant("no layer norm", RED, {}, False)
-AS_PRINTED = Variant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5}, True)
-WITH_OUTPUT = Variant(
+PLAIN = NormVariant("no layer norm", RED, {}, False)
+AS_PRINTED = NormVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5}, True)
+WITH_OUTPUT = NormVariant(
     "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}, True
 )
-EXACT = Variant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA}, True)
+EXACT = NormVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA}, True)
 VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
-Curves = dict[tuple[str, str], list[Measured]]
+Curves = dict[tuple[str, str], list[MeasuredAt]]
 """By language and variant, shortest strings first."""
 
 

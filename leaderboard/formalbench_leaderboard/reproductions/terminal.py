@@ -11,10 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from formalbench_leaderboard.reproductions.framework import (
-    Cell,
     Claim,
     Findings,
     Reproduction,
+    TableCell,
     Verdict,
 )
 from formalbench_leaderboard.reproductions.output import (
@@ -63,7 +63,7 @@ def _count(console: Console, what: str, verdicts: Sequence[Verdict]) -> None:
     console.print()
 
 
-def _cells(cells: Sequence[Cell]) -> Table:
+def _cells(cells: Sequence[TableCell]) -> Table:
     table = _table()
     # The name of a row may take two lines: it must not make the column of names wide.
     names = max(_NAMES_WIDTH, *(len(cell.column) + 2 for cell in cells))

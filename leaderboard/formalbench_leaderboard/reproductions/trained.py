@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.store import Store, weights_path
-from formalbench.weights import load_network
+from formalbench.store.weights import load_network
 from torch import nn
 
 from formalbench_leaderboard.reproductions.framework import Bench
@@ -16,7 +16,7 @@ from formalbench_leaderboard.reproductions.runs import Wanted
 
 
 @dataclass(frozen=True, slots=True)
-class Network:
+class TrainedNetwork:
     """A trained network.
 
     Attributes:
@@ -34,7 +34,7 @@ class Network:
         return self.record.test.accuracy
 
 
-def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[Network]]:
+def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[TrainedNetwork]]:
     """Train what is wanted, and return its networks, those of each in the order of their seeds.
 
     Raises:
@@ -53,8 +53,8 @@ def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[Network]]:
     return every
 
 
-def _network(bench: Bench, record: Record) -> Network:
+def _network(bench: Bench, record: Record) -> TrainedNetwork:
     path = Store(bench.folder).path_of(record)
     if record.weights is None:
         raise RequestError(f"{path} kept no weights to look into: remove it to train again")
-    return Network(record, load_network(bench.host, record, weights_path(path)).double())
+    return TrainedNetwork(record, load_network(bench.host, record, weights_path(path)).double())

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 from formalbench.contracts.batch import Batch
-from formalbench.contracts.language import Symbols
 from formalbench.contracts.network import Traceable
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
 
@@ -77,4 +77,4 @@ def _layer(vectors_BGD: Points, task: Task, strings_BN: Symbols, chunk: int, lay
 
 def _state(task: Task, strings_BN: Symbols) -> Labels:
     """Return the answers to strings: for these languages, that is their transition function."""
-    return np.asarray(task.objective.targets(task.language, strings_BN), np.int64)
+    return np.asarray(task.examples(strings_BN).targets, np.int64)

@@ -6,14 +6,12 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.close_brackets import CloseBrackets
-
-from formalbench_leaderboard.reproductions.by_position import by_position, share
+from formalbench_leaderboard.reproductions.by_position import Positions, by_position, share
 from formalbench_leaderboard.reproductions.close_brackets import (
     NEAR_PERFECT,
     PAPER,
     REMARKS,
-    Outcome,
+    Trials,
     failed,
     percent,
     records,
@@ -58,10 +56,10 @@ SEEN = 700
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
 
-ByPositions = Mapping[tuple[str, int], Outcome]
+ByPositions = Mapping[tuple[str, int], Trials]
 """By the paper's name of the positions, and layers."""
 
-Placed = Mapping[str, Sequence[CloseBrackets | None]]
+Placed = Mapping[str, Sequence[Positions | None]]
 """By the paper's name of the positions: what each two-layer trial gets right, position by position;
 None for a trial without weights."""
 
@@ -118,7 +116,7 @@ def _placed(bench: Bench, found: ByPositions) -> Placed:
     return {name: [next(trials) for _ in ones] for name, ones in chosen.items()}
 
 
-def _stretches(trial: CloseBrackets | None) -> Row:
+def _stretches(trial: Positions | None) -> Row:
     """Return the columns of the data that say how a trial does where."""
     parts = {"to_700": (0, SEEN + 1), "beyond_700": (SEEN + 1, LONGEST + 1)}
     parts |= {f"at_{first}": (first, first + STRETCH) for first in range(0, LONGEST, STRETCH)}

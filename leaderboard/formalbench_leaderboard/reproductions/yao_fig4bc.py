@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from formalbench_leaderboard.reproductions.close_brackets import (
     PAPER,
     REMARKS,
-    Outcome,
+    Trials,
     failed,
     percent,
     records,
@@ -17,10 +17,10 @@ from formalbench_leaderboard.reproductions.close_brackets import (
 )
 from formalbench_leaderboard.reproductions.framework import (
     Bench,
-    Cell,
     Claim,
     Findings,
     Reproduction,
+    TableCell,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
 from formalbench_leaderboard.reproductions.style import BLUES, GREY, RED
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 WIDTHS = tuple(range(10, 101, 10))
 
-ByModel = Mapping[tuple[str, int], Outcome]
+ByModel = Mapping[tuple[str, int], Trials]
 """By model, ``Transformer`` or ``LSTM``, and memory dimension."""
 
 
@@ -81,13 +81,13 @@ _FIRST = {
 """Where each is first above 90 % and above 95 % on the longer test strings (§6.1)."""
 
 
-def _cells(found: ByModel) -> list[Cell]:
+def _cells(found: ByModel) -> list[TableCell]:
     cells = []
     for (model, width), least in _FIRST.items():
         one = found.get((model, width))
         ours = percent(one.tests) if one else ""
         held = one.test > least if one else None
-        cells.append(Cell(model, f"d = {width}", f"> {100 * least:.0f} %", ours, held))
+        cells.append(TableCell(model, f"d = {width}", f"> {100 * least:.0f} %", ours, held))
     return cells
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench_leaderboard.reproductions.close_brackets import (
     PAPER,
     REMARKS,
-    Outcome,
+    Trials,
     failed,
     percent,
     records,
@@ -18,10 +18,10 @@ from formalbench_leaderboard.reproductions.close_brackets import (
 )
 from formalbench_leaderboard.reproductions.framework import (
     Bench,
-    Cell,
     Claim,
     Findings,
     Reproduction,
+    TableCell,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
 from formalbench_leaderboard.reproductions.style import BLUES, GREEN, RED
@@ -42,7 +42,7 @@ SIMILAR = 0.02
 """Within how many points five layers count as similar to two; the paper gives no number."""
 
 
-class Setting(NamedTuple):
+class DyckSetting(NamedTuple):
     """One setting of a model on a language."""
 
     model: str
@@ -51,20 +51,20 @@ class Setting(NamedTuple):
     width: int
 
 
-Found = Mapping[Setting, Outcome]
-Best = Mapping[tuple[str, int, int], Outcome]
+Found = Mapping[DyckSetting, Trials]
+Best = Mapping[tuple[str, int, int], Trials]
 """By model, types and depth: the memory dimension that validation chose."""
 
 
-def settings(bench: Bench) -> Iterator[Setting]:
+def settings(bench: Bench) -> Iterator[DyckSetting]:
     """Say what is trained at a scale."""
     types, depths = bench.choose(((2, 8), (3, 5)), (TYPES, DEPTHS))
     for model, k, depth, width in product(MODELS, types, depths, WIDTHS):
         if model != FIVE or width == 30 or bench.scale == "paper":
-            yield Setting(model, k, depth, width)
+            yield DyckSetting(model, k, depth, width)
 
 
-def wanted(setting: Setting, protocol: str, seeds: int) -> Wanted:
+def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     """Return the runs of a setting."""
     model, types, depth, width = setting
     layers = 5 if model == FIVE else 2
@@ -99,7 +99,7 @@ _LESS = (
 
 def best_settings(found: Found) -> Best:
     """Choose the memory dimension of each model on each language by validation alone."""
-    best: dict[tuple[str, int, int], Outcome] = {}
+    best: dict[tuple[str, int, int], Trials] = {}
     for (model, k, depth, _), one in found.items():
         before = best.get((model, k, depth))
         if before is None or one.validation > before.validation:
@@ -107,7 +107,7 @@ def best_settings(found: Found) -> Best:
     return best
 
 
-def cells(best: Best) -> list[Cell]:
+def cells(best: Best) -> list[TableCell]:
     """Return the bounds that the text gives, language by language."""
     every = []
     for k, depth in product(TYPES, DEPTHS):
@@ -117,16 +117,16 @@ def cells(best: Best) -> list[Cell]:
             text = f"> {100 * least:.1f}".removesuffix(".0") + " %"
             ours, share = _of(one, split)
             held = None if share is None else share > least
-            every.append(Cell(f"{TWO}, {split}", column, text, ours, held))
+            every.append(TableCell(f"{TWO}, {split}", column, text, ours, held))
             ours, share = _of(other, split)
             hard = (k, depth) in HARD
             below = share < 0.8 if hard and share is not None else None
             if hard:
-                every.append(Cell(f"{LSTM}, {split}", column, "< 80 %", ours, below))
+                every.append(TableCell(f"{LSTM}, {split}", column, "< 80 %", ours, below))
     return every
 
 
-def _of(one: Outcome | None, split: str) -> tuple[str, float | None]:
+def _of(one: Trials | None, split: str) -> tuple[str, float | None]:
     if one is None:
         return "", None
     values, mean = (
@@ -198,7 +198,7 @@ def _draw(best: Best) -> Figure:
     return figure
 
 
-def _draw_panel(axes: Axes, split: str, best: Mapping[tuple[str, int], Outcome]) -> None:
+def _draw_panel(axes: Axes, split: str, best: Mapping[tuple[str, int], Trials]) -> None:
     depths = sorted({depth for _, depth in best})
     for model, color in MODELS.items():
         there: Sequence[int] = [depth for depth in depths if (model, depth) in best]

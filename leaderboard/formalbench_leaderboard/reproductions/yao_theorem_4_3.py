@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from formalbench.contracts.language import Symbols
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
 from formalbench_leaderboard.reproductions.measure import (
-    Measured,
+    MeasuredAt,
     measure,
     random_strings,
     spread_lengths,
@@ -48,7 +48,7 @@ class Break:
     """
 
     bits: int
-    tests: tuple[Measured, ...]
+    tests: tuple[MeasuredAt, ...]
 
     @property
     def broken(self) -> bool:
@@ -108,7 +108,7 @@ def lengths_for(bits: int) -> list[int]:
     return sorted({*every, *near, *beyond})
 
 
-def _until_it_breaks(network: nn.Module, task: Task, lengths: Sequence[int]) -> list[Measured]:
+def _until_it_breaks(network: nn.Module, task: Task, lengths: Sequence[int]) -> list[MeasuredAt]:
     """Measure up to and with the first length at which an answer is wrong."""
     tests = []
     for length in lengths:

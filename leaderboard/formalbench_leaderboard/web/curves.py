@@ -83,7 +83,7 @@ def curve(result: Result, detail: Detail) -> dict[str, Any] | None:
     return shown
 
 
-def _summed(counts: Sequence[int], groups: Any) -> Draws:
+def _summed(counts: Sequence[float], groups: Any) -> Draws:
     # As floats: a record from a stranger can hold counts whose sum is no 64-bit integer.
     total: Draws = np.add.reduceat(np.array(counts, dtype=np.float64), groups)
     return total

@@ -25,7 +25,7 @@ MOST_SYMBOLS = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Automaton:
+class DrawnAutomaton:
     """A small automaton, to draw.
 
     Attributes:
@@ -62,7 +62,7 @@ class TaskDefinition:
     alphabet: tuple[str, ...]
     train: tuple[int, int]
     examples: tuple[tuple[str, str], ...]
-    automaton: Automaton | None
+    automaton: DrawnAutomaton | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def _model(host: PluginHost, name: str) -> ModelDefinition | None:
 
 
 def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
-    from formalbench.cli.output import plugins_print_to_stderr
+    from formalbench.ui.output import plugins_print_to_stderr
 
     try:
         entry, objective, _ = host.task_entry(name)
@@ -120,7 +120,7 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
                 summary=entry.spec.summary,
                 reference=entry.spec.reference,
                 objective=objective,
-                classes=task.language.num_classes,
+                classes=_classes(task),
                 alphabet=tuple(task.alphabet),
                 train=task.splits.train,
                 examples=_examples(task),
@@ -130,16 +130,24 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
         return None
 
 
-def _examples(task: Task) -> tuple[tuple[str, str], ...]:
-    from formalbench.cli.data import draw
+def _classes(task: Task) -> int:
+    """Return how many classes a language has; of another source, how many symbols to answer."""
+    from formalbench.contracts.language import Language
 
+    return task.source.num_classes if isinstance(task.source, Language) else task.outputs
+
+
+def _examples(task: Task) -> tuple[tuple[str, str], ...]:
     lengths = task.lengths(*task.splits.train)
     if not lengths:
         return ()
     length = min(lengths, key=lambda length: abs(length - EXAMPLE_LENGTH))
-    rows = draw(task, length, EXAMPLES, 0)
+    example = task.sample(task.stream("sample", 0, length), length, EXAMPLES)
     gap = "" if all(len(symbol) == 1 for symbol in task.alphabet) else " "
-    return tuple((gap.join(row["string"]), _answer(row["target"])) for row in rows)
+    return tuple(
+        (gap.join(task.alphabet[symbol] for symbol in string), _answer(target))
+        for string, target in zip(example.inputs, task.plain(example), strict=True)
+    )
 
 
 def _answer(target: Any) -> str:
@@ -151,12 +159,17 @@ def _answer(target: Any) -> str:
     )
 
 
-def _automaton(task: Task) -> Automaton | None:
-    """Return the automaton of a language that has one as an attribute: no part of the contract."""
-    machine: Any = getattr(task.language, "automaton", None)
-    if not all(hasattr(machine, part) for part in ("transitions", "classes", "start")):
+def _automaton(task: Task) -> DrawnAutomaton | None:
+    """Return the automaton of a language that is given by one, if it can be drawn."""
+    from formalbench.contracts.language import HasAutomaton
+
+    try:
+        machine = task.source.automaton if isinstance(task.source, HasAutomaton) else None
+    except AttributeError:  # a member of its family that has none
         return None
-    if len(machine.classes) > MOST_STATES or len(task.alphabet) > MOST_SYMBOLS:
+    if machine is None or len(machine.classes) > MOST_STATES:
+        return None
+    if len(task.alphabet) > MOST_SYMBOLS:
         return None
     transitions = tuple(tuple(map(int, row)) for row in machine.transitions)
-    return Automaton(transitions, tuple(map(int, machine.classes)), int(machine.start))
+    return DrawnAutomaton(transitions, tuple(map(int, machine.classes)), int(machine.start))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from formalbench_leaderboard.faces.markdown import HOW_TO_READ
+from formalbench_leaderboard.renderers.markdown import HOW_TO_READ
 from formalbench_leaderboard.web.html import Html, element, joined
 
 _MARKED = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
 from formalbench_leaderboard.board import Board, Result, Row
-from formalbench_leaderboard.constructions import Construction
-from formalbench_leaderboard.faces.exact import HEADER, LEFT, cells
+from formalbench_leaderboard.constructions import ExactModel
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
+from formalbench_leaderboard.renderers.exact import HEADER, LEFT, cells
 from formalbench_leaderboard.text import MISSING, count, harmless, interval, percent, ranks
 from formalbench_leaderboard.web.glyph import interval_glyph
 from formalbench_leaderboard.web.html import Html, element, joined
@@ -150,7 +150,7 @@ def _about(title: str) -> Html:
     return element("a", "about", href=_address("task", title), aria_label=f"about {title}")
 
 
-def exact_table(rows: Sequence[Construction]) -> Html:
+def exact_table(rows: Sequence[ExactModel]) -> Html:
     """Return the table of exact models."""
     texts = [cells(row) for row in rows]
     return element(
@@ -215,7 +215,7 @@ def _published_cell(result: PublishedResult | None) -> Html:
     return element("td", " / ".join(shown), data_sort=f"{value}")
 
 
-def commands(rows: Iterable[Construction]) -> Html:
+def commands(rows: Iterable[ExactModel]) -> Html:
     """Return the commands that verify exact models again."""
     items = [element("li", element("code", command)) for row in rows for command in row.commands]
     return element("ul", *items, class_="commands")

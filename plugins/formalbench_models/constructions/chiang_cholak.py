@@ -13,9 +13,9 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
 )
 
 _WORDS: dict[str, Form] = {"0": {"is 0": 1}, "1": {"is 1": 1}, "CLS": {"is CLS": 1}}
@@ -54,9 +54,9 @@ def parity(c: float = 1.0) -> Construction:
                 feed_forwards=(
                     FeedForward(
                         (
-                            Unit({"i/n": -1, "k/n": 1, "1/n": -1}, {"[i=k]/n": 1}),
-                            Unit({"i/n": -1, "k/n": 1}, {"[i=k]/n": -2}),
-                            Unit({"i/n": -1, "k/n": 1, "1/n": 1}, {"[i=k]/n": 1}),
+                            HiddenUnit({"i/n": -1, "k/n": 1, "1/n": -1}, {"[i=k]/n": 1}),
+                            HiddenUnit({"i/n": -1, "k/n": 1}, {"[i=k]/n": -2}),
+                            HiddenUnit({"i/n": -1, "k/n": 1, "1/n": 1}, {"[i=k]/n": 1}),
                         )
                     ),
                 ),
@@ -94,7 +94,9 @@ def first(c: float = 1.0, *, log_length: bool = False) -> Construction:
         layers=(
             Layer(
                 feed_forwards=(
-                    FeedForward((Unit({"is 0": -1, "is CLS": -1, "[i=1]": 1}, {"[w_1=1]": 1}),)),
+                    FeedForward(
+                        (HiddenUnit({"is 0": -1, "is CLS": -1, "[i=1]": 1}, {"[w_1=1]": 1}),)
+                    ),
                 ),
             ),
             Layer(

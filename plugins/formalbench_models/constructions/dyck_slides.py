@@ -14,8 +14,8 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
-    Unit,
 )
 
 _BRACKETS: Form = {"(": 1, ")": -1}
@@ -39,8 +39,8 @@ def dyck(most: int | None = None) -> Construction:
     Args:
         most: D ≥ 1, the greatest depth; None for no bound.
     """
-    below = Unit({"depth": -1}, {"fault": 1})
-    above = Unit({"depth": 1, "1/(i+1)": -((most or 0) + 0.5)}, {"fault": 2})
+    below = HiddenUnit({"depth": -1}, {"fault": 1})
+    above = HiddenUnit({"depth": 1, "1/(i+1)": -((most or 0) + 0.5)}, {"fault": 2})
     inverse: dict[str, Form] = {"1/(i+1)": {"CLS": 1}}
     return Construction(
         coordinates=(
@@ -63,9 +63,9 @@ def dyck(most: int | None = None) -> Construction:
                         (
                             below,
                             *(() if most is None else (above,)),
-                            Unit({"d_N/n": 1}, {"|d_N|/n": 1}),
-                            Unit({"d_N/n": -1}, {"|d_N|/n": 1}),
-                            Unit({"1/n": 1, "(": -1, ")": -1}, {"1/n at CLS": 1}),
+                            HiddenUnit({"d_N/n": 1}, {"|d_N|/n": 1}),
+                            HiddenUnit({"d_N/n": -1}, {"|d_N|/n": 1}),
+                            HiddenUnit({"1/n": 1, "(": -1, ")": -1}, {"1/n at CLS": 1}),
                         )
                     ),
                 ),

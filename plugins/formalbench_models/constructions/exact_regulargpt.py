@@ -46,19 +46,17 @@ Legend: Q states, S symbols, C chunk, D width, P paths, K outputs, B batch, N po
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.task import Task
+from formalbench import Batch, HasAutomaton, RequestError, Task
 from torch import Tensor, nn
 
-from formalbench_models.regulargpt import RegularGPT, levels
-from formalbench_models.regulargpt_block import Block, Shape
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.constructions.configs import ExactRegularGptConfig
+from formalbench_models.regulargpt import RegularGPT
+from formalbench_models.regulargpt_block import RegularGptBlock
 
 MAX_HIDDEN = 1 << 16
 """Hidden units at most; each takes its room at every position that is updated."""
@@ -112,10 +110,11 @@ def machine_of(task: Task) -> Machine:
     Raises:
         RequestError: if it has none.
     """
-    automaton: Any = getattr(task.language, "automaton", None)
-    if not all(hasattr(automaton, part) for part in ("transitions", "classes", "start")):
+    # A member of a family may have none though others do.
+    automaton = getattr(task.source, "automaton", None)
+    if not isinstance(task.source, HasAutomaton) or automaton is None:
         raise RequestError(
-            f"exact-regulargpt: {task.language_name} is not given by an automaton: "
+            f"exact-regulargpt: {task.source_name} is not given by an automaton: "
             "take a language that is, as cycle-navigation, parity or one from a YAML file"
         )
     table = [[int(target) for target in row] for row in automaton.transitions]
@@ -157,6 +156,13 @@ class Sizes:
         weights = 4 * self.width**2 + 2 * self.width * self.hidden
         return self.hidden <= MAX_HIDDEN and weights <= MAX_WEIGHTS
 
+    @property
+    def precision(self) -> str:
+        """What precision it needs, in words."""
+        if self.clamp:
+            return "O(1) bits: bf16 at any length"
+        return "O(log n) bits: errors add up to n"
+
     def check(self, language: str) -> None:
         """Refuse what is too large.
 
@@ -185,29 +191,28 @@ class ExactRegularGPT(RegularGPT):
             (minus as much for an illegal one).
 
     Attributes:
-        constants: the scale.
-        lengths: all of them, if a path has two units; else errors grow, and none is promised
-            beyond what a precision allows.
-        description: width, heads, hidden units, precision; the depth is a function of the
-            string length, the levels of the one block.
+        traits: among them the scale as a constant; the depth is a function of the string length,
+            the levels of the one block. All lengths are right, if a path has two units; else
+            errors grow, and none is promised beyond what a precision allows.
     """
 
     def __init__(self, task: Task, machine: Machine, sizes: Sizes, scale: float) -> None:
-        shape = Shape(
+        config = RegularGptConfig(
             chunk=sizes.chunk,
             width=sizes.width,
             heads=sizes.chunk,
-            feed_forward=0,
             norm="post",
             activation="relu",
             bias=False,
             hidden=sizes.hidden,
         )
-        super().__init__(len(task.alphabet), task.outputs, task.layout, shape)
+        super().__init__(task, config)
         self.double()  # so that another dtype rounds once
-        self.constants: Mapping[str, float] = {"scale": scale}
-        self.lengths: tuple[int, int | None] = (0, None)
-        self.description = describe(sizes)
+        self.traits = replace(
+            self.traits,
+            constants={"scale": scale},
+            notes={"heads": sizes.chunk, "hidden": sizes.hidden, "precision": sizes.precision},
+        )
         write(self, machine, sizes, answers(task, machine, scale))
 
     def forward(self, batch: Batch) -> Tensor:
@@ -230,19 +235,6 @@ class ExactRegularGPT(RegularGPT):
             for row in range(0, count, rows)
         ]
         return torch.cat(parts)
-
-
-def describe(sizes: Sizes) -> dict[str, object]:
-    """Return width, depth, heads, hidden units, precision."""
-    return {
-        "width": sizes.width,
-        "depth": partial(levels, chunk=sizes.chunk),
-        "heads": sizes.chunk,
-        "hidden": sizes.hidden,
-        "precision": (
-            "O(1) bits: bf16 at any length" if sizes.clamp else "O(log n) bits: errors add up to n"
-        ),
-    }
 
 
 def answers(task: Task, machine: Machine, scale: float) -> Tensor:
@@ -272,7 +264,7 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
         matrix_QQ[torch.arange(states), torch.tensor(targets)] = 1
         network.embedding.weight[symbol] = matrix_QQ.flatten().repeat(chunk)
     block = network.blocks[0]
-    assert isinstance(block, Block)
+    assert isinstance(block, RegularGptBlock)
     _write_attention(block, sizes)
     _write_feed_forward(block, sizes)
     for norm in (block.norm_attention, block.norm_feed_forward):
@@ -282,7 +274,7 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
     network.readout.weight[:, row : row + states] = answers_QK.T.to(network.readout.weight)
 
 
-def _write_attention(block: Block, sizes: Sizes) -> None:
+def _write_attention(block: RegularGptBlock, sizes: Sizes) -> None:
     """Let head j put into slot j the matrix at distance j, less the query's own."""
     width, states = sizes.width, sizes.states
     block.relative_CH.fill_(FAR).fill_diagonal_(0)
@@ -295,7 +287,7 @@ def _write_attention(block: Block, sizes: Sizes) -> None:
         merge_DD[rows, torch.arange(states**2)] -= 1
 
 
-def _write_feed_forward(block: Block, sizes: Sizes) -> None:
+def _write_feed_forward(block: RegularGptBlock, sizes: Sizes) -> None:
     """Replace C matrices, the oldest in the last slot, by C copies of their product."""
     width, states, chunk, count = sizes.width, sizes.states, sizes.chunk, sizes.paths
     up, down = block.feed_forward.up, block.feed_forward.down
@@ -320,15 +312,13 @@ def _write_feed_forward(block: Block, sizes: Sizes) -> None:
             down.weight[slot * states**2 + product_P, unit_P] = sign
 
 
-def build(
-    task: Task, *, chunk: int = 2, clamp: bool = True, scale: float = 16.0
-) -> ExactRegularGPT:
+def build(task: Task, config: ExactRegularGptConfig) -> ExactRegularGPT:
     """Write the automaton of a task's language into RegularGPT.
 
     Raises:
         RequestError: if it has none, or one too large for the chunk.
     """
     machine = machine_of(task)
-    sizes = Sizes(machine.states, chunk, clamp)
-    sizes.check(task.language_name)
-    return ExactRegularGPT(task, machine, sizes, scale)
+    sizes = Sizes(machine.states, config.chunk, config.clamp)
+    sizes.check(task.source_name)
+    return ExactRegularGPT(task, machine, sizes, config.scale)

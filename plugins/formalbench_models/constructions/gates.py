@@ -19,7 +19,7 @@ from formalbench_models.constructions.vocabulary import (
     ONE,
     FeedForward,
     Form,
-    Unit,
+    HiddenUnit,
     add,
     form,
     times,
@@ -35,18 +35,18 @@ def negation(what: Input) -> Form:
 
 def not_gate(what: Input, to: str) -> FeedForward:
     """Write NOT x = max(0, 1 - x)."""
-    return FeedForward((Unit(negation(what), {to: 1.0}),))
+    return FeedForward((HiddenUnit(negation(what), {to: 1.0}),))
 
 
 def and_gate(inputs: Sequence[Input], to: str) -> FeedForward:
     """Write AND of m bits: max(0, x_1 + … + x_m - m + 1)."""
     total = add(*inputs, {ONE: 1.0 - len(inputs)})
-    return FeedForward((Unit(total, {to: 1.0}),))
+    return FeedForward((HiddenUnit(total, {to: 1.0}),))
 
 
 def or_gate(inputs: Sequence[Input], to: str) -> FeedForward:
     """Write OR of bits: 1 - max(0, 1 - x_1 - … - x_m)."""
-    return FeedForward((Unit(negation(add(*inputs)), {to: -1.0}),), constants={to: 1.0})
+    return FeedForward((HiddenUnit(negation(add(*inputs)), {to: -1.0}),), constants={to: 1.0})
 
 
 def greater_than_gate(x: Input, y: Input, to: str, gap: float = 1.0) -> FeedForward:
@@ -85,8 +85,8 @@ def binary_number(bits: Sequence[Input]) -> Form:
 
 def copy_gate(what: Input, to: str, factor: float = 1.0) -> FeedForward:
     """Write factor · x, of either sign: max(0, x) - max(0, -x)."""
-    plus = Unit(form(what), {to: factor})
-    return FeedForward((plus, Unit(times(-1.0, what), {to: -factor})))
+    plus = HiddenUnit(form(what), {to: factor})
+    return FeedForward((plus, HiddenUnit(times(-1.0, what), {to: -factor})))
 
 
 def clear_gate(*coordinates: str) -> FeedForward:
@@ -104,7 +104,7 @@ def _ramp(what: Form, to: str, start: float, stop: float, height: float) -> Feed
     slope = height / (stop - start)
     return FeedForward(
         (
-            Unit(add(what, {ONE: -start}), {to: slope}),
-            Unit(add(what, {ONE: -stop}), {to: -slope}),
+            HiddenUnit(add(what, {ONE: -start}), {to: slope}),
+            HiddenUnit(add(what, {ONE: -stop}), {to: -slope}),
         )
     )

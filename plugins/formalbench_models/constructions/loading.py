@@ -13,16 +13,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import torch
-from formalbench.contracts.task import Task
+from formalbench import Task
 from torch import Tensor
 
+from formalbench_models.configs.transformer import Positions, TransformerConfig
 from formalbench_models.constructions.codes import alternating, fraction, is_first_symbol
 from formalbench_models.constructions.linear import Linear
 from formalbench_models.constructions.network import FeedForwardLayer
 from formalbench_models.constructions.vocabulary import Code, Construction, Form, Head, Layer, times
-from formalbench_models.transformer import Shape, Transformer
+from formalbench_models.transformer import Transformer
 
-_POSITIONS: Mapping[tuple[Code, ...], str] = {
+_POSITIONS: Mapping[tuple[Code, ...], Positions] = {
     (): "none",
     (is_first_symbol,): "first",
     (fraction, alternating): "parity",
@@ -52,9 +53,8 @@ def as_transformer(construction: Construction, task: Task) -> Transformer:
     construction = _widened(construction, heads)
     log_length = any(head.log_length for layer in construction.layers for head in layer.heads)
     hidden = max(1, *(len(layer.feed_forwards[0].units) for layer in construction.layers))
-    shape = Shape(
+    config = TransformerConfig(
         positions=_POSITIONS[tuple(position.code for position in construction.positions)],
-        causal=False,
         log_length=log_length,
         width=len(construction.coordinates),
         heads=heads,
@@ -62,10 +62,10 @@ def as_transformer(construction: Construction, task: Task) -> Transformer:
         feed_forward=1,
         norm="none" if construction.norm is None else "post",
         activation="relu",
-        epsilon=construction.norm or 0.0,
+        eps=construction.norm or 0.0,
         hidden=hidden,
     )
-    network = Transformer(len(task.alphabet), task.outputs, task.layout, shape, most=0).double()
+    network = Transformer(task, config).double()
     network.load_state_dict(_state(construction, task.alphabet, network, heads))
     return network
 

@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import torch
-from formalbench.contracts.alphabet import ExtendedAlphabet
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
+from formalbench import Batch, ExtendedAlphabet, RequestError
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -108,17 +106,13 @@ class HandWritten(nn.Module):
 
     Attributes:
         construction: what was built.
-        constants: of the paper's formulas, as they act on the logits.
-        lengths: the least and the greatest length of a string.
-        description: `Construction.describe`.
+        traits: `Construction.traits`.
     """
 
     def __init__(self, construction: Construction, alphabet: Sequence[str]) -> None:
         super().__init__()
         self.construction = construction
-        self.constants = dict(construction.constants)
-        self.lengths = construction.lengths
-        self.description = construction.describe()
+        self.traits = construction.traits
         extra = [name for name in (construction.begin, construction.end) if name]
         self.alphabet = ExtendedAlphabet(len(alphabet), *extra)
         place = {name: index for index, name in enumerate(construction.coordinates)}
@@ -218,7 +212,7 @@ class HandWritten(nn.Module):
         return (1 if read == "each" and begin else 0), positions - (1 if end else 0)
 
     def _check_length(self, length: int) -> None:
-        least, greatest = self.lengths
+        least, greatest = self.construction.lengths
         if length < least or (greatest is not None and length > greatest):
             bound = f"at least {least}" if greatest is None else f"{least} to {greatest}"
             raise RequestError(f"this construction reads strings of length {bound}, not {length}")

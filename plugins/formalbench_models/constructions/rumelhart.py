@@ -8,10 +8,11 @@ Legend: B batch, n inputs and hidden units.
 from __future__ import annotations
 
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
+from formalbench import Batch, RequestError, Task, Traits
 from torch import Tensor, nn
 from torch.nn import functional
+
+from formalbench_models.constructions.configs import FfnnParityConfig
 
 
 class ParityFFNN(nn.Module):
@@ -22,22 +23,25 @@ class ParityFFNN(nn.Module):
     needs whole numbers up to n, and halves.
 
     Args:
-        n: the length of the strings.
+        task: PARITY.
+        config: n, the length of the strings.
     """
 
-    constants: dict[str, float]
-
-    def __init__(self, n: int) -> None:
+    def __init__(self, task: Task, config: FfnnParityConfig) -> None:
         super().__init__()
-        self.constants = {"n": float(n)}
-        self.lengths = (n, n)
-        self.description: dict[str, int | str] = {
-            "width": n,
-            "depth": 2,
-            "heads": 0,
-            "hidden": n,
-            "precision": "O(log n) bits: counts up to n, and halves",
-        }
+        self.n = n = config.n
+        self.traits = Traits(
+            causal=False,
+            lengths=(n, n),
+            constants={"n": float(n)},
+            depth=2,
+            width=n,
+            notes={
+                "heads": 0,
+                "hidden": n,
+                "precision": "O(log n) bits: counts up to n, and halves",
+            },
+        )
         one = torch.ones(n, dtype=torch.float64)
         threshold_n = torch.arange(n, dtype=torch.float64) + 0.5
         sign_n = 1.0 - 2.0 * (torch.arange(n, dtype=torch.float64) % 2)
@@ -59,7 +63,7 @@ class ParityFFNN(nn.Module):
         return self._run(batch)
 
     def _run(self, batch: Batch) -> dict[str, Tensor]:
-        n, length = self.lengths[0], batch.symbols.shape[1]
+        n, length = self.n, batch.symbols.shape[1]
         if length != n:
             raise RequestError(
                 f"ffnn-parity has {n} inputs and reads no string of length {length}: "

@@ -16,9 +16,9 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
     times,
 )
 
@@ -72,7 +72,7 @@ def _doubled_values(values: Mapping[str, Form]) -> dict[str, Form]:
 def _doubled_feed_forward(network: FeedForward) -> FeedForward:
     return replace(
         network,
-        units=tuple(Unit(unit.reads, doubled(unit.writes)) for unit in network.units),
+        units=tuple(HiddenUnit(unit.reads, doubled(unit.writes)) for unit in network.units),
         constants=doubled(network.constants),
         replaces=(*network.replaces, *map(negative, network.replaces)),
     )

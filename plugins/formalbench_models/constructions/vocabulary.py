@@ -17,6 +17,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from formalbench import Traits
+
 if TYPE_CHECKING:
     from torch import Tensor
 
@@ -117,7 +119,7 @@ class Head:
 
 
 @dataclass(frozen=True)
-class Unit:
+class HiddenUnit:
     """A hidden unit of a feed-forward layer: max(0, reads) · writes.
 
     Attributes:
@@ -140,7 +142,7 @@ class FeedForward:
         norm: ε of a layer norm over the hidden units before the ReLU; None for none.
     """
 
-    units: tuple[Unit, ...] = ()
+    units: tuple[HiddenUnit, ...] = ()
     constants: Form = field(default_factory=dict)
     replaces: tuple[str, ...] = ()
     norm: float | None = None
@@ -237,16 +239,25 @@ class Construction:
         for each in forms:
             yield from each
 
-    def describe(self) -> dict[str, int | str]:
-        """Return width, depth, heads (the most in a layer), hidden units, precision."""
+    @property
+    def traits(self) -> Traits:
+        """What a network built from it is: its notes are heads (the most in a layer), hidden units
+        and precision.
+        """  # noqa: D205
+        heads = [head for layer in self.layers for head in layer.heads]
         networks = [network for layer in self.layers for network in layer.feed_forwards]
-        return {
-            "width": len(self.coordinates),
-            "depth": len(self.layers),
-            "heads": max((len(layer.heads) for layer in self.layers), default=0),
-            "hidden": max((len(network.units) for network in networks), default=0),
-            "precision": self.precision,
-        }
+        return Traits(
+            causal=self.read == "prefixes" and all(head.mask == "future" for head in heads),
+            lengths=self.lengths,
+            constants=dict(self.constants),
+            depth=len(self.layers),
+            width=len(self.coordinates),
+            notes={
+                "heads": max((len(layer.heads) for layer in self.layers), default=0),
+                "hidden": max((len(network.units) for network in networks), default=0),
+                "precision": self.precision,
+            },
+        )
 
 
 def names(prefix: str, which: Sequence[object] | int) -> tuple[str, ...]:

@@ -7,65 +7,67 @@ hierarchical languages" (2021). What each is, and what was corrected in the prin
 
 from __future__ import annotations
 
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.task import Task
+from formalbench import RequestError, Task
 
 from formalbench_models.constructions import yao_hard, yao_recognise, yao_soft
 from formalbench_models.constructions.factories import check_task
 from formalbench_models.constructions.network import HandWritten
 from formalbench_models.constructions.vocabulary import Construction
+from formalbench_models.constructions.yao_configs import (
+    YaoHardConfig,
+    YaoHardGenerateConfig,
+    YaoRecogniseConfig,
+    YaoSoftConfig,
+)
 from formalbench_models.constructions.yao_generator import EveryPrefix, Generator
 from formalbench_models.constructions.yao_hard_generate import generator
 
 
-def hard(task: Task, *, k: int, D: int, position_bits: int = 0) -> HandWritten:
+def hard(task: Task, config: YaoHardConfig, *, k: int, D: int) -> HandWritten:
     """Build ``yao-hard-{k}-{D}``: the recogniser of Theorem 4.1."""
     _check(f"yao-hard-{k}-{D}", task, k, D)
-    construction = yao_hard.recogniser(k, D, task.alphabet, position_bits=position_bits)
-    return HandWritten(construction, task.alphabet)
+    bits = config.position_bits
+    return HandWritten(yao_hard.recogniser(k, D, task.alphabet, position_bits=bits), task.alphabet)
 
 
-def hard_as_soft(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
+def hard_as_soft(task: Task, config: YaoRecogniseConfig, *, k: int, D: int) -> HandWritten:
     """Build ``yao-hard-as-soft-{k}-{D}``: the same with soft attention at a low temperature."""
     _check(f"yao-hard-as-soft-{k}-{D}", task, k, D)
-    construction = yao_hard.recogniser(k, D, task.alphabet, sharpness=sharpness)
+    construction = yao_hard.recogniser(k, D, task.alphabet, sharpness=config.sharpness)
     return HandWritten(construction, task.alphabet)
 
 
-def recognise(task: Task, *, k: int, D: int, sharpness: float = 8.0) -> HandWritten:
+def recognise(task: Task, config: YaoRecogniseConfig, *, k: int, D: int) -> HandWritten:
     """Build ``yao-recognise-{k}-{D}``: the recogniser of Corollary B.2."""
     _check(f"yao-recognise-{k}-{D}", task, k, D)
-    construction = yao_recognise.recogniser(k, D, task.alphabet, sharpness=sharpness)
+    construction = yao_recognise.recogniser(k, D, task.alphabet, sharpness=config.sharpness)
     return HandWritten(construction, task.alphabet)
 
 
-def hard_generate(task: Task, *, k: int, D: int, margin: float = 4.0) -> Generator:
+def hard_generate(task: Task, config: YaoHardGenerateConfig, *, k: int, D: int) -> Generator:
     """Build ``yao-hard-generate-{k}-{D}``: the generator of Corollary A.2."""
     _check(f"yao-hard-generate-{k}-{D}", task, k, D)
     network = EveryPrefix(HandWritten(generator(k, D, task.alphabet), task.alphabet))
-    return Generator(network, margin, threshold=_threshold(task), lengths=(0, None))
+    return Generator(network, config.margin, threshold=_threshold(task), lengths=(0, None))
 
 
-def soft(
-    task: Task, *, k: int, D: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
-) -> Generator:
+def soft(task: Task, config: YaoSoftConfig, *, k: int, D: int) -> Generator:
     """Build ``yao-soft-{k}-{D}``: the generator of Theorem 4.2."""
     _check(f"yao-soft-{k}-{D}", task, k, D)
-    construction = yao_soft.bounded(k, D, task.alphabet, n=n, sharpness=sharpness)
-    return _length_bounded(task, construction, n, margin, D)
+    sharpness = config.sharpness
+    construction = yao_soft.bounded(k, D, task.alphabet, n=config.n, sharpness=sharpness)
+    return _length_bounded(task, construction, config, D)
 
 
-def soft_unbounded(
-    task: Task, *, k: int, n: int = 1002, sharpness: float = 8.0, margin: float = 4.0
-) -> Generator:
+def soft_unbounded(task: Task, config: YaoSoftConfig, *, k: int) -> Generator:
     """Build ``yao-soft-{k}``: the generator of Theorem B.3."""
     _check(f"yao-soft-{k}", task, k)
-    construction = yao_soft.unbounded(k, task.alphabet, n=n, sharpness=sharpness)
-    return _length_bounded(task, construction, n, margin)
+    construction = yao_soft.unbounded(k, task.alphabet, n=config.n, sharpness=config.sharpness)
+    return _length_bounded(task, construction, config)
 
 
 def _length_bounded(
-    task: Task, construction: Construction, n: int, margin: float, D: int | None = None
+    task: Task, construction: Construction, config: YaoSoftConfig, D: int | None = None
 ) -> Generator:
     """Return a generator of strings of at most n brackets.
 
@@ -75,9 +77,9 @@ def _length_bounded(
     states: there d is at most the length, and at most D - 1.
     """
     network = HandWritten(construction, task.alphabet)
-    most = n - n % 2
+    most = config.n - config.n % 2
     longest = max(most // 2 - 1, 0 if D is None else most - D - 1)
-    return Generator(network, margin, threshold=_threshold(task), lengths=(0, longest))
+    return Generator(network, config.margin, threshold=_threshold(task), lengths=(0, longest))
 
 
 def _threshold(task: Task) -> bool:

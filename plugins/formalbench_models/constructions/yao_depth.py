@@ -22,7 +22,7 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
-    Unit,
+    HiddenUnit,
     add,
     times,
 )
@@ -44,10 +44,10 @@ def angle(opposite: Form, adjacent: Form, sine: str, cosine: str) -> FeedForward
     """
     half = math.sqrt(0.5)
     units = (
-        Unit(times(-1, opposite), {}),
-        Unit(times(-1, adjacent), {}),
-        Unit(opposite, {sine: half}),
-        Unit(adjacent, {cosine: half}),
+        HiddenUnit(times(-1, opposite), {}),
+        HiddenUnit(times(-1, adjacent), {}),
+        HiddenUnit(opposite, {sine: half}),
+        HiddenUnit(adjacent, {cosine: half}),
     )
     return FeedForward(units, norm=0.0)
 

@@ -13,9 +13,10 @@ Legend: B batch, N symbols, K outputs.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench import Batch
 from torch import Tensor, nn
 
 from formalbench_models.constructions.network import HandWritten
@@ -33,8 +34,8 @@ class EveryPrefix(nn.Module):
     def __init__(self, network: HandWritten) -> None:
         super().__init__()
         self.network = network
-        self.constants, self.lengths = network.constants, network.lengths
-        self.construction, self.description = network.construction, network.description
+        self.construction = network.construction
+        self.traits = replace(network.traits, causal=True)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the answers after every prefix, the empty one first, (B, N+1, K)."""
@@ -58,8 +59,7 @@ class Generator(nn.Module):
         lengths: of the strings it is right about; the network itself may read longer ones.
 
     Attributes:
-        constants: those of the network, ε and μ.
-        lengths: as above.
+        traits: those of the network, with ε and μ among the constants.
     """
 
     def __init__(
@@ -76,9 +76,8 @@ class Generator(nn.Module):
         self.steepness = math.log(outputs) + 2 * margin
         self.log_epsilon = -math.log(outputs) - margin if threshold else 0.0
         epsilon = math.exp(-margin) / outputs
-        self.constants = {**network.constants, "epsilon": epsilon, "margin": margin}
-        self.lengths = lengths
-        self.construction, self.description = network.construction, network.description
+        constants = {**network.traits.constants, "epsilon": epsilon, "margin": margin}
+        self.traits = replace(network.traits, constants=constants, lengths=lengths)
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits, (B, N+1, K)."""

@@ -35,9 +35,9 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
     add,
     times,
 )
@@ -90,7 +90,7 @@ def _matching_layer(k: int, D: int) -> Layer:
     ranked = and_gate((_BRACKET, negation("m"), last), "c")
     # r_j2 + 1 where all three hold, and at most 0 where one does not: r_j2 is less than D.
     missing = add({ONE: 3}, *(times(-1, each) for each in (_BRACKET, negation("m"), last)))
-    rank = Unit(add("r_j2", {ONE: 1}, times(-D, missing)), {"r": 1})
+    rank = HiddenUnit(add("r_j2", {ONE: 1}, times(-D, missing)), {"r": 1})
     return Layer(
         (neighbour("left", "future", token("j1", k)), neighbour("right", "past", right)),
         (
@@ -106,7 +106,7 @@ def _last_layer(k: int, D: int) -> Layer:
     leftmost = _among_the_past("ranked", {"r_j3": {"r": 1}}, {"c": 1, "p": -1})
     unranked = _among_the_past("unranked", {"open_j4": _BRACKET}, {"p": 1, "m": -1, "c": -1})
     # The depth is 1 + max(0, r_j3 - 1) + open_j4, if the last token opens; "d" is one less.
-    longer = FeedForward((Unit({"r_j3": 1, ONE: -1}, {"d": 1}),))
+    longer = FeedForward((HiddenUnit({"r_j3": 1, ONE: -1}, {"d": 1}),))
     depth = longer + and_gate(("o", "open_j4"), "d")
     full = and_gate((_BRACKET, {"d": 1, ONE: 2 - D}), "full")
     own, left = type_names("t", k), type_names("t_j1", k)

@@ -27,9 +27,9 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
     add,
 )
 from formalbench_models.constructions.yao_depth import (
@@ -68,10 +68,10 @@ def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.
         return 4 * (math.log(n) + sharpness)
 
     # (d + 1 - o)/i = d/i + max(0, 1/i - o)
-    asked = Unit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
+    asked = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
     # cos θ(D+2) is 0, and cos θ(D+1) is more than 1/(D+2).
     deep = greater_than_gate({ONE: 1 / (D + 2)}, "cos θ", "deep", gap=0.5 / (D + 2))
-    wrong = Unit({"same": 1, "deep": -1}, {"e": -1})  # NOT same OR deep
+    wrong = HiddenUnit({"same": 1, "deep": -1}, {"e": -1})  # NOT same OR deep
     return Construction(
         coordinates=(
             *type_names("t", k),

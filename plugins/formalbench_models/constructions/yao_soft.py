@@ -31,9 +31,9 @@ from formalbench_models.constructions.vocabulary import (
     FeedForward,
     Form,
     Head,
+    HiddenUnit,
     Layer,
     Position,
-    Unit,
     add,
     times,
 )
@@ -73,7 +73,7 @@ def bounded(
     left = {ONE: 1.0, "p": -1.0}  # (n - i)/n
     depth = {"d/i": 1.0}
     # min(n - i, D + 1) = D + 1 - max(0, D + 1 - (n - i)): this way without rounding it far away.
-    short = Unit(add({ONE: (D + 1) / tokens}, times(-1, left)), {"short": 1})
+    short = HiddenUnit(add({ONE: (D + 1) / tokens}, times(-1, left)), {"short": 1})
     allowed = {ONE: (D + 1) / tokens, "short": -1.0}
     rest = {ONE: 1.0 / tokens, "short": 1.0}
     full = equal_gate("sin θ", {ONE: _sine(D + 1, D)}, "full", gap, gap / 4)

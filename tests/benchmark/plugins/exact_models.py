@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import torch
-from formalbench import hookimpl
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import ModelSpec, Option
-from formalbench.contracts.task import Task
+from formalbench import Batch, Config, ModelSpec, RequestError, Task, Traits, hookimpl, option
 from torch import Tensor, nn
+
+
+class CountingConfig(Config):
+    c: float = option(1.0, "size of a logit")
+    wrong_at: str = option("-", "a string answered wrong")
+    silent_at: str = option("-", "a string answered by NaN")
 
 
 class Counting(nn.Module):
@@ -23,21 +25,24 @@ class Counting(nn.Module):
         lengths: those it is made for.
     """
 
-    description: Mapping[str, object] = {"depth": 2, "width": 3, "precision": "O(log n) bits"}
-
     def __init__(
         self,
         c: float = 1.0,
         wrong_at: str = "-",
         silent_at: str = "-",
-        lengths: tuple[int, int | None] | None = None,
+        lengths: tuple[int, int | None] = (0, None),
     ) -> None:
         super().__init__()
         self.c = nn.Parameter(torch.tensor(c, dtype=torch.float64))
         self.wrong_at, self.silent_at = wrong_at, silent_at
-        self.constants: Mapping[str, float] = {"c": c}
-        if lengths is not None:
-            self.lengths = lengths
+        self.traits = Traits(
+            causal=False,
+            lengths=lengths,
+            constants={"c": c},
+            depth=2,
+            width=3,
+            notes={"precision": "O(log n) bits"},
+        )
 
     def forward(self, batch: Batch) -> Tensor:
         symbols_BN = batch.symbols
@@ -58,7 +63,7 @@ class Legal(nn.Module):
     """What may follow each prefix in (10)*: a 1 or the end, then a 0, and so on."""
 
     # As of a network that has half as many layers as the string has symbols.
-    description: Mapping[str, object] = {"depth": lambda length: length // 2}
+    traits = Traits(depth=lambda length: length // 2)
 
     def __init__(self, may_end: bool = True) -> None:
         super().__init__()
@@ -100,23 +105,16 @@ class Interrupted(Counting):
         return super().forward(batch)
 
 
-def make_counting(
-    task: Task, c: float = 1.0, wrong_at: str = "-", silent_at: str = "-"
-) -> Counting:
+def make_counting(task: Task, config: CountingConfig) -> Counting:
     """Return the counter; it is made for PARITY."""
-    if task.language_name != "parity":
-        raise RequestError(f"model counting is made for parity, not {task.language_name}")
-    return Counting(c, wrong_at, silent_at)
+    if task.source_name != "parity":
+        raise RequestError(f"model counting is made for parity, not {task.source_name}")
+    return Counting(config.c, config.wrong_at, config.silent_at)
 
 
 @hookimpl
 def formalbench_models() -> Iterable[ModelSpec]:
-    options = {
-        "c": Option(1.0, "size of a logit"),
-        "wrong_at": Option("-", "a string answered wrong"),
-        "silent_at": Option("-", "a string answered by NaN"),
-    }
-    yield _exact("counting", make_counting, "parity", options)
+    yield _exact("counting", make_counting, "parity", CountingConfig)
     yield _exact("counting-{n}", lambda task, n: Counting(lengths=(n, n)), "parity")
     yield _exact("counting-to-{n}", lambda task, n: Counting(lengths=(0, n)), "parity")
     yield _exact("legal", lambda task: Legal(), "tomita-2:next-symbols")
@@ -127,15 +125,5 @@ def formalbench_models() -> Iterable[ModelSpec]:
     yield _exact("interrupted", lambda task: Interrupted(), "parity")
 
 
-def _exact(
-    name: str, factory: object, task: str, options: Mapping[str, Option] | None = None
-) -> ModelSpec:
-    return ModelSpec(
-        name,
-        1,
-        name,
-        factory,
-        kind="exact",
-        task=task,
-        options=options or {},  # type: ignore[arg-type]
-    )
+def _exact(name: str, factory: object, task: str, config: type | None = None) -> ModelSpec:
+    return ModelSpec(name, 1, name, factory, config, kind="exact", task=task)  # type: ignore[arg-type]

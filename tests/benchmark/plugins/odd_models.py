@@ -4,19 +4,24 @@ import os
 import time
 
 import torch
-from formalbench import hookimpl
-from formalbench.contracts.specs import ModelSpec, Option
+from formalbench import Config, ModelSpec, hookimpl, option
 from torch import nn
+
+
+class BagConfig(Config):
+    """The options of every model here."""
+
+    width: int = option(8, "of the embeddings", minimum=1)
 
 
 class Bag(nn.Module):
     """Reads the sum of the embeddings so far; a few hundred numbers in all."""
 
-    def __init__(self, task, width):
+    def __init__(self, task, config):
         super().__init__()
         self.layout = task.layout
-        self.embed = nn.Embedding(len(task.alphabet), width)
-        self.read = nn.Linear(width, task.outputs)
+        self.embed = nn.Embedding(len(task.alphabet), config.width)
+        self.read = nn.Linear(config.width, task.outputs)
 
     def forward(self, batch):
         x_BND = self.embed(batch.symbols)
@@ -65,14 +70,14 @@ class Dying(Bag):
 
 
 class Unbuildable(Bag):
-    def __init__(self, task, width):
+    def __init__(self, task, config):
         raise RuntimeError("no such network")
 
 
 class Rejecting(nn.Module):
     """Answers class 0, whatever it is given, without a parameter."""
 
-    def __init__(self, task, width):
+    def __init__(self, task, config):
         super().__init__()
         self.outputs = task.outputs
         self.register_buffer("zero", torch.zeros(()))
@@ -83,11 +88,10 @@ class Rejecting(nn.Module):
 
 @hookimpl
 def formalbench_models():
-    options = {"width": Option(8, "of the embeddings", minimum=1)}
     networks = (Bag, Stumbling, NotANumber, Hungry, Unspeakable, Quitting, Slow, Dying, Unbuildable)
     for network in networks:
         name = "not-a-number" if network is NotANumber else network.__name__.lower()
-        yield ModelSpec(name, 1, "for tests", network, options=options)
+        yield ModelSpec(name, 1, "for tests", network, config=BagConfig)
     yield ModelSpec(
-        "rejecting", 1, "for tests", Rejecting, "exact", objectives=("classify",), options=options
+        "rejecting", 1, "for tests", Rejecting, BagConfig, kind="exact", objectives=("classify",)
     )

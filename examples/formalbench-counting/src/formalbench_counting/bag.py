@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.task import Task
+from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
+
+from formalbench_counting.config import BagConfig
 
 
 class BagOfSymbols(nn.Module):
-    """Sums the embeddings of all symbols and reads the sum linearly.
+    """The sum of all embeddings so far; the engine reads the answer off it, linearly.
 
-    Legend: B strings, N symbols, D width, K classes.
+    Legend: B strings, N symbols, D width.
 
     Args:
-        task: gives the alphabet and the number of classes.
-        width: D.
+        task: gives the alphabet.
+        config: gives D.
     """
 
-    def __init__(self, task: Task, width: int) -> None:
+    def __init__(self, task: Task, config: BagConfig) -> None:
         super().__init__()
-        self.embed = nn.Embedding(len(task.alphabet), width)
-        self.read = nn.Linear(width, task.outputs)
+        self.traits = Traits(backbone=config.width, padding=True)
+        self.embed = nn.Embedding(len(task.alphabet), config.width)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits, (B, K)."""
-        sum_BD = self.embed(batch.symbols).sum(dim=1)
-        logits: Tensor = self.read(sum_BD)
-        return logits
+        """Return the sums, (B, N, D)."""
+        sums_BND: Tensor = self.embed(batch.symbols).cumsum(dim=1)
+        return sums_BND

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from formalbench.contracts.language import Labels, Language, Symbols, balanced
-from formalbench.contracts.stream import Stream
+from formalbench import Labels, Language, Stream, Symbols, balanced
 
 
 class Majority(Language):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from formalbench import hookimpl
-from formalbench.contracts.specs import ModelSpec, Option, TaskSpec
+from formalbench import ModelSpec, TaskSpec, hookimpl
 
 
 @hookimpl
@@ -27,6 +26,5 @@ def formalbench_models() -> Iterable[ModelSpec]:
         version=1,
         summary="the sum of all embeddings, read linearly",
         factory="formalbench_counting.bag:BagOfSymbols",
-        objectives=("classify",),
-        options={"width": Option(16, "size of the embeddings", minimum=1)},
+        config="formalbench_counting.config:BagConfig",
     )

@@ -1,0 +1,51 @@
+"""Objectives, metrics, optimisers and the like: is each made by its factory what it should be?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from formalbench.checks.promises import Check, keep
+from formalbench.contracts.promises import demand
+
+if TYPE_CHECKING:
+    from formalbench.host import Plugin, PluginHost
+
+BUILT = {
+    "objective": "contracts.objective:Objective",
+    "metric": "contracts.metric:Metric",
+    "optimiser": "contracts.optimiser:Optimiser",
+    "schedule": "contracts.optimiser:Schedule",
+}
+"""What a factory makes, by kind."""
+
+CALLED = ("probe", "executor")
+"""Kinds whose factory is only called while something runs."""
+
+
+def check_parts(host: PluginHost, plugin: Plugin) -> Iterator[Check]:
+    """Check what a plugin announces beside tasks, models, suites and protocols."""
+    for kind in (*BUILT, *CALLED):
+        for entry in getattr(host, f"{kind}s").all():
+            if entry.plugin is plugin:
+                promise = ("is made by its factory", partial(_make, kind, entry.spec))
+                yield from keep(f"{kind} {entry.spec.name}", iter([promise]))
+
+
+def _make(kind: str, spec: Any) -> None:
+    from formalbench.host.host import load
+    from formalbench.host.options import make_config
+
+    factory = load(spec.factory)
+    demand(callable(factory), f"the factory is a {type(factory).__name__}")
+    config = make_config(spec) if hasattr(spec, "config") else None
+    if kind in CALLED:
+        return
+    made = factory() if config is None else factory(config)
+    module, _, name = BUILT[kind].partition(":")
+    wanted = getattr(import_module(f"formalbench.{module}"), name)
+    demand(isinstance(made, wanted), f"the factory gave a {type(made).__name__}, no {name}")
+    if kind in ("objective", "metric"):
+        demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")

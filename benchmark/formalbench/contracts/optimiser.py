@@ -1,0 +1,131 @@
+"""Optimisers and schedules of the learning rate: what their plugins' factories return.
+
+Legend: R runs, P parameters of a network, S numbers of a step.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+class Optimiser(ABC):
+    """Changes the parameters of R runs at once, all in the rows of one matrix.
+
+    Args:
+        config: its options.
+
+    Attributes:
+        slots: names of what it remembers of each parameter; zeros before the first step.
+
+    Example:
+        >>> class SignDescent(Optimiser):
+        ...     def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        ...         parameters_RP.sub_(rate * gradient_RP.sign())
+    """
+
+    slots: tuple[str, ...] = ()
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+    @property
+    def weight_decay(self) -> float:
+        """The weight decay of parameters whose group names none; by default the config's."""
+        return float(getattr(self.config, "weight_decay", 0.0))
+
+    def scalars(self, step: int) -> tuple[float, ...]:
+        """Return the S numbers of a step, such as bias corrections, as `step` is given them.
+
+        Args:
+            step: counted from 1.
+        """
+        return ()
+
+    @abstractmethod
+    def step(
+        self,
+        parameters_RP: Tensor,
+        gradient_RP: Tensor,
+        slots: Sequence[Tensor],
+        rate: Tensor,
+        scalars: Tensor,
+        decay: Tensor | float,
+    ) -> None:
+        """Take a step, in place, without reading a value from the device.
+
+        Args:
+            parameters_RP: of the runs.
+            gradient_RP: theirs, clipped; may be overwritten.
+            slots: what is remembered, (R, P) each, in the order of their names.
+            rate: learning rates, (R, 1); (R, P) if a network names groups of parameters.
+            scalars: of this step, (S,).
+            decay: weight decay; (1, P) if a network names groups of parameters.
+        """
+
+    def clipped_step(
+        self,
+        parameters_RP: Tensor,
+        gradient_RP: Tensor,
+        slots: Sequence[Tensor],
+        rate: Tensor,
+        scalars: Tensor,
+        decay: Tensor | float,
+        largest: float,
+    ) -> None:
+        """Take a step with gradients whose norm, run by run, is made at most `largest`.
+
+        For an optimiser whose kernel clips as it goes.
+        """
+        clipped_RP = clip(gradient_RP, largest)
+        self.step(parameters_RP, clipped_RP, slots, rate, scalars, decay)
+
+
+class Schedule(ABC):
+    """Says what learning rate a step has. One value serves all runs and remembers nothing.
+
+    Args:
+        config: its options.
+
+    Example:
+        >>> class Halving(Schedule):
+        ...     def rate(self, step, steps, base, memory):
+        ...         return base * 0.5 ** (4 * step // steps)
+    """
+
+    def __init__(self, config: Any = None) -> None:
+        self.config = config
+
+    @abstractmethod
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the learning rate of a step, before the protocol's decay at the end.
+
+        Args:
+            step: counted from 0.
+            steps: the most steps a run takes.
+            base: the run's learning rate.
+            memory: what `evaluated` keeps of the run; empty before the first evaluation.
+        """
+
+    def evaluated(self, memory: dict[str, float], metrics: Mapping[str, float]) -> None:
+        """Hear of an evaluation of a run, and change what is kept of it.
+
+        Args:
+            memory: of the run; saved with it.
+            metrics: as `formalbench.Progress` has them; those of a validation only if the run
+                has just been validated.
+        """
+        return
+
+
+def clip(gradient_RP: Tensor, largest: float) -> Tensor:
+    """Return gradients whose norm, run by run, is at most `largest`."""
+    import torch  # here, so that announcing an optimiser does not import it
+
+    norm_R1: Tensor = torch.linalg.vector_norm(gradient_RP, dim=1, keepdim=True)
+    factor_R1: Tensor = (largest / (norm_R1 + 1e-6)).clamp(max=1.0)
+    return gradient_RP * factor_R1

@@ -1,0 +1,253 @@
+"""Loading plugins one by one, so that a broken one takes nothing down with it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any, TypeVar
+
+from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
+    BrokenPluginError,
+    FormalbenchError,
+    RequestError,
+)
+from formalbench.contracts.specs import (
+    ExecutorSpec,
+    MetricSpec,
+    ModelSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    ProbeSpec,
+    ProtocolSpec,
+    ScheduleSpec,
+    SuiteSpec,
+    TaskSpec,
+)
+from formalbench.host.calls import PROJECT, HookCalls
+from formalbench.host.local import (
+    YAML_SUFFIXES,
+    broken,
+    content_hash,
+    import_local,
+    plugin_files,
+)
+from formalbench.host.names import check_name
+from formalbench.host.plugins import LocalPlugin, Plugin
+from formalbench.host.registry import Registry
+from formalbench.host.validate import check_spec
+from formalbench.host.yaml_file import read_suite, read_yaml
+
+ENVIRONMENT = "FORMALBENCH_PLUGINS"
+
+Warn = Callable[[str], None]
+Host = TypeVar("Host", bound="LoadedPlugins")
+
+
+def to_stderr(line: str) -> None:
+    """Say a line where nobody takes it for a result."""
+    print(line, file=sys.stderr)
+
+
+class LoadedPlugins:
+    """Everything plugins announced, and how they are told of what happens.
+
+    Args:
+        warn: called with one line for each broken plugin that nobody asked for.
+    """
+
+    def __init__(self, warn: Warn = to_stderr) -> None:
+        self._warn = warn
+        self._calls = HookCalls()
+        self.plugins: list[Plugin] = []
+        self.tasks: Registry[TaskSpec] = Registry("task", TaskSpec)
+        self.models: Registry[ModelSpec] = Registry("model", ModelSpec)
+        self.suites: Registry[SuiteSpec] = Registry("suite", SuiteSpec)
+        self.protocols: Registry[ProtocolSpec] = Registry("protocol", ProtocolSpec)
+        self.objectives: Registry[ObjectiveSpec] = Registry("objective", ObjectiveSpec)
+        self.metrics: Registry[MetricSpec] = Registry("metric", MetricSpec)
+        self.probes: Registry[ProbeSpec] = Registry("probe", ProbeSpec)
+        self.optimisers: Registry[OptimiserSpec] = Registry("optimiser", OptimiserSpec)
+        self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
+        self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
+
+    @property
+    def registries(self) -> dict[str, Registry[Any]]:
+        """Every registry, by the plural of what is in it."""
+        kinds = (
+            *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
+            *(self.metrics, self.probes, self.optimisers, self.schedules, self.executors),
+        )
+        return {f"{registry.kind}s": registry for registry in kinds}
+
+    @classmethod
+    def load(cls: type[Host], paths: Sequence[Path] = (), warn: Warn = to_stderr) -> Host:
+        """Load all installed plugins, then those of ``FORMALBENCH_PLUGINS`` and `paths`.
+
+        Raises:
+            RequestError: if a path is no plugin, a file is bad, or a name clashes.
+            BrokenPluginError: if a Python plugin that was asked for is broken.
+        """
+        host = cls(warn)
+        host.load_installed()
+        extra = os.environ.get(ENVIRONMENT, "")
+        asked = [Path(part) for part in extra.split(os.pathsep) if part]
+        for path in [*asked, *paths]:
+            for file in plugin_files(path):
+                if not any(p.local and p.local.path == file for p in host.plugins):
+                    host.load_local(LocalPlugin(file, content_hash(file)))
+        return host
+
+    def load_installed(self) -> None:
+        """Load the entry points of every installed distribution; a broken one is one line."""
+        for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
+            name = point.dist.name if point.dist else "?"
+            version = point.dist.version if point.dist else ""
+            plugin = Plugin(point.name, name, version)
+            self.plugins.append(plugin)
+            try:
+                self._register(plugin, point.load())
+            except PLUGIN_FAILURES as error:
+                self.drop(plugin, error, "skipped")
+
+    def load_local(self, local: LocalPlugin) -> None:
+        """Load a plugin the user named.
+
+        Raises:
+            RequestError: if its contents changed, a file is bad, or a name clashes.
+            BrokenPluginError: if its Python is broken.
+        """
+        if content_hash(local.path) != local.sha256:
+            raise RequestError(f"plugin {local.path} changed while it was in use: start again")
+        plugin = Plugin(local.path.name, str(local.path), "", local=local)
+        self.plugins.append(plugin)
+        if local.path.suffix == ".py" or local.path.is_dir():
+            self._load_python(plugin, local)
+        else:
+            self._load_file(plugin, local.path)
+        for registry in self.registries.values():
+            registry.check_clashes(plugin)
+
+    def _load_python(self, plugin: Plugin, local: LocalPlugin) -> None:
+        module = import_local(local.path, local.sha256)
+        try:
+            self._register(plugin, module)
+        except FormalbenchError:
+            raise
+        except PLUGIN_FAILURES as error:  # it was asked for
+            self._calls.drop(plugin, error)
+            raise BrokenPluginError(broken(local.path, error)) from None
+        if not plugin.provides and not self._calls.implements_any(plugin):
+            raise BrokenPluginError(
+                f"plugin {local.path} has no function marked @formalbench.hookimpl"
+            )
+
+    def _register(self, plugin: Plugin, module: Any) -> None:
+        self._calls.register(plugin, module)
+        found: list[tuple[str, Any]] = []
+        for kind, registry in self.registries.items():
+            for specs in self._calls.call(plugin, f"formalbench_{kind}", {}):
+                for spec in specs:
+                    if not isinstance(spec, registry.spec_type):
+                        raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
+                    found.append((kind, spec))
+        for _, spec in found:
+            check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
+        for kind, spec in found:
+            self._add(kind, spec, plugin)
+
+    def _load_file(self, plugin: Plugin, path: Path) -> None:
+        """Load a file that is no Python: a suite, a protocol, or what a plugin makes of it."""
+        data = read_yaml(path) if path.suffix in YAML_SUFFIXES else {}
+        if "tasks" in data:
+            self._add_named(path, "suites", read_suite(path, data), plugin)
+        elif {"steps", "learning_rates", "extends"} & set(data):
+            from formalbench.host.protocols import check_contents
+
+            spec = ProtocolSpec(*check_contents(path, data), path)
+            self._add_named(path, "protocols", spec, plugin)
+        else:
+            self._add_named(path, "tasks", self._read_task(path), plugin)
+
+    def _read_task(self, path: Path) -> TaskSpec:
+        for plugin in self.plugins:
+            with self.blaming(plugin):
+                for task in self.call(plugin, "formalbench_read_file", path=path):
+                    if isinstance(task, TaskSpec):
+                        return task
+        if path.suffix in YAML_SUFFIXES:
+            raise RequestError(
+                f"{path}: not a task (alphabet), a suite (tasks) or a protocol (steps, extends)"
+            )
+        raise RequestError(
+            f"--plugin {path}: a plugin is a .py or .yaml file, a folder, or a file that "
+            f"another plugin reads; none reads {path.suffix or 'one without a suffix'}"
+        )
+
+    def _add_named(self, path: Path, kind: str, spec: Any, plugin: Plugin) -> None:
+        try:
+            check_name(spec.name)
+        except ValueError as error:
+            raise RequestError(f"{path}: {error}") from None
+        self._add(kind, spec, plugin)
+
+    def _add(self, kind: str, spec: Any, plugin: Plugin) -> None:
+        self.registries[kind].add(spec, plugin)
+        plugin.provides[kind] = plugin.provides.get(kind, 0) + 1
+
+    # Calling hooks.
+
+    def notify(self, hook: str, **arguments: Any) -> None:
+        """Tell every observer; one that raises is dropped with one line."""
+        for plugin in self.plugins:
+            if plugin.module is None:
+                continue
+            try:
+                self.call(plugin, hook, **arguments)
+            except PLUGIN_FAILURES as error:  # an observer must not end a run
+                self.drop(plugin, error, "dropped as an observer")
+
+    def observe(self, observer: Any, name: str) -> Plugin:
+        """Register an object with observer hooks, as a plugin of the engine itself."""
+        plugin = Plugin(name, "formalbench", "")
+        self._calls.register(plugin, observer)
+        self.plugins.append(plugin)
+        return plugin
+
+    def forget(self, observer: Plugin) -> None:
+        """Tell an observer nothing more."""
+        self._calls.unregister(observer)
+        self.plugins.remove(observer)
+
+    def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
+        """Call one plugin's implementations of a hook; what they raise passes through."""
+        return list(self._calls.call(plugin, hook, arguments))
+
+    def drop(self, plugin: Plugin, error: BaseException, what: str) -> None:
+        """Take part in nothing more with a plugin that failed, and say so in one line."""
+        self._calls.drop(plugin, error)
+        self._warn(f"plugin {plugin.name} ({plugin.describe()}) {what}: {plugin.error}")
+
+    def locals(self) -> list[LocalPlugin]:
+        """Return the local plugins, as worker processes load them."""
+        return [plugin.local for plugin in self.plugins if plugin.local]
+
+    @contextlib.contextmanager
+    def blaming(self, plugin: Plugin) -> Iterator[None]:
+        """Turn an exception of a plugin's code into an error that names the plugin."""
+        try:
+            yield
+        except FormalbenchError:
+            raise
+        except PLUGIN_FAILURES as error:
+            place = plugin.local.path if plugin.local else _package_folder(plugin)
+            raise BrokenPluginError(broken(place, error)) from error
+
+
+def _package_folder(plugin: Plugin) -> Path:
+    file = getattr(plugin.module, "__file__", None)
+    return Path(file).resolve().parent if file else Path(plugin.name)

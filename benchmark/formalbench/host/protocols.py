@@ -1,0 +1,269 @@
+"""From a protocol's name to its contents: what it extends, what was changed, what is default.
+
+The mapping of a protocol's file is laid over that of the protocol it extends, and what
+``--set protocol.key=value`` changes over both. The options of its optimiser and its schedule that
+nobody named are written out, so that to state a default changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.host.options import make_config, option_facts
+from formalbench.host.protocol_keys import (
+    OWN,
+    as_written,
+    is_list,
+    settable,
+    unknown_key,
+)
+from formalbench.host.values import OptionTable, parse_value
+from formalbench.host.yaml_file import read_yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.specs import OptimiserSpec, ProtocolSpec, ScheduleSpec
+    from formalbench.host.registry import Registry
+
+Contents = dict[str, Any]
+"""A protocol as its file has it, with what it extends."""
+
+
+class Registries(NamedTuple):
+    """Where a protocol's names are looked up."""
+
+    protocols: Registry[ProtocolSpec]
+    optimiser: Registry[OptimiserSpec]
+    schedule: Registry[ScheduleSpec]
+
+    def options(self, contents: Mapping[str, Any], part: str) -> OptionTable:
+        """Return the options of the optimiser or the schedule that contents choose."""
+        name = _named(contents, part)
+        spec: OptimiserSpec | ScheduleSpec
+        if part == "optimiser":
+            spec = self.optimiser.get(name)[0].spec
+        else:
+            spec = self.schedule.get(name)[0].spec
+        return option_facts(spec)
+
+
+def resolve(known: Registries, name: str, changes: Mapping[str, str] | None = None) -> Protocol:
+    """Return the contents of a protocol.
+
+    Args:
+        known: where names are looked up.
+        name: of the protocol.
+        changes: texts by dotted key, as ``{"test.strings": "64"}``.
+
+    Raises:
+        RequestError: one line that names the file and the key.
+    """
+    contents, own = _read(known, name, ())
+    return _changed(known, own, contents, changes) if changes else own
+
+
+def check_contents(path: Path, contents: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name and the summary of a protocol's file, as far as it can be checked alone.
+
+    Raises:
+        RequestError: one line that names the file and the key.
+    """
+    name, summary = contents.get("name"), contents.get("summary", "")
+    if "extends" not in contents:
+        checked = _valid(contents, str(path))
+        name, summary = checked.name, checked.summary
+    if not isinstance(name, str) or not isinstance(summary, str):
+        raise RequestError(f"{path}: not a valid protocol: name and summary must be text")
+    return name, summary
+
+
+def chain(known: Registries, name: str) -> tuple[str, ...]:
+    """Return the name of a protocol and those of the protocols that it extends."""
+    names: list[str] = []
+    base: Any = name
+    while isinstance(base, str) and base not in names:
+        names.append(base)
+        base = read_yaml(known.protocols.get(base)[0].spec.path).get("extends")
+    return tuple(names)
+
+
+def takes_list(known: Registries, key: str) -> bool:
+    """Say whether a protocol's key may hold several values: then a comma parts them."""
+    from formalbench.contracts.protocol import Protocol
+
+    part, _, option = key.partition(".")
+    if part in ("optimiser", "schedule") and option not in ("name", *_beside(part)):
+        registry: Any = getattr(known, part)
+        tables = (option_facts(entry.spec) for entry in registry.all())
+        return any(isinstance(t[option]["default"], tuple) for t in tables if option in t)
+    return is_list(settable(Protocol).get(key))
+
+
+# What a protocol extends.
+
+
+def _read(known: Registries, name: str, above: tuple[str, ...]) -> tuple[Contents, Protocol]:
+    """Return a protocol's contents, laid over what it extends, and what they mean."""
+    path = known.protocols.get(name)[0].spec.path
+    data = read_yaml(path)
+    if "changed" in data:
+        raise RequestError(f"{path}: not a valid protocol: changed is for --set, not for files")
+    base_name = data.pop("extends", None)
+    if base_name is None:
+        return data, _completed(known, data, str(path))
+    if not isinstance(base_name, str):
+        raise RequestError(f"{path}: not a valid protocol: extends must be a protocol's name")
+    so_far = (*above, name)
+    if base_name in so_far:
+        circle = " extends ".join((*so_far, base_name))
+        raise RequestError(f"{path}: not a valid protocol: {circle}")
+    contents, base = _read(known, base_name, so_far)
+    inherited = {key: value for key, value in contents.items() if key not in OWN}
+    merged = _laid_over(inherited, data)
+    return merged, _drawing_as(base, _completed(known, merged, str(path)))
+
+
+def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Contents:
+    """Merge mappings deeply; what is no mapping is replaced."""
+    merged = dict(below)
+    for key, value in above.items():
+        old = merged.get(key)
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            if key in ("optimiser", "schedule") and value.get("name", _named(below, key)) != (
+                _named(below, key)
+            ):
+                old = {one: old[one] for one in _beside(key) if one in old}
+            merged[key] = _laid_over(old, value)
+        else:
+            merged[key] = value
+    return merged
+
+
+def _named(contents: Mapping[str, Any], part: str) -> Any:
+    """Return the name of the optimiser or the schedule that contents choose."""
+    chosen = contents.get(part)
+    given = chosen.get("name") if isinstance(chosen, Mapping) else None
+    return _fields(part)["name"].default if given is None else given
+
+
+def _beside(part: str) -> set[str]:
+    """Return what stands beside the name whichever optimiser or schedule it is."""
+    return set(_fields(part)) - {"name"}
+
+
+def _fields(part: str) -> dict[str, Any]:
+    from formalbench.contracts.protocol import Protocol
+
+    annotation: Any = Protocol.model_fields[part].annotation
+    fields: dict[str, Any] = annotation.model_fields
+    return fields
+
+
+def _drawing_as(base: Protocol, own: Protocol) -> Protocol:
+    """Let a protocol that trains as its base does draw its base's strings."""
+    if own.draws is not None or _training(own) != _training(base):
+        return own
+    return own.model_copy(update={"draws": base.key})
+
+
+def _training(protocol: Protocol) -> Contents:
+    return {key: value for key, value in protocol.train_facts().items() if key != "draws"}
+
+
+# What is set on the command line.
+
+
+def _changed(
+    known: Registries, own: Protocol, contents: Contents, changes: Mapping[str, str]
+) -> Protocol:
+    where = " ".join(f"--set protocol.{key}={text}" for key, text in changes.items())
+    changed = contents
+    # The name of an optimiser comes before its options.
+    for key in sorted(changes, key=lambda key: not key.endswith(".name")):
+        changed = _laid_over(changed, _nested(key, _value(known, changed, key, changes[key])))
+    if "steps" in changes and "decay.steps" not in changes:
+        changed = _with_a_decay_that_fits(changed, own.decay.steps)
+    done = _completed(known, changed, where)
+    new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
+    if not new:
+        return own
+    noted = {key: "none" if value is None else value for key, value in new.items()}
+    return _valid({**done.model_dump(), "changed": noted, "draws": own.draws}, where)
+
+
+def _with_a_decay_that_fits(contents: Contents, decay: int) -> Contents:
+    """Cut a decay to the steps there are, so that fewer can be asked for alone."""
+    steps = contents["steps"]
+    if not steps.isascii() or not steps.isdigit() or not 0 < int(steps) < decay:
+        return contents
+    return _laid_over(contents, {"decay": {"steps": int(steps)}})
+
+
+def _value(known: Registries, contents: Contents, key: str, text: str) -> Any:
+    """Return a text as a YAML file would have it."""
+    from formalbench.contracts.protocol import Protocol
+
+    where = f"--set protocol.{key}={text}"
+    keys = settable(Protocol)
+    if key in keys:
+        return as_written(keys[key], text)
+    part, _, option = key.partition(".")
+    if part in ("optimiser", "schedule") and option:
+        options = known.options(contents, part)
+        if option not in options:
+            raise unknown(f"option of {_named(contents, part)}", option, [*options, *_beside(part)])
+        return parse_value(where, text, options[option])
+    raise unknown_key(f"{where}: ", key, keys)
+
+
+def _nested(key: str, value: Any) -> Contents:
+    for part in reversed(key.split(".")):
+        value = {part: value}
+    nested: Contents = value
+    return nested
+
+
+def _at(protocol: Protocol, key: str) -> Any:
+    value: Any = protocol
+    for part in key.split("."):
+        value = getattr(value, part, None)
+    return value
+
+
+# Checking, and what is default.
+
+
+def _completed(known: Registries, contents: Mapping[str, Any], where: str) -> Protocol:
+    """Check contents, and write out the options of the optimiser and the schedule."""
+    protocol = _valid(contents, where)
+    update: Contents = {}
+    for part, registry in (("optimiser", known.optimiser), ("schedule", known.schedule)):
+        choice = getattr(protocol, part)
+        try:
+            config = make_config(registry.get(choice.name)[0].spec, choice.options)
+        except RequestError as error:
+            raise RequestError(f"{where}: not a valid protocol: {error}") from None
+        fixed = {key: getattr(choice, key) for key in _fields(part)}
+        update[part] = {**fixed, **(config.model_dump() if config else {})}
+    return _valid({**protocol.model_dump(), **update}, where)
+
+
+def _valid(contents: Mapping[str, Any], where: str) -> Protocol:
+    from pydantic import ValidationError
+
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import first_problem
+
+    begin = f"{where}: not a valid protocol: "
+    try:
+        return Protocol.model_validate(contents)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False):
+            if problem["type"] == "extra_forbidden":
+                key = ".".join(str(part) for part in problem["loc"])
+                raise unknown_key(begin, key, [*settable(Protocol), *OWN[:5]]) from None
+        raise RequestError(f"{begin}{first_problem(error)}") from None

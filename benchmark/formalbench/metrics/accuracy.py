@@ -1,0 +1,115 @@
+"""Accuracies: of strings with one answer, of whole strings, and of the answers in them.
+
+Legend: B strings, A answers of each, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.metric import Measure, State, StringMetric
+from formalbench.metrics.scored import spread_scored, sum_scored
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from formalbench.contracts.example import Example
+
+Verdict = Callable[["Tensor", "Tensor"], "Tensor"]
+"""From logits and targets to which answers are right, bool."""
+
+STRINGS = "string-accuracy"
+ANSWERS = "answer-accuracy"
+
+
+def predicted_class(logits: Tensor) -> Tensor:
+    """Return the lowest class with the largest logit, (…), for logits (…, K)."""
+    largest = logits == logits.amax(-1, keepdim=True)
+    # The library leaves open which of several equal maxima argmax returns; the count of
+    # positions before the first one is the same everywhere.
+    return (largest.cumsum(-1) == 0).sum(-1)
+
+
+def class_right(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return which classes are predicted, (…), for logits (…, K) and targets (…)."""
+    return predicted_class(logits) == targets
+
+
+def bit_right(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return which bits are predicted, in the shape of `logits`: a positive one says 1."""
+    return (logits > 0) == targets.bool()
+
+
+class Accuracy(StringMetric):
+    """The share of strings whose one answer is right, for the layout ``last``."""
+
+    name = "accuracy"
+
+    def right(self, logits: Tensor, example: Example) -> Tensor:
+        """Return which strings are right, (B,)."""
+        right_B = class_right(logits, example.targets)
+        return right_B if example.scored is None else right_B | ~example.scored
+
+    def measure(self, logits: Tensor, example: Example) -> Tensor:
+        """Return how many strings are right, and how many there are."""
+        return sum_scored(class_right(logits, example.targets), example.scored)
+
+
+class StringAccuracy(StringMetric):
+    """The share of strings whose answers are all right; beside it, of answers that are.
+
+    It measures ``string-accuracy`` and ``answer-accuracy``.
+
+    Args:
+        verdict: which answers are right; by default a target is one of K classes.
+    """
+
+    name = STRINGS
+
+    def __init__(self, verdict: Verdict = class_right) -> None:
+        self._verdict = verdict
+
+    def right(self, logits: Tensor, example: Example) -> Tensor:
+        """Return which strings are right throughout, (B,) bool."""
+        return self._whole(self._verdict(logits, example.targets), example)
+
+    def measure(self, logits: Tensor, example: Example) -> Tensor:
+        """Return right strings and strings, right answers and answers, (2, 2)."""
+        import torch
+
+        right = self._verdict(logits, example.targets)
+        strings = sum_scored(self._whole(right, example), None)
+        return torch.stack((strings, sum_scored(right, example.scored)))
+
+    def finish(self, state: State) -> dict[str, Measure]:
+        """Return the shares of strings and of answers, that of its own name first."""
+        rows = zip((STRINGS, ANSWERS), state.tolist(), strict=True)
+        found = {name: Measure(right, round(asked)) for name, (right, asked) in rows}
+        return {self.name: found[self.name], **found}
+
+    def _whole(self, right: Tensor, example: Example) -> Tensor:
+        if example.scored is not None:
+            right = right | ~spread_scored(example.scored, right)
+        return right.flatten(1).all(-1)
+
+
+class AnswerAccuracy(StringAccuracy):
+    """The share of answers that are right; beside it, of strings whose answers all are.
+
+    It measures ``answer-accuracy`` and ``string-accuracy``.
+
+    Args:
+        verdict: which answers are right; by default a target is one of K classes.
+    """
+
+    name = ANSWERS
+
+    def right(self, logits: Tensor, example: Example) -> Tensor:
+        """Return which share of each string's answers is right, (B,); 1 if it has none."""
+        right = self._verdict(logits, example.targets)
+        if example.scored is None:
+            return right.flatten(1).float().mean(-1)
+        counts = spread_scored(example.scored, right)
+        hits_B, asked_B = (which.flatten(1).sum(-1) for which in (right & counts, counts))
+        return (hits_B / asked_B.clamp(min=1)).where(asked_B > 0, 1.0)

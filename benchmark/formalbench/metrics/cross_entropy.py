@@ -1,0 +1,68 @@
+"""The metric ``cross-entropy``, in bits per answer, and the losses it belongs to.
+
+Legend: B strings, A answers of each, K outputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.metric import Metric
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.metrics.scored import mean_scored, spread_scored, sum_scored
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from formalbench.contracts.example import Example
+
+Nats = Callable[["Tensor", "Tensor"], "Tensor"]
+"""From logits and targets to the cross-entropy of each answer in nats."""
+
+
+def class_nats(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return -log p(target) for logits (…, K) and targets (…), in nats."""
+    return -logits.log_softmax(-1).gather(-1, targets.unsqueeze(-1)).squeeze(-1)
+
+
+def bit_nats(logits: Tensor, targets: Tensor) -> Tensor:
+    """Return the binary cross-entropy of each bit in nats, in the shape of `logits`."""
+    from torch.nn.functional import binary_cross_entropy_with_logits
+
+    return binary_cross_entropy_with_logits(logits, targets.to(logits.dtype), reduction="none")
+
+
+class CrossEntropy(Metric):
+    """The cross-entropy to the right answers, in bits; its count is of the answers scored.
+
+    Args:
+        nats: of each answer; by default a target is one of K classes.
+    """
+
+    name = CROSS_ENTROPY
+    teacher_forced = True
+
+    def __init__(self, nats: Nats = class_nats) -> None:
+        self._nats = nats
+
+    def measure(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the sum of bits, and how many answers there are."""
+        bits = self._nats(logits, example.targets) / math.log(2)
+        return sum_scored(bits, example.scored)
+
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the mean in nats, a scalar: what training makes small."""
+        return mean_scored(self._nats(logits, example.targets), example.scored)
+
+    def bits(self, logits: Tensor, example: Example) -> Tensor:
+        """Return each string's mean in bits, (B,); 0 for one without answers."""
+        nats = self._nats(logits, example.targets)
+        if example.scored is None:
+            return (nats if nats.ndim == 1 else nats.flatten(1).mean(-1)) / math.log(2)
+        counts = spread_scored(example.scored, nats)
+        sums, asked = nats.where(counts, 0.0), counts
+        if nats.ndim > 1:
+            sums, asked = sums.flatten(1).sum(-1), counts.flatten(1).sum(-1)
+        return sums / asked.clamp(min=1) / math.log(2)

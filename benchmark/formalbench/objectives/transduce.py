@@ -1,0 +1,205 @@
+"""The objective ``transduce``: a string for a string, into blanks behind it.
+
+Legend: B strings, N symbols, M blanks, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from formalbench.contracts.example import Example
+from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.source import Labels, Symbols, Transduction
+from formalbench.contracts.stream import Stream
+from formalbench.metrics.accuracy import AnswerAccuracy
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.scored import mean_scored
+from formalbench.objectives.answers import (
+    class_margin,
+    least_margin,
+    strings_of,
+    telling_class,
+)
+from formalbench.objectives.members import END
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from formalbench.contracts.metric import Metric
+
+BLANK = "<blank>"
+
+ESTIMATE_FROM = 4096
+"""Strings from which the trivial predictors are estimated, per length."""
+
+TRIED = 64
+"""Lengths at which a function is asked whether it knows the length of its answers."""
+
+
+class Answered(Objective):
+    """What the objectives about functions from strings to strings share.
+
+    Outputs are the function's own and then END. The primary metric is the share of answers
+    that are right, symbol by symbol.
+    """
+
+    needs = (Transduction,)
+    sees_all = True
+
+    def answers(self, source: Transduction) -> tuple[str, ...]:
+        """Return the symbols of answers and END."""
+        return (*source.outputs, END)
+
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the mean cross-entropy over all symbols of answers in nats."""
+        return mean_scored(class_nats(logits, example.targets), example.scored)
+
+    def metrics(self, source: Transduction) -> tuple[Metric, ...]:
+        """Return the accuracies of symbols and strings, and cross-entropy."""
+        return AnswerAccuracy(), CrossEntropy()
+
+    def chance(self, source: Transduction, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Return the share that the likeliest symbol of all gets right, and that at each place.
+
+        The best predictor that sees only the length says at each place what is most often
+        there. Both are estimated from a sample.
+        """
+        shares, by_length = [], []
+        for length in lengths:
+            at = stream.child(length)
+            strings = self.strings(source, at, length, ESTIMATE_FROM)
+            example = self.examples(source, strings, at)
+            counts_AK = _counts(example, len(self.answers(source)))
+            shares.append(counts_AK.sum(axis=0) / counts_AK.sum())
+            by_length.append(float(counts_AK.max(axis=1).sum() / counts_AK.sum()))
+        return Chance(float(np.mean(shares, axis=0).max()), tuple(by_length))
+
+    def show(self, source: Transduction, string: Symbols) -> str:
+        """Return the symbols of the answer, separated by spaces."""
+        answers_1M, (length,) = source.transduce(string[None, :])
+        return " ".join(source.outputs[symbol] for symbol in answers_1M[0, :length].tolist())
+
+    def plain(self, source: Transduction, example: Example) -> list[Any]:
+        """Return the ids of the answers' symbols, END left out."""
+        end = len(source.outputs)
+        return [
+            [target for target, asked in zip(*rows, strict=True) if asked and target != end]
+            for rows in zip(example.targets.tolist(), example.scored.tolist(), strict=True)
+        ]
+
+    def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
+        """Return the least gap between the two largest logits of any symbol, (B,)."""
+        return least_margin(class_margin(logits), example.scored)
+
+    def telling(self, logits: Tensor, example: Example, primary: Metric) -> float:
+        """Return the logit that decided the first wrong symbol (`telling_class`)."""
+        return telling_class(logits, example)
+
+    def contradicts(self, source: Transduction, example: Example) -> int | None:
+        """Compare answers with the oracle's."""
+        size = len(source.alphabet)
+        both = zip(self.plain(source, example), strings_of(example), strict=True)
+        for index, (told, string) in enumerate(both):
+            if told != source.oracle([symbol for symbol in string if symbol < size]):
+                return index
+        return None
+
+
+class Transduce(Answered):
+    """A symbol for every blank; behind the string stand as many as its answer can be long.
+
+    For functions that know how long that is (`Transduction.answer_length`). A network is given
+    strings over the alphabet and BLANK, (B, N+M). Logits are (B, N+M, K), targets (B, N+M), of
+    which those of blanks are scored. An answer shorter than M ends with END; what stands behind
+    that is not scored.
+    """
+
+    name = "transduce"
+    layout = "each"
+
+    def alphabet(self, source: Transduction) -> tuple[str, ...]:
+        """Return the function's symbols and BLANK."""
+        return (*source.alphabet, BLANK)
+
+    def has_length(self, source: Transduction, length: int) -> bool:
+        """Say whether there are strings of this length, and answers of a symbol or more."""
+        return source.has_length(length) and bool(source.answer_length(length))
+
+    def examples(self, source: Transduction, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for the answer in the place of blanks."""
+        count, length = strings_BN.shape
+        room = source.answer_length(length)
+        if room is None:
+            raise ValueError(f"nobody knows how long answers to strings of length {length} are")
+        answers_BM, lengths_B = source.transduce(strings_BN)
+        wide_BM = _wide(answers_BM, lengths_B, room, len(source.outputs))[:, :room]
+        blanks_BM = np.full((count, room), len(source.alphabet), dtype=np.int64)
+        scored_BM = np.arange(room) <= lengths_B[:, None]
+        before = np.zeros_like(strings_BN)
+        return Example(
+            np.concatenate((strings_BN, blanks_BM), axis=1),
+            np.concatenate((before, wide_BM), axis=1),
+            scored=np.concatenate((before.astype(np.bool_), scored_BM), axis=1),
+        )
+
+    def refusal(self, source: Any) -> str | None:
+        """Refuse functions that do not know how long their answers are."""
+        if (refused := super().refusal(source)) is not None:
+            return refused
+        lengths = [length for length in range(TRIED) if source.has_length(length)]
+        if lengths and source.answer_length(lengths[-1]) is None:
+            return (
+                f"{self.name} needs to know how long answers are, and {type(source).__name__} "
+                "does not tell (answer_length): ask it to decode"
+            )
+        return None
+
+
+class Decode(Answered):
+    """A symbol after every prefix of the answer, END last, by encoder-decoders.
+
+    For functions whose answers may be of any length. Logits are (B, M+1, K), targets (B, M+1);
+    what stands behind END is not scored. Training gives a network the right symbols so far
+    (`Example.decoded`); in a test it is given its own.
+    """
+
+    name = "decode"
+    layout = "decoded"
+
+    def examples(self, source: Transduction, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for each next symbol of the answer."""
+        answers_BM, lengths_B = source.transduce(strings_BN)
+        room = int(lengths_B.max(initial=0))
+        targets_BM1 = _wide(answers_BM, lengths_B, room, len(source.outputs))
+        ends = np.arange(room + 1) == lengths_B[:, None]
+        return Example(
+            strings_BN,
+            targets_BM1,
+            scored=np.arange(room + 1) <= lengths_B[:, None],
+            decoded=np.where(ends, 0, targets_BM1)[:, :room],
+        )
+
+
+def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbols:
+    """Return answers of up to `room` symbols, END behind each and then 0; (B, room+1)."""
+    longest = int(lengths_B.max(initial=0))
+    if longest > room:
+        raise ValueError(f"an answer has {longest} symbols, more than the {room} that were said")
+    wide_BM = np.zeros((len(answers_BM), room + 1), dtype=np.int64)
+    kept = min(answers_BM.shape[1], room)
+    wide_BM[:, :kept] = answers_BM[:, :kept]
+    at_M = np.arange(room + 1)
+    wide_BM[at_M > lengths_B[:, None]] = 0
+    wide_BM[at_M == lengths_B[:, None]] = end
+    return wide_BM
+
+
+def _counts(example: Example, outputs: int) -> Any:
+    """Return how often each answer is right at each place, (A, K); scored ones only."""
+    targets_BA, scored_BA = example.targets, example.scored
+    answers = targets_BA.shape[1]
+    keys = (np.arange(answers) * outputs + targets_BA)[scored_BA]
+    return np.bincount(keys, minlength=answers * outputs).reshape(answers, outputs)

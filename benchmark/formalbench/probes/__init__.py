@@ -1,0 +1,1 @@
+"""Probes: numbers read off a network's `trace`, one per string."""

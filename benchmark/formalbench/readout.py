@@ -1,0 +1,102 @@
+"""The readout: it turns the states of a backbone into answers.
+
+Legend: B strings, N symbols, D width of a state, K outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.network import Traceable, Traits, traits_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+
+
+class Readout(nn.Module):
+    """A backbone, and a linear map from its states to the answers that a task asks for.
+
+    Under the layout ``last`` it reads the state at each string's own last symbol, under ``each``
+    that at every symbol, under ``prefixes`` also what stands for the empty prefix: a learned
+    vector, which the answer to the empty string is read from as well. A batch of empty strings
+    never reaches the backbone.
+
+    Args:
+        backbone: gives states (B, N, D); D is in its traits.
+        task: says where to answer, and with how many outputs.
+    """
+
+    def __init__(self, backbone: nn.Module, task: Task) -> None:
+        super().__init__()
+        width = traits_of(backbone).backbone
+        self.layout = task.layout
+        self.backbone = backbone
+        self.read = nn.Linear(width, task.outputs)
+        if self.layout != "each":  # which asks nothing of the empty prefix
+            self.empty = nn.Parameter(torch.zeros(width))
+        self.traits = _wrapped(traits_of(backbone))
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
+        states_BND = self._states(batch)
+        logits: Tensor = self.read(self._select(states_BND, batch.lengths))
+        return logits
+
+    def _states(self, batch: Batch) -> Tensor:
+        shape = (*batch.symbols.shape, self.read.in_features)
+        if shape[1] == 0:
+            return self.read.weight.new_zeros(shape)
+        states_BND: Tensor = self.backbone(batch)
+        if tuple(states_BND.shape) != shape:
+            name, found = type(self.backbone).__name__, tuple(states_BND.shape)
+            raise ValueError(f"{name} is a backbone and gave {found}, not states {shape}")
+        return states_BND
+
+    def _select(self, states_BND: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Return the states to answer from."""
+        if self.layout == "each":
+            return states_BND
+        count, length, width = states_BND.shape
+        if self.layout == "last" and lengths_B is None:
+            return states_BND[:, -1] if length else self.empty.expand(count, width)
+        empty_B1D = self.empty.expand(count, 1, width)
+        states_BMD = torch.cat((empty_B1D, states_BND), dim=1)
+        if lengths_B is None or self.layout != "last":
+            return states_BMD
+        return states_BMD.gather(1, lengths_B[:, None, None].expand(-1, 1, width)).squeeze(1)
+
+
+class TraceableReadout(Readout):
+    """A readout of a backbone that can be looked into."""
+
+    def trace(self, batch: Batch) -> dict[str, Tensor]:
+        """Return the backbone's trace."""
+        backbone: Any = self.backbone
+        trace: dict[str, Tensor] = backbone.trace(batch)
+        return trace
+
+
+def read_out(backbone: nn.Module, task: Task) -> Readout:
+    """Return a network that answers a task by a backbone's states.
+
+    Args:
+        backbone: a module whose traits say that it is one.
+        task: what is to be answered, in any layout but ``decoded``.
+    """
+    kind = TraceableReadout if isinstance(backbone, Traceable) else Readout
+    return kind(backbone, task)
+
+
+def _wrapped(traits: Traits) -> Traits:
+    """Return a backbone's traits as those of the network around it."""
+    groups = tuple(
+        replace(group, names=tuple(f"backbone.{name}" for name in group.names))
+        for group in traits.groups
+    )
+    embedding = f"backbone.{traits.symbol_embedding}" if traits.symbol_embedding else ""
+    return replace(traits, backbone=0, groups=groups, symbol_embedding=embedding)

@@ -1,0 +1,281 @@
+"""Handing units of work to an executor, and taking their records out of the store."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from formalbench.cache import cache_folder
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
+from formalbench.contracts.execution import Workplace
+from formalbench.contracts.hooks import Progress
+from formalbench.device import usable_cores
+from formalbench.host import PluginHost
+from formalbench.host.host import load
+from formalbench.host.options import make_config
+from formalbench.running.failures import RunFailure, plain_line
+from formalbench.running.grouping import divided, least_of
+from formalbench.running.plan import Run, RunKey, key_of
+from formalbench.running.progress import Follower
+from formalbench.running.unit import Unit
+from formalbench.running.worker import work
+from formalbench.store import Store
+
+if TYPE_CHECKING:
+    from formalbench.contracts.config import Value
+    from formalbench.contracts.record import Record
+
+POLL = 0.2
+"""Seconds between two looks at how far the units are."""
+
+TRIES = 2
+"""How often a unit is tried whose worker is lost."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a plan is carried out; `formalbench.running.scheduler.execute` says what each means."""
+
+    devices: tuple[str, ...]
+    jobs: int
+    threads: int
+    executor: str
+    options: Mapping[str, Value]
+    fail_fast: bool
+    debug: bool
+
+
+@dataclass
+class _Attempt:
+    """A unit that was handed over, for the how-manieth time, and whoever follows it."""
+
+    unit: Unit
+    number: int
+    follower: Follower
+
+
+class Dispatcher:
+    """Hands the runs of a plan over as units, and takes what comes of them.
+
+    Args:
+        host: the plugins.
+        store: where records go.
+        how: where, and by what.
+        cohorts: the runs of each model on each task.
+        first: what `least_of` says of the first of them.
+    """
+
+    def __init__(
+        self,
+        host: PluginHost,
+        store: Store,
+        how: Execution,
+        cohorts: Sequence[tuple[Run, ...]],
+        first: int | None,
+    ) -> None:
+        self.host, self.store, self.how = host, store, how
+        self.cohorts, self.first = cohorts, first
+        self.count = sum(map(len, cohorts))
+        self.workplace = Workplace(how.devices, how.jobs)
+        self.results: dict[RunKey, Record] = {}
+        self.started: set[RunKey] = set()
+        self.stopped = False
+        self.units = self._units()
+        self.waiting: list[tuple[Unit, int]] = []
+        self.running: dict[Future[list[str]], _Attempt] = {}
+        self.handed = 0
+
+    def run(self) -> dict[RunKey, Record]:
+        """Do everything, and return the records."""
+        self.executor = self._make_executor()
+        folder = cache_folder() / "progress"
+        try:
+            with _temporary(folder) as self.folder:
+                while not self.stopped and (self._hand_over() or self.running):
+                    self._wait()
+        finally:
+            # Ends what is in flight at once, if anything is: it is lost, as by any kill.
+            self.executor.shutdown(wait=False, cancel_futures=True)
+        return self.results
+
+    def _make_executor(self) -> Executor:
+        name = self.how.executor
+        if not name:
+            alone = self.how.jobs == 1 or (
+                len(self.cohorts) == 1 and len(self._parts_of_first()) == 1
+            )
+            name = "serial" if alone else "local"
+        entry, _ = self.host.executors.get(name)
+        config = make_config(entry.spec, self.how.options)
+        arguments: list[Any] = [self.workplace, *([] if config is None else [config])]
+        with self.host.blaming(entry.plugin):
+            made = load(entry.spec.factory)(*arguments)
+            if not isinstance(made, Executor):
+                raise TypeError(f"the factory of {name} gave a {type(made).__name__}")
+        return made
+
+    # From runs to units.
+
+    def _parts_of_first(self) -> list[tuple[Run, ...]]:
+        return list(divided(self.cohorts[0], self.workplace.device, self.first, self._wanted))
+
+    @property
+    def _wanted(self) -> int:
+        """Into how many parts a cohort is divided, so that no core is idle."""
+        return -(-min(self.how.jobs, self.count) // len(self.cohorts))
+
+    def _units(self) -> Iterator[Unit]:
+        """Make units when their turn comes, so that one network is built at a time."""
+        device = self.workplace.device
+        cores = max(self.how.threads, usable_cores() // self.how.jobs) if device == "cpu" else 1
+        for index, cohort in enumerate(self.cohorts):
+            try:
+                least = least_of(self.host, cohort[0], device) if index else self.first
+            except RequestError as error:
+                if not self.results:
+                    raise
+                self._fail(cohort, str(error))
+                continue
+            for part in divided(cohort, device, least, self._wanted):
+                yield Unit(
+                    runs=part,
+                    store=self.store.path.resolve(),
+                    plugins=tuple(self.host.locals()),
+                    device=device,
+                    threads=self.how.threads,
+                    cores=cores,
+                    debug=self.how.debug,
+                )
+
+    def _next(self) -> tuple[Unit, int] | None:
+        """Return a unit to hand over, and for the how-manieth time; None if there is none now."""
+        if self.stopped:
+            return None
+        for index, (unit, _) in enumerate(self.waiting):
+            if not self._trains_now(unit):
+                return self.waiting.pop(index)
+        for unit in self.units:
+            if not self._trains_now(unit):
+                return unit, 1
+            self.waiting.append((unit, 1))
+        return None
+
+    def _trains_now(self, unit: Unit) -> bool:
+        """Say whether a run of a unit is training for another test; then its weights will do."""
+        now = {run.train_id for attempt in self.running.values() for run in attempt.unit.runs}
+        return any(run.train_id in now for run in unit.runs if run.learning_rate is not None)
+
+    def _hand_over(self) -> bool:
+        """Hand units over until as many as wanted are at work; say whether any was."""
+        before = self.handed
+        while len(self.running) < self.how.jobs and (following := self._next()):
+            unit, number = following
+            self.handed += 1
+            path = Path(self.folder) / f"{self.handed}.jsonl"
+            attempt = _Attempt(unit, number, Follower(path, partial(self._hear, unit)))
+            self.running[self._submit(replace(unit, progress=path))] = attempt
+        return self.handed > before
+
+    def _submit(self, unit: Unit) -> Future[list[str]]:
+        try:
+            return self.executor.submit(work, unit)
+        except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
+            self.executor.shutdown(wait=False, cancel_futures=True)
+            self.executor = self._make_executor()
+            return self.executor.submit(work, unit)
+
+    # From units to records.
+
+    def _wait(self) -> None:
+        ended, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
+        for attempt in self.running.values():
+            attempt.follower.read()
+        for future in ended:
+            attempt = self.running.pop(future)
+            attempt.follower.close()
+            self._end(attempt, future)
+
+    def _end(self, attempt: _Attempt, future: Future[list[str]]) -> None:
+        """Take what came of a unit."""
+        unit = attempt.unit
+        try:
+            future.result()
+        except FormalbenchError as error:
+            if not self.results:
+                raise
+            self._fail(self._left(unit), str(error))
+        except PLUGIN_FAILURES as error:
+            self._lost(attempt, error)
+        else:
+            for run in self._left(unit):
+                self._take(run)
+
+    def _lost(self, attempt: _Attempt, error: BaseException) -> None:
+        for run in self._left(attempt.unit):
+            record = self.store.record_of(run)
+            if record is not None and record.status == "finished":
+                self._take(run)
+        left = self._left(attempt.unit)
+        if not left:
+            return
+        if attempt.number < TRIES:
+            self.waiting.append((replace(attempt.unit, runs=left), attempt.number + 1))
+            return
+        message = f"{type(error).__name__}: {error}, twice"
+        if isinstance(error, BrokenExecutor):
+            message = "the worker process died, twice"
+        self._fail(left, message)
+
+    def _left(self, unit: Unit) -> tuple[Run, ...]:
+        return tuple(run for run in unit.runs if key_of(run) not in self.results)
+
+    def _hear(self, unit: Unit, event: str, test_id: str, progress: Progress | None) -> None:
+        run = next(run for run in unit.runs if run.test_id == test_id)
+        key = key_of(run)
+        if event == "finished":
+            self._take(run)
+        elif progress is not None and key not in self.results:
+            self.host.notify("formalbench_run_progress", run=run.info, progress=progress)
+        elif event == "started" and key not in self.started:
+            self.started.add(key)
+            self.host.notify("formalbench_run_started", run=run.info)
+
+    def _take(self, run: Run) -> None:
+        """Take a run's record out of the store, and tell of it, once."""
+        if key_of(run) in self.results:
+            return
+        record = self.store.record_of(run)
+        if record is None:
+            raise RequestError(f"{self.store.path_of(run)}: a worker wrote it, and it is not there")
+        self._tell(run, record)
+
+    def _fail(self, runs: Sequence[Run], message: str) -> None:
+        """Write the records of runs that nobody could do."""
+        from formalbench.running.results import RunResult
+
+        for run in runs:
+            result = RunResult(run, self.how.devices[0])
+            result.fail(RunFailure("error", plain_line(message)))
+            record, _ = result.outcome()
+            self.store.write(record)
+            self._tell(run, record)
+
+    def _tell(self, run: Run, record: Record) -> None:
+        self.results[key_of(run)] = record
+        self.host.notify("formalbench_run_finished", run=run.info, record=record)
+        if self.how.fail_fast and record.status != "finished":
+            self.stopped = True
+
+
+def _temporary(folder: Path) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for what units tell of their progress."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+    except OSError:  # a read-only home
+        return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)

@@ -1,0 +1,1 @@
+"""Executors: what carries units of work out."""

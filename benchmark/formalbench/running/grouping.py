@@ -1,0 +1,105 @@
+"""Which runs go together: those of one model on one task are a cohort, and cohorts are divided."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
+from formalbench.running.plan import Run
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+
+
+def cohorts_of(runs: Sequence[Run]) -> list[tuple[Run, ...]]:
+    """Return the runs of each model on each task under each protocol, in order."""
+    found: list[list[Run]] = []
+    places: dict[tuple[str, str, str], list[list[Run]]] = {}
+    for run in runs:
+        pair = (run.info.model, run.info.task, run.protocol.title)
+        for cohort in places.setdefault(pair, []):
+            if cohort[0].protocol == run.protocol:
+                cohort.append(run)
+                break
+        else:
+            found.append([run])
+            places[pair].append(found[-1])
+    return [tuple(cohort) for cohort in found]
+
+
+def divided(
+    cohort: Sequence[Run], device: str, least: int | None, wanted: int
+) -> Iterator[tuple[Run, ...]]:
+    """Divide a cohort into what goes to one process.
+
+    On a GPU its runs train together. On a CPU every run is by itself, so that a core is busy with
+    one and a kill loses one, but for networks so small that they train faster together; those
+    are divided only if cores would be idle else.
+
+    Args:
+        cohort: the runs.
+        device: ``cpu``, ``cuda`` or ``cuda:i``.
+        least: from how many runs on they train faster together on a CPU; None for never.
+        wanted: into how many parts to divide it there, at least.
+    """
+    size = len(cohort)
+    if device == "cpu":
+        size = -(-len(cohort) // wanted)
+        if least is None or size < least:
+            size = 1
+    for first in range(0, len(cohort), size):
+        yield tuple(cohort[first : first + size])
+
+
+def look_at_task(host: PluginHost, run: Run) -> None:
+    """Refuse what a task cannot be asked under a protocol, before anything is trained.
+
+    Raises:
+        RequestError: for options, lengths or a protocol that the task refuses. Anything else that
+            goes wrong is left to the run, whose record will tell.
+    """
+    from formalbench.evaluation.cells import cell_lengths, check_process, split_lengths
+
+    try:
+        task = run.protocol.apply(host.task(run.task.name, run.task.options))
+        check_process(task, run.protocol)
+        split_lengths(task, "train"), split_lengths(task, "test")
+        if run.protocol.test.tokens is None:
+            cell_lengths(task, run.protocol)
+    except RequestError:
+        raise
+    except PLUGIN_FAILURES:
+        return
+
+
+def least_of(host: PluginHost, run: Run, device: str) -> int | None:
+    """Build a run's network once, and say from how many such runs on they train together.
+
+    Args:
+        host: the plugins.
+        run: one of a cohort.
+        device: ``cpu``, ``cuda`` or ``cuda:i``.
+
+    Raises:
+        RequestError: for options or pairings that the model refuses. Anything else that goes
+            wrong is left to the run, whose record will tell.
+    """
+    import torch
+
+    from formalbench.training.programs import least_together
+    from formalbench.training.recipe import make_recipe
+    from formalbench.training.watch import check_watch
+
+    with torch.random.fork_rng(devices=[]):
+        try:
+            task = run.protocol.apply(host.task(run.task.name, run.task.options))
+            network = host.network(run.model.name, task, run.model.options)
+            if run.learning_rate is not None:
+                probes = make_recipe(host, run.protocol).probes
+                check_watch(network, run.info.model, task, run.protocol, probes)
+            return least_together(network, device.partition(":")[0], run.protocol.batch)
+        except RequestError:
+            raise
+        except PLUGIN_FAILURES:
+            return None

@@ -1,0 +1,89 @@
+"""How far a unit is: told in a file, a line an event, and followed by whoever handed it over.
+
+So it travels the same way from any process that can reach the file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from formalbench.contracts.hooks import Progress
+
+Hear = Callable[[str, str, Progress | None], None]
+"""Called with an event (``started``, ``progress``, ``finished``), a run's `test_id`, and how far
+it is."""
+
+
+class ProgressFile:
+    """Writes events; a file that cannot be written costs nothing but the events.
+
+    Args:
+        path: of the file; None to write none.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+
+    def started(self, run: str) -> None:
+        """Tell that a run begins."""
+        self._write({"event": "started", "run": run})
+
+    def progress(self, run: str, progress: Progress) -> None:
+        """Tell how far a run is."""
+        self._write({"event": "progress", "run": run, "progress": asdict(progress)})
+
+    def finished(self, run: str) -> None:
+        """Tell that a run's record is in the store."""
+        self._write({"event": "finished", "run": run})
+
+    def _write(self, event: dict[str, Any]) -> None:
+        if self._path is None:
+            return
+        with contextlib.suppress(OSError), self._path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(event) + "\n")
+        follower = _following.get(self._path)
+        if follower is not None and follower.thread == threading.get_ident():
+            follower.read()  # it waits for this very thread and could not follow by itself
+
+
+class Follower:
+    """Reads the events of a unit as they come.
+
+    Args:
+        path: of the file; it need not be there yet.
+        hear: told of each event.
+    """
+
+    def __init__(self, path: Path, hear: Hear) -> None:
+        self.thread = threading.get_ident()
+        self._path, self._hear = path, hear
+        self._read = 0
+        _following[path] = self
+
+    def read(self) -> None:
+        """Pass on what is new."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                whole, newline, _ = file.read().rpartition(b"\n")
+        except OSError:
+            return
+        self._read += len(whole) + len(newline)
+        for line in whole.splitlines():
+            event = json.loads(line)
+            told = event.get("progress")
+            self._hear(event["event"], event["run"], Progress(**told) if told else None)
+
+    def close(self) -> None:
+        """Read what is left, and follow no more."""
+        self.read()
+        _following.pop(self._path, None)
+
+
+_following: dict[Path, Follower] = {}

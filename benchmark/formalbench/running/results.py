@@ -1,0 +1,211 @@
+"""What came of a run, and its record."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.cells import Cells, Sums
+from formalbench.contracts.metric import Measures, merged
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.record import (
+    SCHEMA_VERSION,
+    CohortMember,
+    Place,
+    Record,
+    Selected,
+    Status,
+    Summed,
+    TestResult,
+    Training,
+)
+from formalbench.device import describe_environment
+from formalbench.running.failures import RunFailure
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from formalbench.evaluation.evaluate import CellScore
+    from formalbench.running.plan import Run
+    from formalbench.training.trainer import Trained
+
+MAX_SUMS = 32
+"""Entries of all the metrics of a record beside the primary one: it has 8 KB for 460 lengths."""
+
+Written = tuple[Record, bytes | None]
+"""A run's record, and the selected weights if it names any."""
+
+
+@dataclass
+class RunResult:
+    """What came of a run so far.
+
+    Attributes:
+        run: the run.
+        device: ``cpu`` or ``cuda:i``.
+        status: how it stands.
+        message: one line, if it did not finish.
+        place: where in a plugin's code it failed.
+        parameters: of its network, once that is built.
+        network: trained, or as constructed.
+        primary: the name of its task's primary metric, once that is built.
+        trained: what training came to.
+        kept: in its place, the record of the run that trained it before, and its weights.
+        tested: what the test came to.
+    """
+
+    run: Run
+    device: str
+    status: Status = "finished"
+    message: str = ""
+    place: Place | None = None
+    parameters: int = 0
+    network: nn.Module | None = None
+    primary: str = ""
+    trained: Trained | None = None
+    kept: tuple[Record, bytes] | None = None
+    tested: TestResult | None = None
+
+    def fail(self, failure: RunFailure) -> None:
+        """Note why it did not finish."""
+        self.status, self.message, self.place = failure
+
+    def outcome(self) -> Written:
+        """Write it down, and keep the weights of a run that trained and was tested."""
+        if self.kept is not None and self.status == "finished":
+            record, weights = self.kept
+            return self._record(record.weights, record), weights
+        packed = self._weights()
+        digest = None if packed is None else hashlib.sha256(packed).hexdigest()
+        return self._record(digest), packed
+
+    def _weights(self) -> bytes | None:
+        from formalbench.contracts.errors import PLUGIN_FAILURES
+        from formalbench.store import weights
+
+        if self.status != "finished" or self.trained is None or self.network is None:
+            return None
+        try:
+            return weights.pack(self.network)
+        except PLUGIN_FAILURES:
+            return None  # one that cannot be written down costs the weights, not the result
+
+    def _record(self, weights: str | None, kept: Record | None = None) -> Record:
+        """Write it down.
+
+        Args:
+            weights: SHA-256 of those that are kept.
+            kept: of the run that trained it before. What its last digits hang on is the machine
+                that trained it, so that is what the record names.
+        """
+        run = self.run
+        now = datetime.datetime.now(datetime.UTC)
+        return Record(
+            schema_version=SCHEMA_VERSION,
+            train_id=run.train_id,
+            test_id=run.test_id,
+            status=self.status,
+            message=self.message,
+            place=self.place,
+            model=run.model.model_copy(update={"parameters": self.parameters}),
+            task=run.task,
+            protocol=run.protocol,
+            learning_rate=run.learning_rate,
+            seed=run.seed,
+            training=kept.training if kept else training_of(self.trained),
+            selected=kept.selected if kept else selected_of(self.trained, self.primary),
+            test=self.tested,
+            weights=weights,
+            environment=kept.environment if kept else describe_environment(self.device),
+            command=run.command,
+            date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+
+
+def training_of(trained: Trained | None) -> Training | None:
+    """Return what training took, as a record has it."""
+    if trained is None:
+        return None
+    cohort = tuple(CohortMember(learning_rate=m.learning_rate, seed=m.seed) for m in trained.cohort)
+    return Training(
+        steps=trained.steps,
+        ended=trained.ended,
+        stage=trained.stage,
+        strings=trained.strings,
+        seconds=round(trained.seconds, 3),
+        strings_per_second=round(trained.strings / max(trained.seconds, 1e-9), 1),
+        history=trained.history,
+        cohort=cohort if len(cohort) > 1 else None,
+    )
+
+
+def selected_of(trained: Trained | None, primary: str) -> Selected | None:
+    """Return the checkpoint that was chosen, as a record has it."""
+    best = trained.best if trained else None
+    if best is None:
+        return None
+    main = best.measures[primary]
+    return Selected(
+        step=best.step,
+        strings=best.strings,
+        correct=_number(main.total),
+        answers=None if main.count == best.strings else main.count,
+        metrics={
+            name: Summed(total=round(measure.total, 6), count=measure.count)
+            for name, measure in best.measures.items()
+            if name != primary
+        },
+    )
+
+
+def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
+    """Return a test's results as a record has them.
+
+    Args:
+        scores: one per cell.
+        primary: the name of the primary metric.
+    """
+    main = [score.measures[primary] for score in scores]
+    strings = tuple(score.strings for score in scores)
+    asked = tuple(measure.count for measure in main)
+    others = merged([score.measures for score in scores]).keys() - {primary}
+    entries = max(1, MAX_SUMS // max(1, len(others)))
+    window = -(-len(scores) // entries)
+    parts = [
+        merged([score.measures for score in scores[first : first + window]])
+        for first in range(0, len(scores), window)
+    ]
+    windows = any(score.first != score.last for score in scores)
+    return Cells(
+        length=tuple(score.last for score in scores),
+        first=tuple(score.first for score in scores) if windows else None,
+        strings=strings,
+        correct=tuple(_number(measure.total) for measure in main),
+        answers=None if asked == strings else asked,
+        metrics={name: _sums(name, parts) for name in sorted(others)},
+        window=window,
+    )
+
+
+def _sums(name: str, parts: Sequence[Measures]) -> Sums:
+    scale = 1000 if name == CROSS_ENTROPY else 1
+    measures = [part[name] for part in parts]
+    return Sums(
+        total=tuple(_total(name, scale * measure.total) for measure in measures),
+        count=tuple(measure.count for measure in measures),
+    )
+
+
+def _total(name: str, total: float) -> int | float:
+    if name == CROSS_ENTROPY:
+        return round(total)  # in 1/1000 bit
+    return _number(float(f"{total:.9g}"))
+
+
+def _number(total: float) -> int | float:
+    """Return a sum as a record has it: counts are whole numbers."""
+    return int(total) if math.isfinite(total) and total == int(total) else total

@@ -1,0 +1,101 @@
+"""Carrying out a plan: what is done already, what is refused, and then unit by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from formalbench.device import usable_cores
+from formalbench.host import PluginHost
+from formalbench.precision import check_precision
+from formalbench.running.dispatcher import Dispatcher, Execution
+from formalbench.running.grouping import cohorts_of, least_of, look_at_task
+from formalbench.running.plan import RunKey, RunPlan, key_of
+from formalbench.store import Store
+
+if TYPE_CHECKING:
+    from formalbench.contracts.config import Value
+    from formalbench.contracts.record import Record
+
+
+def default_jobs(devices: Sequence[str], runs: int) -> int:
+    """Return how many units are worked on at once: one per core of a CPU, one per GPU."""
+    return max(1, min(usable_cores() if devices[0] == "cpu" else len(devices), runs))
+
+
+def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
+    """Return the records of a plan's runs that the store holds as finished.
+
+    What another protocol's run left counts for that protocol alone, and one that nobody watched
+    does not do for a protocol that watches.
+    """
+    asked = {key_of(run): run.protocol for run in plan.runs}
+    found: dict[RunKey, Record] = {}
+    for record in store.records():
+        key = key_of(record)
+        if record.status == "finished" and key in asked:
+            own, theirs = asked[key], record.protocol
+            if own.version == theirs.version and own.watch in (None, theirs.watch):
+                found[key] = record
+    return found
+
+
+def execute(
+    host: PluginHost,
+    plan: RunPlan,
+    store: Store,
+    device: str | Sequence[str] = "cpu",
+    jobs: int | None = None,
+    threads: int = 1,
+    *,
+    executor: str = "",
+    options: Mapping[str, Value] = MappingProxyType({}),
+    fail_fast: bool = False,
+    debug: bool = False,
+    done: Mapping[RunKey, Record] | None = None,
+) -> list[Record]:
+    """Carry out a plan and return one record per run, in its order.
+
+    Runs that the store holds as finished are not repeated, and weights that it holds are tested,
+    not trained again. A record is on disk before any observer hears of it.
+
+    Args:
+        host: the plugins; its observers are told.
+        plan: what to do.
+        store: where records are and go.
+        device: ``cpu`` or ``cuda:i``, or several GPUs.
+        jobs: how many units at a time; None for `default_jobs`.
+        threads: CPU threads that each trains with.
+        executor: the name of a registered one; empty for processes on this machine or, if there
+            is only one thing to do at a time, this process.
+        options: of the executor, those that differ from their defaults.
+        fail_fast: whether to stop at the first run that does not finish.
+        debug: whether the whole traceback of a run that fails goes to standard error.
+        done: what `finished` says of plan and store, if that is known already.
+
+    Returns:
+        Fewer records if it stopped at a run that did not finish.
+
+    Raises:
+        RequestError: for what a task or model refuses, before anything was run; later it becomes
+            the record of its runs.
+    """
+    done = finished(plan, store) if done is None else done
+    todo = [run for run in plan.runs if key_of(run) not in done]
+    devices = (device,) if isinstance(device, str) else tuple(device)
+    jobs = 1 if executor == "serial" else jobs or default_jobs(devices, len(todo))
+    jobs = max(1, min(jobs, len(todo)))
+    how = Execution(devices, jobs, threads, executor, options, fail_fast, debug)
+    for run in {id(run.protocol): run for run in todo}.values():
+        check_precision(run.protocol, devices[0])
+    cohorts = cohorts_of(todo)
+    for run in {(c[0].info.task, c[0].protocol.title): c[0] for c in cohorts}.values():
+        look_at_task(host, run)
+    results: dict[RunKey, Record] = {}
+    if todo:
+        first = least_of(host, todo[0], devices[0])
+        store.check_writable()
+        results = Dispatcher(host, store, how, cohorts, first).run()
+    every = {**done, **results}
+    return [every[key_of(run)] for run in plan.runs if key_of(run) in every]

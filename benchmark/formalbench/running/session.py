@@ -1,0 +1,103 @@
+"""A session: one request, from its names to its records, and whoever observes it."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import unknown
+from formalbench.contracts.hooks import Session
+from formalbench.device import choose_devices
+from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.running.plan import RunRequest, check_names, key_of, make_plan
+from formalbench.running.scheduler import execute, finished
+
+if TYPE_CHECKING:
+    from formalbench.contracts.config import Value
+    from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
+    from formalbench.store import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How a session is carried out; see `formalbench.running.scheduler.execute`.
+
+    Attributes:
+        device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
+        jobs, threads, executor, fail_fast, debug: as there.
+        quiet: whether standard output belongs to someone else.
+    """
+
+    device: str = "auto"
+    jobs: int | None = None
+    threads: int = 1
+    executor: str = ""
+    fail_fast: bool = False
+    debug: bool = False
+    quiet: bool = False
+
+
+def run_session(
+    host: PluginHost,
+    request: RunRequest,
+    store: Store,
+    manner: Manner,
+    carry_out: Callable[..., list[Record]] = execute,
+) -> Sequence[Record]:
+    """Do what is asked for, and return one record per run.
+
+    Args:
+        host: the plugins; its observers are told.
+        request: what is asked for.
+        store: where records are and go.
+        manner: how.
+        carry_out: `execute`, or something around it.
+
+    Raises:
+        RequestError: for a bad request.
+    """
+    check_names(host, request)  # before torch is imported: a typing error should not wait
+    options = executor_options(host, manner.executor, request.settings)
+    devices = choose_devices(manner.device)
+    plan = make_plan(host, request, devices[0])
+    done = finished(plan, store)
+    todo = sum(key_of(run) not in done for run in plan.runs)
+    session = Session(store.path, manner.quiet, len(plan.runs), todo)
+    printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
+    with printed:
+        host.notify("formalbench_session_started", session=session)
+        records = carry_out(
+            *(host, plan, store, devices, manner.jobs, manner.threads),
+            executor=manner.executor,
+            options=options,
+            fail_fast=manner.fail_fast,
+            debug=manner.debug,
+            done=done,
+        )
+        host.notify("formalbench_session_finished", session=session, records=records)
+    return records
+
+
+def executor_options(host: PluginHost, name: str, settings: Settings) -> dict[str, Value]:
+    """Return the options set for an executor that differ from their defaults.
+
+    Args:
+        host: the plugins.
+        name: of the executor; empty for ``local``.
+        settings: what was set.
+
+    Raises:
+        RequestError: for an unknown name, or options that cannot be.
+    """
+    spec = host.executors.get(name or "local")[0].spec
+    table = option_facts(spec)
+    for scope, key, _ in settings:
+        if scope == "executor" and key not in table:
+            raise unknown(f"option of executor {spec.name}", key, table)
+    options = chosen_options("executor", spec.name, settings, table)
+    make_config(spec, options)
+    return options

@@ -1,0 +1,88 @@
+"""The test of a run: its cells, and its chance level."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from formalbench.cache import cached
+from formalbench.contracts.record import TestResult
+from formalbench.evaluation.evaluate import evaluate
+from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.running.results import RunResult, cells_of
+
+if TYPE_CHECKING:
+    import torch
+
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
+    from formalbench.evaluation.cells import TestSet
+    from formalbench.evaluation.evaluate import CellScore
+    from formalbench.host import PluginHost
+    from formalbench.running.plan import Run
+
+
+def test_run(host: PluginHost, result: RunResult, device: torch.device, cores: int) -> None:
+    """Test the network of a run, and note what came of it.
+
+    Args:
+        host: the plugins.
+        result: has the network.
+        device: where to test.
+        cores: how many batches at a time, each by one thread.
+    """
+    run = result.run
+    start = time.perf_counter()
+    task = task_of(host, run)
+    test_set = _test_set(task, run.task.source.model_dump_json(), run.protocol)
+    assert result.network is not None
+    precision = run.protocol.precision
+    scores = evaluate(result.network, task, test_set, device, cores, precision)
+    result.tested = _tested(run, task, test_set, scores, time.perf_counter() - start)
+
+
+test_run.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test by its name
+
+
+def task_of(host: PluginHost, run: Run) -> Task:
+    """Return the task of a run, as its protocol has it; the last ones are kept."""
+    options = tuple(sorted(run.task.options.items()))
+    task: Task = _build_task(host, run.task.name, options, run.protocol)
+    return task
+
+
+@lru_cache(maxsize=8)
+def _build_task(
+    host: PluginHost, name: str, options: tuple[tuple[str, Any], ...], protocol: Protocol
+) -> Task:
+    return protocol.apply(host.task(name, dict(options)))
+
+
+@lru_cache(maxsize=1)
+def _test_set(task: Task, source: str, protocol: Protocol) -> TestSet:
+    """Return a task's test set; the last one stays in memory, since the runs after share it."""
+    return saved_test_set(task, source, protocol)
+
+
+def _tested(
+    run: Run, task: Task, test_set: TestSet, scores: Sequence[CellScore], seconds: float
+) -> TestResult:
+    from formalbench import __version__
+
+    def compute() -> list[float]:
+        chance = task.chance(test_set.lengths)
+        return [chance.constant, chance.length_only]
+
+    used = run.task.model_dump()  # where the language came from is part of it
+    constant, length_only = cached(["chance", __version__, used, test_set.fingerprint], compute)
+    return TestResult(
+        metric=task.primary.name,
+        fingerprint=test_set.fingerprint,
+        chance_constant=constant,
+        chance_length=length_only,
+        seconds=round(seconds, 3),
+        cells=cells_of(scores, task.primary.name),
+        extra_metrics=dict(run.extra_metrics) or None,
+    )

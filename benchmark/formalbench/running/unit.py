@@ -1,0 +1,35 @@
+"""A unit of work: a cohort of runs as plain data, for any process that can reach the store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from formalbench.host import LocalPlugin
+from formalbench.running.plan import Run
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A cohort of runs as plain data: names, parameters, paths; no objects.
+
+    Attributes:
+        runs: they differ in learning rate and seed only.
+        store: the folder their records go to.
+        plugins: the local plugins they need, with the contents these must have.
+        device: ``cpu``, ``cuda:i``, or ``cuda`` for the GPU that the process was given.
+        threads: CPU threads to train with. Networks this small gain little from more than
+            one, lose much when cores are shared, and round differently.
+        cores: how many batches to test at a time, each by one thread; it changes no result.
+        progress: the file that is told how far it is; None to tell nobody.
+        debug: whether the whole traceback of a run that fails goes to standard error.
+    """
+
+    runs: tuple[Run, ...]
+    store: Path
+    plugins: tuple[LocalPlugin, ...] = ()
+    device: str = "cpu"
+    threads: int = 1
+    cores: int = 1
+    progress: Path | None = None
+    debug: bool = False

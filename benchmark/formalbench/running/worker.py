@@ -1,0 +1,125 @@
+"""What a process does with a unit: it trains, selects and tests its runs, and writes the records.
+
+This is all that an executor needs: `work` is a function of plain data, and what it returns are the
+ids of records that are in the store.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+import threading
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts.hooks import Progress
+from formalbench.device import keep_freed_memory
+from formalbench.host import LocalPlugin, PluginHost
+from formalbench.running.progress import ProgressFile
+from formalbench.running.unit import Unit
+from formalbench.store import Store
+
+if TYPE_CHECKING:
+    import torch
+
+    from formalbench.running.results import RunResult
+
+_one_at_a_time = threading.Lock()
+"""Random numbers and the number of threads belong to the process, so one unit has them."""
+
+
+def work(unit: Unit) -> list[str]:
+    """Do a unit of work; every run becomes a record, whatever happens to it.
+
+    A run whose weights are kept is not trained again: they are tested.
+
+    Args:
+        unit: what to do.
+
+    Returns:
+        The `test_id` of each record, in the order of the runs.
+
+    Raises:
+        RequestError: if a plugin's file is not what the unit says, or the store cannot be written.
+        BrokenPluginError: if a plugin cannot be loaded.
+    """
+    # Standard output may be someone else's, and a plugin can print.
+    with _one_at_a_time, contextlib.redirect_stdout(sys.stderr):
+        host = _load(unit.plugins)
+        with _computing(unit) as device:
+            return _Work(host, unit, device).run()
+
+
+@lru_cache(maxsize=4)
+def _load(plugins: tuple[LocalPlugin, ...]) -> PluginHost:
+    host = PluginHost(warn=lambda line: None)  # whoever made the unit has told already
+    host.load_installed()
+    for plugin in plugins:
+        host.load_local(plugin)
+    return host
+
+
+@contextlib.contextmanager
+def _computing(unit: Unit) -> Iterator[torch.device]:
+    """Prepare the process for a unit, and give the device it has here."""
+    import torch
+
+    threads = torch.get_num_threads()
+    device = torch.device(unit.device)
+    if device.type == "cpu":
+        torch.set_num_threads(unit.threads)
+        keep_freed_memory()
+    else:
+        device = torch.device(
+            "cuda", torch.cuda.current_device() if device.index is None else device.index
+        )
+        torch.cuda.reset_peak_memory_stats(device)
+    try:
+        yield device
+    finally:
+        torch.set_num_threads(threads)
+
+
+class _Work:
+    def __init__(self, host: PluginHost, unit: Unit, device: torch.device) -> None:
+        from formalbench.running.results import RunResult
+
+        self.host, self.unit, self.device = host, unit, device
+        self.store = Store(unit.store)
+        self.progress = ProgressFile(unit.progress)
+        self.results = [RunResult(run, str(device)) for run in unit.runs]
+
+    def run(self) -> list[str]:
+        from formalbench.running.cohort import take_kept, train_runs
+
+        for result in self.results:
+            self.progress.started(result.run.test_id)
+        untrained = [
+            result
+            for result in self.results
+            if not take_kept(self.host, self.store, result, self.device)
+        ]
+        if untrained:
+            train_runs(
+                self.host, untrained, self.device, self.progress.progress, debug=self.unit.debug
+            )
+        for result in self.results:
+            if result.status == "finished":
+                self._test(result)
+            self.store.write(*result.outcome())
+            self.progress.finished(result.run.test_id)
+        return [result.run.test_id for result in self.results]
+
+    def _test(self, result: RunResult) -> None:
+        from formalbench.running.failures import failure_of
+        from formalbench.running.testing import test_run
+
+        trained = result.kept[0].training if result.kept else result.trained
+        steps, stage = (trained.steps, trained.stage) if trained else (0, 0)
+        self.progress.progress(result.run.test_id, Progress("test", steps, stage))
+        try:
+            test_run(self.host, result, self.device, self.unit.cores)
+        except PLUGIN_FAILURES as error:
+            result.fail(failure_of(error, self.host, debug=self.unit.debug))

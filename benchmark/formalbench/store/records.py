@@ -1,0 +1,218 @@
+"""The store: a folder of records, one JSON file per run or verification."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol as Shape
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import MAX_BYTES, ModelUsed, Record, TaskUsed
+from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
+
+ENVIRONMENT = "FORMALBENCH_RESULTS"
+MAX_PART = 120
+"""Characters of a file or folder name; file systems take 255 bytes."""
+
+
+class RunFacts(Shape):
+    """What a run's files are named after: a record has it, and a run that has no record yet."""
+
+    @property
+    def model(self) -> ModelUsed: ...  # noqa: D102
+    @property
+    def task(self) -> TaskUsed: ...  # noqa: D102
+    @property
+    def protocol(self) -> Protocol: ...  # noqa: D102
+    @property
+    def learning_rate(self) -> float | None: ...  # noqa: D102
+    @property
+    def seed(self) -> int: ...  # noqa: D102
+    @property
+    def train_id(self) -> str: ...  # noqa: D102
+    @property
+    def test_id(self) -> str: ...  # noqa: D102
+
+
+def default_results() -> Path:
+    """Return where records go when nobody says: ``FORMALBENCH_RESULTS`` or a per-user folder."""
+    if told := os.environ.get(ENVIRONMENT):
+        return Path(told)
+    import platformdirs
+
+    return Path(platformdirs.user_data_dir("formalbench", appauthor=False)) / "results"
+
+
+def weights_path(record_path: Path) -> Path:
+    """Return where a run's selected weights are: beside its record, under the same name."""
+    return record_path.with_suffix(".safetensors")
+
+
+def write_atomically(path: Path, contents: str | bytes) -> None:
+    """Write a file so that a reader sees the old contents or the new, never a part.
+
+    Raises:
+        RequestError: one line, if it cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".writing-", delete=False) as file:
+            temporary = Path(file.name)
+            file.write(contents.encode() if isinstance(contents, str) else contents)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.chmod(0o644)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+        raise RequestError(f"cannot write {path}: {error.strerror}") from None
+
+
+class Store:
+    """A results folder. Every ``*.json`` below it is a record.
+
+    Args:
+        path: the folder; made when the first record is written.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def check_writable(self) -> None:
+        """Fail now rather than after the first run.
+
+        Raises:
+            RequestError: if the folder cannot be made or written.
+        """
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            raise RequestError(
+                f"results folder {self.path} cannot be written: {error.strerror}"
+            ) from None
+
+    def records(self) -> list[Record]:
+        """Read the records of all runs, in the order of their paths.
+
+        Raises:
+            RequestError: one line, for a file that is no record or a folder that is no folder.
+        """
+        return [record for record in self.all() if isinstance(record, Record)]
+
+    def verifications(self) -> list[VerificationRecord]:
+        """Read the records of all verifications, likewise."""
+        return [record for record in self.all() if isinstance(record, VerificationRecord)]
+
+    def all(self) -> list[AnyRecord]:
+        """Read the records of every kind, likewise."""
+        return list(self.files().values())
+
+    def files(self) -> dict[Path, AnyRecord]:
+        """Read the records of every kind, likewise, by their files."""
+        if not self.path.exists():
+            return {}
+        if not self.path.is_dir():
+            raise RequestError(f"results folder {self.path} is not a folder")
+        files = sorted(self.path.rglob("*.json"))
+        with without_collection():
+            return {file: read_record(file) for file in files}
+
+    def path_of(self, done: RunFacts | VerificationRecord) -> Path:
+        """Return where a record belongs: model, task, then what was done and its identity."""
+        model = safe_name(display(done.model.name, done.model.options))
+        task = safe_name(display(done.task.name, done.task.options))
+        return self.path / model / task / f"{_deed(done)}.json"
+
+    def record_of(self, run: RunFacts) -> Record | None:
+        """Return the record of a run, if it is where it belongs."""
+        path = self.path_of(run)
+        found = read_record(path) if path.is_file() else None
+        return found if isinstance(found, Record) and found.test_id == run.test_id else None
+
+    def trained(self, run: RunFacts) -> Iterator[tuple[Record, Path]]:
+        """Find a run trained already: finished records of equal `train_id`, and their weights.
+
+        Only records that lie where they belong are looked at, and a damaged file counts as none.
+        """
+        for path in sorted(self.path_of(run).parent.glob(f"*-seed{run.seed}-*.json")):
+            with contextlib.suppress(RequestError):
+                record, weights = read_record(path), weights_path(path)
+                if (
+                    isinstance(record, Record)
+                    and (record.train_id, record.status) == (run.train_id, "finished")
+                    and record.weights is not None
+                    and weights.is_file()
+                ):
+                    yield record, weights
+
+    def write(self, record: AnyRecord, weights: bytes | None = None) -> Path:
+        """Write a record; an older one of the same run or verification gives way.
+
+        Args:
+            record: to write.
+            weights: the selected weights that it names, if they are at hand. They are on disk
+                before it is, so that whoever finds the record finds them.
+        """
+        path = self.path_of(record)
+        if weights is not None:
+            write_atomically(weights_path(path), weights)
+        write_atomically(path, record.to_json())
+        return path
+
+
+@contextlib.contextmanager
+def without_collection() -> Iterator[None]:
+    """Keep the garbage collector from looking, again and again, through records that all stay."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def read_record(file: Path) -> AnyRecord:
+    """Read one record file.
+
+    Raises:
+        RequestError: one line, if it is too large, unreadable or no record.
+    """
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise RequestError(f"{file}: larger than {MAX_BYTES} bytes, so not a record")
+        return parse_any(file.read_bytes(), str(file))
+    except OSError as error:
+        raise RequestError(f"{file}: {error.strerror}") from None
+
+
+def _deed(done: RunFacts | VerificationRecord) -> str:
+    if isinstance(done, VerificationRecord):
+        dtype = done.dtype if done.break_length is None else "all"
+        return f"verification-{dtype}-{done.verification_id}"
+    rate = "" if done.learning_rate is None else f"-lr{done.learning_rate:g}"
+    return f"{safe_name(done.protocol.title)}{rate}-seed{done.seed}-{done.test_id}"
+
+
+def safe_name(name: str) -> str:
+    """Return a name as a part of a path, which is empty if no sign of it is left.
+
+    A name comes from a plugin; a path is made of letters that mean nothing to a file system.
+    """
+    safe = re.sub(r"[^A-Za-z0-9.=+-]", "-", name.replace(":", "--").replace(", ", ",")).strip(".-")
+    if len(safe) <= MAX_PART:
+        return safe
+    return f"{safe[: MAX_PART - 9]}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

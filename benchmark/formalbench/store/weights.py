@@ -1,0 +1,172 @@
+"""The selected weights of a run, kept beside its record, and the network they make.
+
+A file holds what training changed and what it found: the network's parameters and its persistent
+buffers, each with its name and in its own precision (safetensors, so no code). Its SHA-256 is in
+the record.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.nn.modules.module import (
+    register_module_buffer_registration_hook,
+    register_module_parameter_registration_hook,
+)
+
+from formalbench.contracts.errors import RequestError
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import ModelUsed, Record
+    from formalbench.host import PluginHost
+
+MAX_BYTES = 32 << 20
+"""Larger weights are not kept: 8 million parameters, twice the largest model of the papers."""
+
+MAX_BUILT = 4 * MAX_BYTES
+"""What a network may register as it is built: weights, some of them twice, and fixed tables."""
+
+
+def pack(network: nn.Module) -> bytes | None:
+    """Return a network's weights as the contents of a safetensors file; None if too large.
+
+    The same weights give the same bytes.
+    """
+    tensors = _weights(network)
+    if sum(tensor.nbytes for tensor in tensors.values()) > MAX_BYTES:
+        return None
+    # Copies: a recurrent network's parameters may be views of one block of memory.
+    own = {
+        name: tensor.detach().cpu().clone(memory_format=torch.contiguous_format)
+        for name, tensor in tensors.items()
+    }
+    packed: bytes = save(own)
+    return packed if len(packed) <= MAX_BYTES else None
+
+
+def load_network(
+    host: PluginHost, record: Record, path: Path, protocol: Protocol | None = None
+) -> nn.Module:
+    """Return the network that a run was tested with, on the CPU, ready to be tested again.
+
+    Nothing about the file is trusted: it must be the one the record names, and fit the network
+    that the record's model builds here.
+
+    Args:
+        host: the plugins; the model and the task come from them.
+        record: of the run.
+        path: of its weights, `weights_path` of where the record lies.
+        protocol: what it is to be tested under; None for the record's own.
+
+    Raises:
+        RequestError: one line, if these are not the weights of this run, or do not fit.
+        BrokenPluginError: if the model's factory fails.
+    """
+    packed = read_weights(record, path)
+    _check_version(host, record.model, path)
+    task = (protocol or record.protocol).apply(host.task(record.task.name, record.task.options))
+    with torch.random.fork_rng(devices=[]), _bounded(record.model.name):
+        # What a file does not hold is as at the beginning of the run's training.
+        torch.manual_seed(record.seed)
+        network: nn.Module = host.network(record.model.name, task, record.model.options)
+    try:
+        tensors: dict[str, Tensor] = load(packed)
+    except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        reason = " ".join(str(error).split())[:200]
+        raise RequestError(f"{path}: not a safetensors file: {reason}") from None
+    places = _weights(network)
+    _check_fit(places, tensors, f"{path}: not the weights of {record.model.name}")
+    with torch.no_grad():
+        for name, place in places.items():
+            place.copy_(tensors[name])
+    return network.eval()
+
+
+@contextlib.contextmanager
+def _bounded(what: str) -> Iterator[None]:
+    """End the building of a network as soon as it registers more than weights can be.
+
+    What the options in a record ask for is known only from what is built of them. Layers
+    register their tensors before they fill them, so that one too large takes no memory yet.
+    """
+    total = 0
+
+    def count(module: nn.Module, name: str, tensor: Tensor | None) -> None:
+        nonlocal total
+        total += 0 if tensor is None else tensor.nbytes
+        if total > MAX_BUILT:
+            raise RequestError(f"{what} as the record has it is larger than weights can be")
+
+    hooks = [
+        register_module_parameter_registration_hook(count),
+        register_module_buffer_registration_hook(count),
+    ]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def _weights(network: nn.Module) -> dict[str, Tensor]:
+    """Return what a file holds, by name; tensors that go by two names have the first."""
+    persistent = network.state_dict().keys()
+    buffers = {name: b for name, b in network.named_buffers() if name in persistent}
+    return {**dict(network.named_parameters()), **buffers}
+
+
+def read_weights(record: Record, path: Path) -> bytes:
+    """Return the file of a run's weights, if it is the one that the record names.
+
+    Raises:
+        RequestError: one line, if there is none, or another one.
+    """
+    if record.weights is None:
+        raise RequestError(f"run {record.test_id} kept no weights: train it again to have some")
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise RequestError(f"{path}: larger than {MAX_BYTES} bytes, so not a run's weights")
+        packed = path.read_bytes()
+    except OSError as error:
+        raise RequestError(f"{path}: {error.strerror}") from None
+    digest = hashlib.sha256(packed).hexdigest()
+    if digest != record.weights:
+        raise RequestError(
+            f"{path}: not the weights of run {record.test_id}: its SHA-256 is {digest[:16]}…, "
+            f"the record's {record.weights[:16]}…"
+        )
+    return packed
+
+
+def _check_version(host: PluginHost, model: ModelUsed, path: Path) -> None:
+    """Refuse the weights of another version of a model: they may mean something else here."""
+    entry, _ = host.models.get(model.name)
+    if entry.spec.version != model.version:
+        raise RequestError(
+            f"{path}: weights of version {model.version} of {model.name}, "
+            f"which is at version {entry.spec.version} here"
+        )
+
+
+def _check_fit(places: Mapping[str, Tensor], tensors: Mapping[str, Tensor], what: str) -> None:
+    if missing := [name for name in places if name not in tensors]:
+        raise RequestError(f"{what}: {missing[0]} is missing")
+    if extra := sorted(name for name in tensors if name not in places):
+        raise RequestError(f"{what}: it has no {extra[0]!r:.100}")
+    for name, place in places.items():
+        if (told := _form(tensors[name])) != (wanted := _form(place)):
+            raise RequestError(f"{what}: {name} is {told}, not {wanted}")
+
+
+def _form(tensor: Tensor) -> str:
+    """Return a tensor's element type and shape, as ``float32 (3, 4)``."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"

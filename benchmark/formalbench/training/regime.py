@@ -1,0 +1,100 @@
+"""How runs move on, by their protocol: stages, decay, evaluations. Moves only at evaluations."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from formalbench.contracts.optimiser import Schedule
+from formalbench.contracts.protocol import Protocol
+from formalbench.training.run_state import RunState
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The rules that a cohort's runs train by. It reads nothing from the device; it is told.
+
+    Attributes:
+        protocol: how they train.
+        stages: the lengths of each stage, the whole training split last.
+        schedule: of the learning rate, before the decay.
+    """
+
+    protocol: Protocol
+    stages: Sequence[Sequence[int]]
+    schedule: Schedule
+
+    def lengths(self, run: RunState) -> Sequence[int]:
+        """Return the string lengths a run trains on now."""
+        return self.stages[run.stage]
+
+    def end(self, run: RunState) -> int:
+        """Return the step before which a run ends, as far as is known."""
+        if run.decay_from is None:
+            return self.protocol.steps
+        return run.decay_from + self.protocol.decay.steps
+
+    def begin_interval(self, run: RunState, done: int) -> None:
+        """Begin a run's decay if just its steps are left of the budget."""
+        if run.decay_from is None and done == self.protocol.steps - self.protocol.decay.steps:
+            self._begin_decay(run, done, "budget")
+
+    def rate(self, run: RunState, base: float, step: int) -> float:
+        """Return the learning rate of a step, counted from 0; `base` is the run's own."""
+        rate = self.schedule.rate(step, self.protocol.steps, base, run.schedule)
+        if run.decay_from is None:
+            return rate
+        decay = self.protocol.decay
+        share = (step - run.decay_from + 1) / decay.steps
+        return rate * (1.0 + (decay.final - 1.0) * share)
+
+    def validates(self, run: RunState, done: int) -> bool:
+        """Say whether a run is validated after `done` steps."""
+        return done % self.protocol.validation.every == 0 or done == self.end(run)
+
+    def watched(self, done: int) -> bool:
+        """Say whether runs are looked at after `done` steps."""
+        watch = self.protocol.watch
+        return watch is not None and done % watch.every == 0
+
+    def judge(self, run: RunState, done: int, metrics: Mapping[str, float]) -> None:
+        """Move a run on, by its training since the last evaluation.
+
+        Args:
+            run: which.
+            done: steps taken.
+            metrics: as its progress has them; the training loss is not finite if the run
+                diverged.
+        """
+        if not math.isfinite(metrics["train/loss"]):
+            self.diverge(run, done)
+            return
+        run.steps = done
+        error = metrics["train/error"]
+        if run.decay_from is None:
+            if run.stage == len(self.stages) - 1:
+                if error <= self.protocol.decay.mastered:
+                    self._begin_decay(run, done, "mastered")
+            elif error <= self.protocol.curriculum.error:
+                run.stage += 1
+        elif done == self.end(run):
+            run.status = "finished"
+        self.schedule.evaluated(run.schedule, metrics)
+
+    def diverge(self, run: RunState, done: int) -> None:
+        """End a run: a loss or a logit was not finite."""
+        run.steps, run.status = done, "diverged"
+
+    def check_time(self, run: RunState) -> None:
+        """End a run if it has trained for longer than its protocol allows."""
+        limit = self.protocol.time_limit
+        if run.status == "running" and limit is not None and run.seconds > limit:
+            run.status, run.ended = "timeout", "stopped"
+
+    def _begin_decay(self, run: RunState, step: int, why: Literal["mastered", "budget"]) -> None:
+        run.decay_from = step
+        run.ended = why
+        run.reached = self.stages[run.stage][-1]
+        run.stage = len(self.stages) - 1

@@ -1,0 +1,149 @@
+"""What one run is while it trains: a value that is saved and restored whole.
+
+Legend: P parameters of a network.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
+
+import torch
+from pydantic import ConfigDict, PlainSerializer, PlainValidator, SerializationInfo, ValidationInfo
+from torch import Tensor
+
+from formalbench.contracts.hooks import Progress
+from formalbench.contracts.metric import Measure
+
+Report = Callable[[Progress], None]
+
+
+def _put_aside(tensor: Tensor, info: SerializationInfo) -> str:
+    """Write a tensor as its name among those that are saved beside the text."""
+    tensors: dict[str, Tensor] = info.context  # type: ignore[assignment]
+    name = f"tensor.{len(tensors)}"
+    tensors[name] = tensor
+    return name
+
+
+def _find_again(name: Any, info: ValidationInfo) -> Tensor:
+    if isinstance(name, Tensor):
+        return name
+    tensors: dict[str, Tensor] = info.context  # type: ignore[assignment]
+    if name not in tensors:
+        raise ValueError(f"there is no tensor {name}")
+    return tensors[name]
+
+
+Saved = Annotated[Tensor, PlainValidator(_find_again), PlainSerializer(_put_aside)]
+"""A tensor of a run; numbers stand in the text of what is saved, tensors beside it."""
+
+_CONFIG = ConfigDict(extra="forbid")
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of a cohort.
+
+    Attributes:
+        learning_rate: before schedule and decay.
+        seed: decides initial weights and training strings.
+        report: told of every evaluation.
+    """
+
+    learning_rate: float
+    seed: int
+    report: Report = lambda progress: None
+
+
+class CurvePoint(NamedTuple):
+    """How a run did on the strings of one length, at one time.
+
+    Attributes:
+        correct: the primary metric's sum.
+        answers: out of how many.
+        millibits: mean cross-entropy per answer, in 1/1000 bit.
+        probes: by probe and place, the mean over the strings it was read on.
+    """
+
+    correct: int | float
+    answers: int
+    millibits: int
+    probes: dict[str, float]
+
+
+@dataclass
+class Checkpoint:
+    """The weights selected so far and what came of their validation.
+
+    Attributes:
+        step: after which they were taken.
+        strings: of validation.
+        measures: of all of them, by metric.
+        preference: the objective's; a greater one is better.
+        weights: (P,).
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
+
+    step: int
+    strings: int
+    measures: dict[str, Measure]
+    preference: tuple[float, ...]
+    weights: Saved
+
+    def better_than(self, other: Checkpoint | None) -> bool:
+        """Say whether this one is preferred; of equals the earlier one is."""
+        return other is None or self.preference > other.preference
+
+
+@dataclass
+class RunState:
+    """Where a run stands: all that it has to remember.
+
+    Attributes:
+        stage: index of the curriculum's stage it trains on.
+        decay_from: the step its decay began at; None before.
+        status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
+        ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        reached: the longest length the curriculum had reached when the decay began.
+        steps: optimiser steps taken, as of its last evaluation.
+        strings: strings trained on.
+        seconds: wall time; of runs that train together, each one's share.
+        measures: of the latest validation, by metric; empty before the first.
+        best: the selected checkpoint; None if none was validated.
+        curves: what the protocol watches, at every time so far, by length.
+        schedule: what the schedule of the learning rate remembers of it.
+        parameters: (P,).
+        slots: what the optimiser remembers of them, (P,) each, by name.
+    """
+
+    __pydantic_config__: ClassVar[ConfigDict] = _CONFIG
+
+    stage: int = 0
+    decay_from: int | None = None
+    status: Literal["running", "finished", "diverged", "timeout"] = "running"
+    ended: Literal["mastered", "budget", "stopped"] = "stopped"
+    reached: int = 0
+    steps: int = 0
+    strings: int = 0
+    seconds: float = 0.0
+    measures: dict[str, Measure] = field(default_factory=dict)
+    best: Checkpoint | None = None
+    curves: list[tuple[CurvePoint, ...]] = field(default_factory=list)
+    schedule: dict[str, float] = field(default_factory=dict)
+    parameters: Saved = field(default_factory=lambda: torch.zeros(0))
+    slots: dict[str, Saved] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> tuple[Tensor, ...]:
+        """Its parameters and slots, which training changes in place."""
+        return (self.parameters, *self.slots.values())
+
+    @property
+    def validation(self) -> dict[str, float]:
+        """The means of its latest validation, as progress has them; those that are known."""
+        means = {f"validation/{name}": one.mean for name, one in self.measures.items()}
+        return {name: mean for name, mean in means.items() if not math.isnan(mean)}

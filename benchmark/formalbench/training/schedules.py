@@ -1,0 +1,100 @@
+"""Schedules of the learning rate. The protocol's decay at the end comes on top of each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from formalbench.contracts.optimiser import Schedule
+from formalbench.training.configs import (
+    ConstantConfig,
+    CosineConfig,
+    InverseSqrtConfig,
+    LinearConfig,
+    PlateauConfig,
+)
+
+
+class ConstantSchedule(Schedule):
+    """The run's own rate, after the warm-up."""
+
+    config: ConstantConfig
+
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the rate of a step; `Schedule.rate` says how."""
+        if step < self.config.warm_up:
+            return base * (step + 1) / self.config.warm_up
+        return base
+
+    def _done(self, step: int, steps: int) -> float:
+        """Return which share of the steps after the warm-up is done with this one."""
+        warm_up = min(self.config.warm_up, steps - 1)
+        return max(0.0, (step + 1 - warm_up) / (steps - warm_up))
+
+
+class LinearSchedule(ConstantSchedule):
+    """After the warm-up the rate falls linearly; the last step has its final share."""
+
+    config: LinearConfig
+
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the rate of a step; `Schedule.rate` says how."""
+        share = 1.0 + (self.config.final - 1.0) * self._done(step, steps)
+        return super().rate(step, steps, base, memory) * share
+
+
+class CosineSchedule(ConstantSchedule):
+    """After the warm-up the rate falls along half a cosine (Loshchilov & Hutter 2017)."""
+
+    config: CosineConfig
+
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the rate of a step; `Schedule.rate` says how."""
+        wave = (1.0 + math.cos(math.pi * self._done(step, steps))) / 2
+        share = self.config.final + (1.0 - self.config.final) * wave
+        return super().rate(step, steps, base, memory) * share
+
+
+class InverseSqrtSchedule(ConstantSchedule):
+    """After the warm-up the rate falls as one over the root of the steps (Vaswani et al. 2017)."""
+
+    config: InverseSqrtConfig
+
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the rate of a step; `Schedule.rate` says how."""
+        if step < self.config.warm_up:
+            return super().rate(step, steps, base, memory)
+        return base * math.sqrt(self.config.warm_up / (step + 1))
+
+
+class PlateauSchedule(ConstantSchedule):
+    """After the warm-up the rate falls by a factor whenever a metric gets no better for long.
+
+    It remembers the metric's `best`, for how many evaluations it has been `waiting`, and the
+    `share` of the rate that is left.
+    """
+
+    config: PlateauConfig
+
+    def rate(self, step: int, steps: int, base: float, memory: Mapping[str, float]) -> float:
+        """Return the rate of a step; `Schedule.rate` says how."""
+        return super().rate(step, steps, base, memory) * memory.get("share", 1.0)
+
+    def evaluated(self, memory: dict[str, float], metrics: Mapping[str, float]) -> None:
+        """Lower the rate if the metric has not got better for long enough."""
+        value = metrics.get(self.config.metric)
+        if value is None:
+            return
+        if self._better(value, memory.get("best")):
+            memory.update(best=value, waiting=0)
+            return
+        memory["waiting"] = memory.get("waiting", 0) + 1
+        if memory["waiting"] > self.config.patience:
+            share = memory.get("share", 1.0) * self.config.factor
+            memory.update(share=max(share, self.config.final), waiting=0)
+
+    def _better(self, value: float, best: float | None) -> bool:
+        if best is None:
+            return True
+        room = self.config.threshold * abs(best)
+        return value < best - room if self.config.better == "less" else value > best + room

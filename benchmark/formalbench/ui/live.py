@@ -1,0 +1,172 @@
+"""The live table of ``formalbench run``: an observer like any other."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType, TracebackType
+from typing import TYPE_CHECKING, Self
+
+from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.live import Live
+
+    from formalbench.contracts.config import Value
+    from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
+    from formalbench.running.plan import RunKey, RunPlan
+    from formalbench.store import Store
+
+
+def execute_live(
+    host: PluginHost,
+    plan: RunPlan,
+    store: Store,
+    device: str | Sequence[str] = "cpu",
+    jobs: int | None = None,
+    threads: int = 1,
+    *,
+    executor: str = "",
+    options: Mapping[str, Value] = MappingProxyType({}),
+    fail_fast: bool = False,
+    debug: bool = False,
+    done: Mapping[RunKey, Record] | None = None,
+) -> list[Record]:
+    """Carry out a plan (`formalbench.running.scheduler.execute`) and show on stderr how it goes."""
+    from formalbench.running.scheduler import execute, finished
+    from formalbench.ui.output import console, plugins_print_to_stderr
+
+    done = finished(plan, store) if done is None else done
+    table = LiveTable(console(stderr=True), total=len(plan.runs), finished=len(done))
+    observer = host.observe(table, "live table")
+    with table:
+        try:
+            with plugins_print_to_stderr():
+                return execute(
+                    *(host, plan, store, device, jobs, threads),
+                    executor=executor,
+                    options=options,
+                    fail_fast=fail_fast,
+                    debug=debug,
+                    done=done,
+                )
+        except KeyboardInterrupt:
+            table.note("interrupted: what finished is kept; the same command resumes")
+            raise
+        finally:
+            host.forget(observer)
+
+
+class LiveTable:
+    """Shows runs in flight on a terminal; elsewhere prints a line per finished run.
+
+    Args:
+        console: where to show it.
+        total: how many runs were asked for.
+        finished: how many of them are done already.
+    """
+
+    def __init__(self, console: Console, total: int, finished: int = 0) -> None:
+        self._console = console
+        self._total = total
+        self._done = finished
+        self._resumed = finished
+        self._flying: dict[str, tuple[RunInfo, Progress | None]] = {}
+        self._start = time.monotonic()
+        self._live: Live | None = None
+
+    def __enter__(self) -> Self:
+        if self._resumed:
+            self.note(f"{self._resumed} of {self._total} runs are done already")
+        if self._console.is_terminal and self._done < self._total:
+            from rich.live import Live
+
+            self._live = Live(
+                console=self._console,
+                get_renderable=self._render,
+                refresh_per_second=4,
+                transient=True,
+            )
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+    def note(self, line: str) -> None:
+        """Print one line above the table."""
+        self._console.print(line, markup=False, soft_wrap=True)
+
+    @hookimpl
+    def formalbench_run_started(self, run: RunInfo) -> None:
+        """Show a run."""
+        self._flying[run.test_id] = (run, None)
+
+    @hookimpl
+    def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
+        """Show how far a run is."""
+        self._flying[run.test_id] = (run, progress)
+
+    @hookimpl
+    def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
+        """Print what came of a run."""
+        self._flying.pop(run.test_id, None)
+        self._done += 1
+        self.note(f"[{self._done}/{self._total}] {summary(run, record)}")
+
+    def _render(self) -> RenderableType:
+        from rich import box
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for column in ("model", "task", "seed", "step", "length", "loss", "error"):
+            table.add_column(column, justify="left" if column in ("model", "task") else "right")
+        for run, progress in self._flying.values():
+            step, length, loss, error = "…", "", "", ""
+            if progress:
+                step = f"{progress.step}/{run.steps}" if progress.phase == "train" else "test"
+                length = str(progress.stage)
+                loss = _told(progress, "train/loss", "{:.3g}")
+                error = _told(progress, "train/error", "{:.1%}")
+            cells = (run.model, run.task, str(run.seed), step, length, loss, error)
+            table.add_row(*map(Text, cells))
+        seconds = int(time.monotonic() - self._start)
+        done = f"{self._done} of {self._total} runs"
+        table.caption = f"{done}, {seconds // 60}:{seconds % 60:02d}{self._remaining(seconds)}"
+        return table
+
+    def _remaining(self, seconds: int) -> str:
+        fresh = self._done - self._resumed
+        if not fresh:
+            return ""
+        left = int(seconds / fresh * (self._total - self._done))
+        return f", about {left // 60}:{left % 60:02d} left"
+
+
+def _told(progress: Progress, name: str, form: str) -> str:
+    value = progress.metrics.get(name)
+    return "" if value is None else form.format(value)
+
+
+def summary(run: RunInfo, record: Record) -> str:
+    """Return one line about a finished run."""
+    head = f"{run.model} on {run.task}, seed {run.seed}"
+    if run.learning_rate is not None:
+        head += f", rate {run.learning_rate:g}"
+    if record.status != "finished" or record.test is None:
+        return f"{head}: {record.status}: {record.message}".rstrip(": ")
+    test, cells = record.test, record.test.cells
+    text = f"{head}: {test.accuracy:.1%} at {(cells.first or cells.length)[0]}–{cells.length[-1]}"
+    if record.training:
+        text += f" ({record.training.steps} steps, {record.training.seconds:.0f} s)"
+    return text

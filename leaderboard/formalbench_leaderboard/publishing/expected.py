@@ -1,0 +1,150 @@
+"""What a test says whatever model was tested: drawn again from its task and protocol.
+
+Legend: B strings, A answers, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.record import TestResult
+
+if TYPE_CHECKING:
+    from formalbench.contracts.cells import Cells
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
+    from torch import nn
+
+_CHANCE_ERROR = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ExpectedTest:
+    """What a test says that does not depend on the model tested.
+
+    Attributes:
+        metric: the primary one.
+        fingerprint: of the strings.
+        chance_constant, chance_length: the chance levels.
+        cells: those of a network that knows nothing; what it got right means nothing.
+    """
+
+    metric: str
+    fingerprint: str
+    chance_constant: float
+    chance_length: float
+    cells: Cells
+
+
+def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
+    """Draw a test set, and have it answered by a network that knows nothing.
+
+    Args:
+        task: as the protocol applies it, with the metrics that are to be measured.
+        protocol: says what is tested.
+    """
+    import torch
+    from formalbench.device import usable_cores
+    from formalbench.evaluation.cells import check_process, test_set
+    from formalbench.evaluation.evaluate import evaluate
+    from formalbench.running.results import cells_of
+
+    check_process(task, protocol)
+    drawn = test_set(task, protocol)
+    blank, cpu = _blank(task), torch.device("cpu")
+    scores = evaluate(blank, task, drawn, cpu, usable_cores(), "fp32")
+    chance = task.chance(drawn.lengths)
+    return ExpectedTest(
+        metric=task.primary.name,
+        fingerprint=drawn.fingerprint,
+        chance_constant=chance.constant,
+        chance_length=chance.length_only,
+        cells=cells_of(scores, task.primary.name),
+    )
+
+
+def with_metrics(task: Task, versions: Mapping[str, int], known: Mapping[str, int]) -> Task:
+    """Return a task with those of its extra metrics that a record names.
+
+    Args:
+        task: with all that are at hand.
+        versions: by which the record measured.
+        known: the versions at hand.
+
+    Raises:
+        RequestError: one line, if one is missing or another here.
+    """
+    for name, version in versions.items():
+        if name not in known:
+            raise RequestError(f"metric {name} is not known here")
+        if version != known[name]:
+            raise RequestError(
+                f"metric {name} is at version {known[name]}, the record used version {version}"
+            )
+    named = tuple(metric for metric in task.extra_metrics if metric.name in versions)
+    return replace(task, extra_metrics=named)
+
+
+def check_test(test: TestResult, expected: ExpectedTest) -> None:
+    """Refuse a test on other strings, or measured by other metrics or chance levels.
+
+    Raises:
+        RequestError: one line that says why.
+    """
+    told, known = test.cells, expected.cells
+    if test.metric != expected.metric:
+        raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
+    if (told.length, told.first) != (known.length, known.first):
+        raise RequestError("it was tested at other lengths than its protocol says")
+    if told.strings != known.strings:
+        raise RequestError("it was tested on more or fewer strings than its protocol says")
+    if test.fingerprint != expected.fingerprint:
+        raise RequestError("it was tested on other strings than its task and protocol give")
+    if told.asked != known.asked:
+        raise RequestError("it was asked for more or fewer answers than its test strings have")
+    _check_metrics(told, known)
+    for name in ("chance_constant", "chance_length"):
+        level, right = getattr(test, name), getattr(expected, name)
+        if abs(level - right) > _CHANCE_ERROR:
+            raise RequestError(f"its {name} is {level:.6g}, not {right:.6g}")
+
+
+def _check_metrics(told: Cells, known: Cells) -> None:
+    if missing := sorted(known.metrics.keys() - told.metrics.keys()):
+        raise RequestError(f"it lacks the metric {missing[0]}")
+    if extra := sorted(told.metrics.keys() - known.metrics.keys()):
+        raise RequestError(f"{extra[0]} is no metric of its task")
+    if told.window != known.window:
+        raise RequestError("its metrics are summed up over other cells than its test has")
+    for name, sums in sorted(told.metrics.items()):
+        if sums.count != known.metrics[name].count:
+            raise RequestError(f"its {name} counts more or fewer answers than its test has")
+        share = "accuracy" in name
+        if share and any(map(_impossible, sums.total, sums.count)):
+            raise RequestError(f"its {name} counts more right answers than there are")
+        if name == CROSS_ENTROPY and min(sums.total) < 0:
+            raise RequestError(f"its {name} is negative")
+
+
+def _impossible(total: float, count: int) -> bool:
+    return not 0 <= total <= count
+
+
+def _blank(task: Task) -> nn.Module:
+    """Return a network that gives every answer the same logits."""
+    import torch
+    from formalbench.contracts.batch import Batch
+    from formalbench.contracts.network import Traits
+    from formalbench.contracts.shape import expected_shape
+
+    class Blank(torch.nn.Module):
+        traits = Traits(encoder_decoder=task.layout == "decoded")
+
+        def forward(self, batch: Batch) -> torch.Tensor:
+            return torch.zeros(expected_shape(task, batch), device=batch.symbols.device)
+
+    return Blank()

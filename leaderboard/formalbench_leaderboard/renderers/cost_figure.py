@@ -1,0 +1,155 @@
+"""Score against the cost of training: a point per model."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from formalbench_leaderboard.board import Board, Row
+from formalbench_leaderboard.renderers.marks import label, marks
+from formalbench_leaderboard.reproductions.style import INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.text import Annotation
+    from matplotlib.transforms import Bbox
+
+_SIZE = (7.6, 4.9)
+_TEXT = 8.5
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+_TIMES = (
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30),
+    *(_MINUTE * count for count in (1, 2, 5, 10, 20, 30)),
+    *(_HOUR * count for count in (1, 2, 5, 12)),
+    *(_DAY * count for count in (1, 2, 5, 10, 20, 50, 100)),
+)
+"""Where the axis has ticks."""
+
+_HEIGHTS = (0, *(sign * step for step in range(5, 120, 5) for sign in (1, -1)))
+_OFFSETS = tuple((side, float(up)) for up in _HEIGHTS for side in (9.0, -9.0))
+"""From a point to its name, in points of type, the nearest first."""
+_FAR = 9
+"""From here on a line leads from the name to the point."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostPoint:
+    """A model: the mean seconds of training of a run, and its score in percent."""
+
+    row: Row
+    seconds: float
+    score: float
+    low: float
+    high: float
+
+
+def points(board: Board) -> list[CostPoint]:
+    """Return the models that have a score and whose training was timed, best first."""
+    found = []
+    for row in board.rows:
+        times = [
+            run.seconds
+            for result in row.results
+            if result.task in board.tasks
+            for run in result.runs
+            if run.seconds is not None and run.seconds > 0
+        ]
+        if row.score is not None and row.low is not None and row.high is not None and times:
+            mean = math.fsum(times) / len(times)
+            found.append(CostPoint(row, mean, 100 * row.score, 100 * row.low, 100 * row.high))
+    return found
+
+
+def draw(board: Board) -> Figure:
+    """Draw the figure."""
+    from matplotlib.figure import Figure
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    every, looks = points(board), marks(board.rows)
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    for place, point in enumerate(every):
+        mark = looks[point.row.model]
+        axes.errorbar(
+            point.seconds,
+            point.score,
+            yerr=[[point.score - point.low], [point.high - point.score]],
+            color=mark.colour,
+            marker=mark.marker,
+            markersize=7.5,
+            markeredgecolor="white",
+            markeredgewidth=0.7,
+            elinewidth=1.3,
+            zorder=3 + len(every) - place,
+        )
+    axes.set_xscale("log")
+    least, most = (pick(point.seconds for point in every) for pick in (min, max))
+    axes.set_xlim(least / 1.5, most * 1.5 * (most / least) ** 0.3)
+    axes.xaxis.set_major_locator(FixedLocator(_TIMES))
+    axes.xaxis.set_major_formatter(FuncFormatter(_time))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.set_ylim(min(-3.0, *(point.low - 3 for point in every)), 104)
+    axes.set_xlabel("training time of one run (log scale; machines differ)")
+    axes.set_ylabel("score (scaled accuracy, %)")
+    figure.draw_without_rendering()  # so that places on the page are known
+    _name(axes, every)
+    return figure
+
+
+def _time(seconds: float, _: int | None = None) -> str:
+    for unit, size in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE)):
+        if seconds >= size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def _name(axes: Axes, every: Sequence[CostPoint]) -> None:
+    """Write each model's name beside its point, where it covers no point, bar or name."""
+    from matplotlib.text import Text
+    from matplotlib.transforms import Bbox
+
+    reach = 5 * axes.figure.dpi / 72
+    taken = []
+    for point in every:
+        (x, low), (_, high), (_, middle) = axes.transData.transform(
+            [(point.seconds, y) for y in (point.low, point.high, point.score)]
+        )
+        taken.append(Bbox.from_extents(x - 2, low, x + 2, high))
+        taken.append(Bbox.from_extents(x - reach, middle - reach, x + reach, middle + reach))
+    for point in every:
+        for offset in _OFFSETS:
+            text = _written(axes, point, offset)
+            text.get_window_extent()  # settles where the words are
+            box = Text.get_window_extent(text)  # of them, without the line
+            if _inside(box, axes) and not any(box.overlaps(other) for other in taken):
+                break
+            if offset is not _OFFSETS[-1]:
+                text.remove()
+        taken.append(box)
+
+
+def _inside(box: Bbox, axes: Axes) -> bool:
+    frame = axes.bbox
+    return all(frame.contains(*corner) for corner in (box.p0, box.p1))
+
+
+def _written(axes: Axes, point: CostPoint, offset: tuple[float, float]) -> Annotation:
+    right, up = offset
+    line = {"arrowstyle": "-", "color": "#9aa2ae", "linewidth": 0.7, "shrinkB": 4}
+    text = axes.annotate(
+        label(point.row.model),
+        (point.seconds, point.score),
+        offset,
+        textcoords="offset points",
+        ha="left" if right > 0 else "right",
+        va="center",
+        fontsize=_TEXT,
+        color=INK,
+        parse_math=False,
+        arrowprops=line if abs(up) > _FAR else None,
+    )
+    text.set_in_layout(False)  # the places of all other things are settled
+    return text

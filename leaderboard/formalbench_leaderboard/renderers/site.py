@@ -1,0 +1,91 @@
+"""What the pages of the repository show, before any formatting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from formalbench_leaderboard.board import Board, Page, Row
+from formalbench_leaderboard.constructions import ExactModel
+from formalbench_leaderboard.keys import ModelKey
+from formalbench_leaderboard.renderers.figures import Drawing, drawings
+from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePage:
+    """A suite that has measured records.
+
+    Attributes:
+        name, summary: as its plugin says.
+        board: its boards, of its own tasks alone.
+    """
+
+    name: str
+    summary: str
+    board: Page
+
+    @property
+    def path(self) -> Path:
+        """Where its page lies."""
+        return SUITES / f"{self.name}.md"
+
+    def figures(self, board: Board) -> list[tuple[Drawing, Path]]:
+        """Return the figures of one of its boards, and where they lie."""
+        return [(one, FIGURES / f"{one.name}.svg") for one in drawings(board, self.name)]
+
+    @property
+    def ranked(self) -> list[Board]:
+        """Its boards on which some model has a score; all of them if there is none."""
+        boards = [board for board in self.board.boards if any(row.rank for row in board.rows)]
+        return boards or list(self.board.boards)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelPage:
+    """A model with its options.
+
+    Attributes:
+        key: which.
+        title: its name with the options set; with its source if two models share the name.
+        summary: as its plugin says; empty if no plugin provides it.
+        path: where its page lies.
+    """
+
+    key: ModelKey
+    title: str
+    summary: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Everything there is a page of.
+
+    Attributes:
+        suites: the default one first, if it has records.
+        models: those measured by name, then those only verified.
+        everything: the boards of all records on all tasks, without ranks, and the exact models.
+        reproductions: the title and the page of each.
+        links: where things lie.
+    """
+
+    suites: Sequence[SuitePage]
+    models: Sequence[ModelPage]
+    everything: Page
+    reproductions: Sequence[tuple[str, Path]]
+    links: Links
+
+    def rows_of(self, key: ModelKey) -> list[tuple[Board, Row]]:
+        """Return what was measured of a model, by protocol."""
+        return rows_of(self.everything, key)
+
+    def verified(self, key: ModelKey) -> list[ExactModel]:
+        """Return what was verified of a model, by task."""
+        return [row for row in self.everything.exact.rows if row.key == key]
+
+
+def rows_of(page: Page, key: ModelKey) -> list[tuple[Board, Row]]:
+    """Return a model's rows on the boards of a page."""
+    return [(board, row) for board in page.boards for row in board.rows if row.key == key]

@@ -1,0 +1,14 @@
+"""The options of the recurrent baselines."""
+
+from __future__ import annotations
+
+from formalbench import Config, option
+
+
+class RecurrentConfig(Config):
+    """Of the Elman network, the GRU and the LSTM."""
+
+    width: int = option(
+        128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192
+    )
+    layers: int = option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)

@@ -1,0 +1,66 @@
+"""The options of the Transformer."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from formalbench import Config, option
+from pydantic import model_validator
+
+from formalbench_models.configs.shared import (
+    NORM_HELP,
+    check_heads,
+    feed_forward_option,
+    heads_option,
+    hidden_option,
+    width_option,
+)
+
+Positions = Literal[
+    "none",
+    "sinusoidal",
+    "learned",
+    "scalar",
+    "scalar-6000",
+    "alibi",
+    "rope",
+    "relative",
+    "first",
+    "parity",
+]
+
+
+class TransformerConfig(Config):
+    """Of the Transformer with a choice of positions."""
+
+    positions: Positions = option(
+        "sinusoidal",
+        "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
+        "first is [i=1], parity is i/n and cos(i pi)",
+    )
+    causal: bool = option(False, "see only the past (as all objectives but classify do)")
+    log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
+    width: int = width_option()
+    heads: int = heads_option()
+    layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=256)
+    feed_forward: int = feed_forward_option()
+    norm: Literal["pre", "post", "none"] = option("pre", f"{NORM_HELP}, or none")
+    activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
+    eps: float = option(1e-5, "added to the variance by layer norm", minimum=0.0, maximum=1.0)
+    hidden: int = hidden_option()
+    attention: Literal["soft", "hard"] = option(
+        "soft",
+        "hard: each query takes the key of its greatest logit, the leftmost of equal ones; "
+        "the gradient is that of the softmax",
+    )
+    init: Literal["linear", "library", "gpt2"] = option(
+        "linear",
+        "initial weights: PyTorch's of single layers (linear), those of its "
+        "TransformerEncoder (library): attention by Xavier, the layers copies of one, or "
+        "GPT-2's (gpt2): normal, deviation 0.02, biases 0",
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> TransformerConfig:
+        check_heads(self.width, self.heads, even=self.positions == "rope")
+        return self

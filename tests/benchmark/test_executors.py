@@ -1,0 +1,223 @@
+"""Executors: what carries units of work out, and what of it can be lost."""
+
+import os
+import time
+from concurrent.futures import BrokenExecutor, wait
+
+import pytest
+from formalbench.contracts.execution import Workplace
+from formalbench.host import PluginHost
+from formalbench.running.executors import local, serial
+
+
+def visible():
+    return os.environ.get("CUDA_VISIBLE_DEVICES")
+
+
+def fail(text):
+    raise ValueError(text)
+
+
+def unpicklable():
+    return lambda: None
+
+
+@pytest.fixture
+def make():
+    """Make an executor of processes, which does not outlive the test."""
+    made = []
+
+    def make(jobs=1, devices=("cpu",)):
+        made.append(local.make(Workplace(devices, jobs)))
+        return made[-1]
+
+    yield make
+    for executor in made:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def test_processes_do_what_they_are_given(make):
+    executor = make(jobs=2)
+    first, second = executor.submit(os.getpid), executor.submit(time.sleep, 0.1)
+    assert first.result() != os.getpid()
+    assert second.result() is None
+    with pytest.raises(ValueError, match="no"):
+        executor.submit(fail, "no").result()
+    assert executor.submit(pow, 2, exp=5).result() == 32
+
+
+def test_a_process_that_is_lost_fails_what_it_did_and_nothing_else(make):
+    executor = make(jobs=2)
+    other = executor.submit(time.sleep, 1.0)
+    lost = executor.submit(os._exit, 3)
+    with pytest.raises(BrokenExecutor, match="the worker process died"):
+        lost.result()
+    assert executor.submit(pow, 2, 5).result() == 32  # by another process
+    assert other.result() is None
+
+
+def test_what_cannot_be_sent_fails_by_itself(make):
+    executor = make()
+    with pytest.raises(Exception, match="pickle"):
+        executor.submit(lambda: 1).result()
+    with pytest.raises(RuntimeError, match="lambda"):
+        executor.submit(unpicklable).result()
+    assert executor.submit(pow, 2, 5).result() == 32
+
+
+def test_the_processes_of_several_gpus_see_one_each(make, monkeypatch):
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    workplace = Workplace(("cuda:0", "cuda:1"), 2)
+    assert workplace.device == "cuda"
+    assert Workplace(("cuda:1",), 2).device == "cuda:1"
+    executor = make(2, workplace.devices)
+    seen = [executor.submit(_slowly_visible) for _ in range(2)]
+    assert {future.result() for future in seen} == {"0", "1"}
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4,GPU-7")
+    executor = make(2, workplace.devices)
+    seen = [executor.submit(_slowly_visible) for _ in range(2)]
+    assert {future.result() for future in seen} == {"4", "GPU-7"}
+    assert make(2, ("cuda:1",)).submit(visible).result() == "4,GPU-7"
+
+
+def _slowly_visible():
+    time.sleep(1.0)  # so that one process cannot do both
+    return visible()
+
+
+def test_what_is_in_flight_ends_at_once(make):
+    executor = make(jobs=1)
+    running, waiting = executor.submit(time.sleep, 600), executor.submit(pow, 2, 5)
+    time.sleep(1.0)
+    start = time.monotonic()
+    executor.shutdown(wait=False, cancel_futures=True)
+    assert time.monotonic() - start < 5.0
+    assert waiting.cancelled()
+    wait([running], timeout=5.0)
+    assert isinstance(running.exception(), BrokenExecutor)
+    with pytest.raises(RuntimeError, match="shut down"):
+        executor.submit(pow, 2, 5)
+
+
+def test_what_is_in_flight_can_be_waited_for(make):
+    with make(jobs=1) as executor:
+        futures = [executor.submit(pow, 2, n) for n in range(3)]
+    assert [future.result() for future in futures] == [1, 2, 4]
+
+
+def test_this_process_does_it_at_once():
+    executor = serial.make(Workplace())
+    assert executor.submit(os.getpid).result() == os.getpid()
+    with pytest.raises(ValueError, match="no"):
+        executor.submit(fail, "no").result()
+    with pytest.raises(KeyboardInterrupt):  # Ctrl-C is the session's
+        executor.submit(_interrupt)
+
+
+def _interrupt():
+    raise KeyboardInterrupt
+
+
+def test_the_engine_announces_both(host: PluginHost):
+    assert {entry.spec.name for entry in host.executors.all()} == {"local", "serial"}
+
+
+THREADS = """
+    from concurrent.futures import ThreadPoolExecutor
+    from formalbench import Config, ExecutorSpec, hookimpl, option
+
+    class ThreadsConfig(Config):
+        threads: int = option(1, "how many", minimum=1)
+
+    class Threads(ThreadPoolExecutor):
+        def submit(self, function, *arguments, **more):
+            with open("handed-over.txt", "a") as file:
+                unit = arguments[0]
+                print(self._max_workers, unit.runs[0].seed, unit.threads, unit.cores, file=file)
+            return super().submit(function, *arguments, **more)
+
+    @hookimpl
+    def formalbench_executors():
+        make = lambda workplace, config: Threads(config.threads)
+        yield ExecutorSpec("threads", "threads of this process", make, config=ThreadsConfig)
+"""
+
+
+@pytest.fixture
+def run(cli, tiny, odd_models, write):
+    """Run a request with a plugin's executor at hand."""
+    path = write("threads.py", THREADS)
+
+    def run(*arguments):
+        return cli(
+            "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
+            "--plugin", tiny, "--plugin", odd_models, "--plugin", path, *arguments,
+        )  # fmt: skip
+
+    return run
+
+
+def test_a_plugin_can_bring_an_executor(run, tmp_path):
+    done = run("--executor", "threads", "--set", "executor.threads=2", "--jobs", 2, "--json")
+    assert done.code == 0, done.err
+    assert [row["status"] for row in done.data] == ["finished"] * 2
+    told = (tmp_path / "handed-over.txt").read_text().splitlines()
+    assert [line.split()[:2] for line in told] == [["2", "0"], ["2", "1"]]
+    assert all("executor" not in row["command"] for row in done.data)  # it decides no number
+    plain = run("--executor", "serial", "--results", "elsewhere", "--json")
+    cells = [[row["test"]["cells"] for row in rows] for rows in (done.data, plain.data)]
+    assert cells[0] == cells[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "cores"),
+    [
+        (("--seeds", 4), 2),
+        (("--seeds", 4, "--jobs", 1), 8),
+        (("--seeds", 1), 8),
+        (("--seeds", 1, "--jobs", 4), 8),
+        (("--seeds", 4, "--threads", 3), 3),
+    ],
+)
+def test_cores_are_shared_out_for_testing(run, tmp_path, monkeypatch, arguments, cores):
+    for place in ("scheduler", "dispatcher"):
+        monkeypatch.setattr(f"formalbench.running.{place}.usable_cores", lambda: 8)
+    assert run("--executor", "threads", *arguments).code == 0
+    told = (tmp_path / "handed-over.txt").read_text().splitlines()
+    threads = "3" if "--threads" in arguments else "1"
+    assert {tuple(line.split()[2:]) for line in told} == {(threads, str(cores))}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--executor", "lokal"), "unknown executor 'lokal': did you mean local"),
+        (("--executor", "local", "--set", "executor.nodes=3"), "executor local"),
+        (("--executor", "threads", "--set", "executor.thread=3"), "did you mean threads"),
+        (("--executor", "threads", "--set", "executor.threads=0"), "at least 1"),
+    ],
+)
+def test_executors_that_cannot_be(run, arguments, said):
+    done = run(*arguments)
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
+    path = write(
+        "bad.py",
+        """
+        from formalbench import ExecutorSpec, hookimpl
+
+        @hookimpl
+        def formalbench_executors():
+            yield ExecutorSpec("bad", "gives no executor", lambda workplace: 3)
+        """,
+    )
+    done = cli(
+        "run", "--model", "bag", "--task", "first", "--protocol", "tiny", "--device", "cpu",
+        "--plugin", tiny, "--plugin", odd_models, "--plugin", path, "--executor", "bad",
+    )  # fmt: skip
+    assert done.code == 3
+    assert "TypeError: the factory of bad gave a int" in done.err

@@ -1,0 +1,47 @@
+"""The public facade: what it exports is told on one page, and costs nothing until it is used."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import formalbench
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "plugins.md"
+
+
+def told() -> list[str]:
+    """Return the names in the first column of the page's table."""
+    text = PAGE.read_text("utf-8")
+    table = text.partition("## What formalbench exports")[2].partition("\n## ")[0]
+    rows = [line.split("|")[1] for line in table.splitlines() if line.startswith("| ")]
+    return [name for row in rows for name in re.findall(r"`(\w+)`", row)]
+
+
+def test_the_page_and_the_facade_agree():
+    names = told()
+    assert len(names) == len(set(names)), "a name stands twice"
+    assert set(names) == set(formalbench.__all__) - {"__version__"}
+
+
+@pytest.mark.parametrize("name", sorted(formalbench.__all__))
+def test_every_name_is_there(name):
+    assert getattr(formalbench, name) is not None
+    assert name in dir(formalbench)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    with pytest.raises(AttributeError, match="no attribute 'Networks'"):
+        formalbench.Networks  # noqa: B018
+
+
+def test_announcing_imports_nothing_heavy():
+    code = (
+        "from formalbench import ModelSpec, TaskSpec, Traits, Splits, RequestError, hookimpl\n"
+        "import sys; print([name for name in ('torch', 'numpy', 'pandas') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,128 @@
+"""Test sets on disk: drawn once, and never believed without their fingerprint."""
+
+import dataclasses
+import os
+
+import numpy as np
+import pytest
+from formalbench.cache import cache_folder
+from formalbench.contracts.protocol import Protocol
+from formalbench.evaluation import saved_sets
+from formalbench.evaluation.cells import test_set as draw_test_set
+from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.metrics.close_brackets import CloseBrackets
+
+SMALL = Protocol.model_validate(
+    {"name": "small", "version": 1, "test": {"lengths": 4, "strings": 8}}
+)
+TASKS = [
+    "parity",
+    "tomita-3:next-symbols",
+    "cycle-navigation:tag",
+    "modular-arithmetic",
+    "dyck-2-3:generate",
+]
+
+
+@pytest.fixture
+def drawn(monkeypatch):
+    """Hear of every test set that is drawn."""
+    heard = []
+
+    def draw(task, protocol):
+        heard.append(task.name)
+        return draw_test_set(task, protocol)
+
+    monkeypatch.setattr(saved_sets, "test_set", draw)
+    return heard
+
+
+def files():
+    return sorted((cache_folder() / "test-sets").glob("*.npz"))
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_drawn_once_and_the_same_again(host, drawn, name):
+    task = host.task(name)
+    first = saved_test_set(task, "", SMALL)
+    again = saved_test_set(host.task(name), "", SMALL)
+    assert len(drawn) == 1
+    assert first.fingerprint == again.fingerprint == draw_test_set(task, SMALL).fingerprint
+    for one, other in zip(first.cells, again.cells, strict=True):
+        assert (one.first, one.last) == (other.first, other.last)
+        for before, after in zip(one.examples, other.examples, strict=True):
+            assert before.known.keys() == after.known.keys()
+            pairs = zip(before[:5], after[:5], strict=True)
+            for a, b in [*pairs, *((before.known[n], after.known[n]) for n in before.known)]:
+                assert np.array_equal(a, b)
+                assert a is None or a.dtype == b.dtype
+
+
+def test_what_decides_the_strings_decides_the_file(host, drawn):
+    saved_test_set(host.task("parity"), "", SMALL)
+    saved_test_set(host.task("parity"), "another plugin's", SMALL)
+    saved_test_set(host.task("parity", {"p": 0.3}), "", SMALL)
+    saved_test_set(host.task("parity:tag"), "", SMALL)
+    more = SMALL.model_copy(update={"test": SMALL.test.model_copy(update={"strings": 9})})
+    saved_test_set(host.task("parity"), "", more)
+    assert len(drawn) == len(files()) == 5
+
+
+def test_a_metric_more_is_another_file(host, drawn):
+    """It knows of strings what the others do not."""
+    task = host.task("dyck-2-3:generate")
+    more = dataclasses.replace(
+        task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),)
+    )
+    first, second = (saved_test_set(one, "", SMALL) for one in (task, more))
+    assert len(drawn) == len(files()) == 2
+    assert first.fingerprint == second.fingerprint
+    assert len(saved_test_set(more, "", SMALL).cells[0].examples[0].known) == 2
+    assert len(drawn) == 2
+
+
+def test_changed_code_draws_anew(host, drawn, monkeypatch):
+    saved_test_set(host.task("parity"), "", SMALL)
+    monkeypatch.setattr(saved_sets, "code_digest", lambda *things: "changed")
+    saved_test_set(host.task("parity"), "", SMALL)
+    assert len(drawn) == 2
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "other"])
+def test_a_damaged_file_is_drawn_again(host, drawn, damage):
+    saved_test_set(host.task("parity"), "", SMALL)
+    (file,) = files()
+    if damage == "other":  # a whole file whose strings are not what its fingerprint says
+        with np.load(file) as data:
+            arrays = dict(data)
+        name = next(name for name in arrays if name.endswith("inputs"))
+        arrays[name] = 1 - arrays[name]
+        np.savez(file, **arrays)
+    else:
+        file.write_bytes(b"" if damage == "empty" else file.read_bytes()[:200])
+    again = saved_test_set(host.task("parity"), "", SMALL)
+    assert len(drawn) == 2
+    assert again.fingerprint == draw_test_set(host.task("parity"), SMALL).fingerprint
+
+
+def test_the_files_not_used_for_longest_go_first(host, monkeypatch):
+    names = ("parity", "first", "even-pairs")
+    for age, name in enumerate(names):
+        saved_test_set(host.task(name), "", SMALL)
+        (new,) = [file for file in files() if file.stat().st_mtime > 1e9]
+        os.utime(new, (age, age))
+    saved_test_set(host.task("parity"), "", SMALL)  # used again just now
+    monkeypatch.setattr(saved_sets, "MAX_BYTES", 3 * files()[0].stat().st_size + 1000)
+    saved_test_set(host.task("d2"), "", SMALL)
+    heard = []
+    monkeypatch.setattr(saved_sets, "test_set", lambda *a: heard.append(1) or draw_test_set(*a))
+    saved_test_set(host.task("parity"), "", SMALL)
+    assert not heard
+    saved_test_set(host.task("first"), "", SMALL)
+    assert heard
+
+
+def test_a_folder_that_cannot_be_written_costs_time_only(host, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "file" / "cache"))
+    assert saved_test_set(host.task("parity"), "", SMALL).cells

@@ -1,0 +1,139 @@
+"""The single files of the examples, loaded as their heads say, and run."""
+
+from __future__ import annotations
+
+import csv
+import json
+import operator
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from formalbench.checks import check_plugin
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+FILES = sorted(EXAMPLES.glob("*.py"))
+SHORT = (
+    *("--set", "protocol.decay.steps=20", "--set", "protocol.learning_rates=0.003"),
+    *("--set", "protocol.curriculum.kind=uniform", "--set", "protocol.validation.every=20"),
+    *("--set", "protocol.test.lengths=42,60", "--set", "protocol.test.strings=32"),
+    *("--set", "protocol.validation.lengths=4", "--seeds", "1", "--device", "cpu"),
+)
+
+
+@pytest.fixture
+def run(tmp_path: Path):
+    """Run a model on a task with an example loaded, and return the records."""
+    environment = os.environ | {
+        "FORMALBENCH_RESULTS": str(tmp_path / "results"),
+        "FORMALBENCH_CACHE": str(tmp_path / "cache"),
+    }
+
+    def call(file: str, *arguments: str, steps: int = 40) -> list[dict]:
+        command = [sys.executable, "-m", "formalbench", "run", "--json", *SHORT, *arguments]
+        command += ["--set", f"protocol.steps={steps}"]
+        done = subprocess.run(
+            [*command, "--plugin", str(EXAMPLES / file)],
+            env=environment,
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        assert "dropped" not in done.stderr
+        return json.loads(done.stdout)
+
+    return call
+
+
+def test_the_index_tells_of_every_file():
+    text = (EXAMPLES / "README.md").read_text("utf-8")
+    assert [file.name for file in FILES if f"]({file.name})" not in text] == []
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_an_example_imports_from_the_facade_alone(file):
+    lines = [line for line in file.read_text("utf-8").splitlines() if "import" in line]
+    assert [line for line in lines if line.startswith("from formalbench.")] == []
+
+
+def test_the_string_function_keeps_the_contract():
+    checks = check_plugin(EXAMPLES / "rewriting.py")
+    assert {check.subject for check in checks} >= {
+        "task running-parity:rewrite",
+        "task running-parity:transduce",
+    }
+    assert [check for check in checks if not check.passed] == []
+
+
+def test_hidden_symbols_are_learned(run):
+    asked = ("--model", "transformer[width=32]", "--task", "tomita-2:masked-symbol")
+    (record,) = run("masked_symbol.py", *asked, steps=300)
+    assert record["test"]["metric"] == "answer-accuracy"
+    cells = record["test"]["cells"]
+    symbols = map(operator.mul, cells["length"], cells["strings"])
+    assert sum(cells["answers"]) < sum(symbols)
+    assert {"string-accuracy", "cross-entropy"} <= set(cells["metrics"])
+    # 10 again and again: a hidden symbol follows from its neighbour, and is learned fast.
+    assert record["selected"]["correct"] / record["selected"]["answers"] > 0.8
+
+
+def test_a_string_is_rewritten(run):
+    (record,) = run("rewriting.py", "--model", "rnn[width=32]", "--task", "running-parity")
+    assert record["task"]["name"] == "running-parity:rewrite"
+    assert {"answer-accuracy", "cross-entropy"} <= set(record["test"]["cells"]["metrics"])
+
+
+def test_a_metric_is_measured_beside_the_objectives_own(run):
+    (record,) = run("brier_score.py", "--model", "gru[width=8]", "--task", "first")
+    sums = record["test"]["cells"]["metrics"]["brier-score"]
+    assert sums["count"] == record["test"]["cells"]["strings"]
+    pairs = zip(sums["total"], sums["count"], strict=True)
+    assert all(0 <= total <= 2 * count for total, count in pairs)
+    assert record["test"]["extra_metrics"] == {"brier-score": 1}
+
+
+def test_an_optimiser_trains(run):
+    arguments = ("--model", "gru[width=16]", "--task", "first")
+    (lion,) = run("lion.py", *arguments, "--set", "protocol.optimiser.name=lion")
+    (adam,) = run("lion.py", *arguments)
+    assert lion["protocol"]["optimiser"]["name"] == "lion"
+    assert lion["train_id"] != adam["train_id"]
+    assert lion["selected"]["metrics"] != adam["selected"]["metrics"]
+
+
+def test_a_step_of_lion_is_what_the_paper_says(load_example):
+    module = load_example("lion.py")
+    config = module.LionConfig(weight_decay=0.1)
+    parameters, momentum = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.5, 0.0]])
+    gradient, rate = torch.tensor([[-1.0, 3.0]]), torch.tensor([[0.01]])
+    module.Lion(config).step(parameters, gradient, [momentum], rate, torch.zeros(0), 0.1)
+    # 0.9 · 0.5 - 0.1 > 0 and 0.1 · 3 > 0: both go down, and both decay.
+    expected = torch.tensor([[1 - 0.01 * (1 + 0.1), -2 - 0.01 * (1 - 0.2)]])
+    torch.testing.assert_close(parameters, expected)
+    torch.testing.assert_close(momentum, torch.tensor([[0.5 * 0.99 - 0.01, 0.03]]))
+
+
+def test_a_tracker_hears_every_number(run, tmp_path):
+    run("csv_tracker.py", "--model", "gru[width=8]", "--task", "first")
+    with (tmp_path / "tracked.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["metric"] for row in rows} >= {
+        "train/loss",
+        "train/error",
+        "validation/accuracy",
+        "validation/cross-entropy",
+    }
+    assert {row["step"] for row in rows if row["metric"] == "train/loss"} == {"20", "40"}
+
+
+def test_an_executor_carries_units_out(run):
+    arguments = ("--model", "gru[width=8]", "--task", "first,parity")
+    pooled = run("process_pool.py", *arguments, "--executor", "process-pool", "--results", "one")
+    plain = run("process_pool.py", *arguments, "--executor", "serial", "--results", "two")
+    assert [record["status"] for record in pooled] == ["finished", "finished"]
+    assert [r["test"]["cells"] for r in pooled] == [r["test"]["cells"] for r in plain]

@@ -1,0 +1,152 @@
+"""Runs trained here, to be audited, and forgeries planted in their records."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import Record
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
+from formalbench.store import Store
+from formalbench_leaderboard.auditing.audit import Audit, Auditor
+
+TINY = """
+name: tiny
+version: 1
+seeds: 2
+learning_rates: [0.01]
+steps: 60
+batch: 16
+evaluate_every: 20
+splits: {train: [1, 8], test: [9, 24]}
+decay: {steps: 20}
+validation: {every: 20, lengths: 4, strings: 32}
+test: {lengths: 4, strings: 128}
+"""
+
+WINDOW = """
+name: window
+version: 1
+seeds: 1
+learning_rates: [0.01]
+steps: 40
+batch: 8
+evaluate_every: 20
+splits: {train: [2, 20], test: [22, 40]}
+curriculum: {kind: generated}
+decay: {steps: 20}
+validation: {every: 20, tokens: 500}
+test: {tokens: 4000}
+"""
+
+RUNS = [  # with two jobs, two runs of a model do not go together
+    ("tiny", "rnn", "parity", ("model.width=8",), 2),
+    ("tiny", "gru", "parity", ("model.width=8",), 1),
+    ("tiny", "exact-parity", "parity", (), 1),
+    ("tiny", "transformer", "parity:tag", ("model.width=8", "model.causal=true"), 2),
+    ("window", "lstm", "dyck-2-3:generate", ("model.width=8",), 1),
+]
+
+
+@pytest.fixture(scope="session")
+def plugins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("protocols")
+    for name, text in (("tiny", TINY), ("window", WINDOW)):
+        (folder / f"{name}.yaml").write_text(text)
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture(scope="session")
+def host(plugins):
+    return PluginHost.load(plugins)
+
+
+@pytest.fixture(scope="session")
+def trained(host, tmp_path_factory):
+    """Train each of `RUNS` once."""
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
+        store = Store(folder / "results")
+        for protocol, model, task, settings, jobs in RUNS:
+            request = RunRequest(
+                (model,), (task,), protocol=protocol, settings=parse_settings(settings)
+            )
+            execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs)
+    return store.path
+
+
+@pytest.fixture
+def results(trained, tmp_path, monkeypatch):
+    """A copy of what was trained, to plant forgeries in."""
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FORMALBENCH_RESULTS", str(tmp_path / "own"))
+    shutil.copytree(trained, tmp_path / "results")
+    return tmp_path / "results"
+
+
+@pytest.fixture
+def run(results):
+    """Return the file of a run, and its record."""
+
+    def find(model="rnn", seed=0):
+        for file, record in Store(results).files().items():
+            if (record.model.name, record.seed) == (model, seed):
+                return file, record
+        raise KeyError(model)
+
+    return find
+
+
+@pytest.fixture
+def audit(host):
+    def audit(file, seed=1, **keys) -> Audit:
+        return Auditor(host, seed, "cpu", **keys).audit(file)
+
+    return audit
+
+
+@pytest.fixture
+def forge() -> Callable[..., None]:
+    """Write a record with other parts, as somebody would who knows how an identity is made."""
+
+    def forge(
+        file: Path,
+        record: Record,
+        *,
+        correct: list[int] | None = None,
+        metrics: dict[str, dict[str, object]] | None = None,
+        fingerprint: str = "",
+        **keys: object,
+    ) -> None:
+        """Forge a file.
+
+        Args:
+            file: of the record.
+            record: the honest one.
+            correct: what the test got right, cell by cell.
+            metrics: other sums of some metrics, by name.
+            fingerprint: of the test.
+            keys: other parts of the record.
+        """
+        test = record.test
+        if test is not None:
+            sums = dict(test.cells.metrics)
+            for name, change in (metrics or {}).items():
+                sums[name] = sums[name].model_copy(update=change)
+            cells = test.cells.model_copy(
+                update={"metrics": sums, "correct": tuple(correct or test.cells.correct)}
+            )
+            update = {"cells": cells, "fingerprint": fingerprint or test.fingerprint}
+            keys = {"test": test.model_copy(update=update), **keys}
+        changed = record.model_copy(update=keys)
+        identity = dict(zip(("train_id", "test_id"), ids_of(changed), strict=True))
+        file.write_text(changed.model_copy(update=identity).to_json())
+
+    return forge

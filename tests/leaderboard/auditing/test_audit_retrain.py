@@ -1,0 +1,80 @@
+"""Audits that train runs again."""
+
+from __future__ import annotations
+
+import pytest
+from formalbench.contracts.record import CohortMember
+from formalbench.store import weights_path
+from formalbench_leaderboard.auditing import retrain as module
+from formalbench_leaderboard.auditing.audit import Auditor
+
+
+def test_training_again_gives_the_same_counts(audit, run, forge):
+    file, record = run()
+    found = audit(file, again=True)
+    assert found.verdict == "ok"
+    assert found.retrained.alike
+    assert found.retrained.changed == 0
+    forge(file, record, correct=[128] * 4)
+    reasons = audit(file, again=True).reasons
+    assert "trained again on the same kind of machine, it gives other counts" in reasons
+
+
+@pytest.mark.parametrize("other", [{"hardware": "another"}, {"threads": 1000}, {"threads": 0}])
+def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit, run, other, forge):
+    file, record = run()
+    elsewhere = record.environment.model_copy(update=other)
+    forge(file, record, environment=elsewhere, correct=[128] * 4)
+    found = audit(file, again=True)
+    assert not found.retrained.alike
+    assert not any("trained again" in reason for reason in found.reasons)
+
+
+def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, monkeypatch, forge):
+    own, trained = module.execute_live, []
+
+    def watched(host, plan, *rest):
+        trained.append([one.seed for one in plan.runs])
+        return own(host, plan, *rest)
+
+    monkeypatch.setattr(module, "execute_live", watched)
+    assert run("rnn")[1].training.cohort is None
+    auditor = Auditor(host, 1, "cpu", again=True)
+    for seed in (0, 1):
+        file, record = run("gru", seed)
+        assert [(one.learning_rate, one.seed) for one in record.training.cohort] == [
+            (record.learning_rate, 0),
+            (record.learning_rate, 1),
+        ]
+        found = auditor.audit(file)
+        assert (found.verdict, found.retrained.alike, found.retrained.changed) == ("ok", True, 0)
+    assert trained == [[0, 1]]
+
+    forge(file, record, correct=[128] * 4)
+    reasons = auditor.audit(file).reasons
+    assert "trained again on the same kind of machine, it gives other counts" in reasons
+
+
+def test_a_run_trains_again_with_as_many_threads(audit, run, monkeypatch, forge):
+    monkeypatch.setattr(module, "usable_cores", lambda: 2)
+    file, record = run()
+    forge(file, record, environment=record.environment.model_copy(update={"threads": 2}))
+    assert audit(file, again=True).retrained.alike
+
+
+@pytest.mark.parametrize("seeds", [(1, 2), (0, 0, 1)])
+def test_a_cohort_that_cannot_be_is_refused(audit, run, seeds, forge):
+    file, record = run("gru")
+    cohort = tuple(CohortMember(learning_rate=record.learning_rate, seed=seed) for seed in seeds)
+    forge(file, record, training=record.training.model_copy(update={"cohort": cohort}))
+    found = audit(file)
+    assert found.verdict == "refused"
+    assert "a cohort holds the run itself, and every run once" in found.reasons[0]
+
+
+def test_without_weights_a_run_can_only_be_trained_again(audit, run):
+    file, _ = run()
+    weights_path(file).unlink()
+    assert audit(file).verdict == "refused"
+    found = audit(file, again=True)
+    assert (found.verdict, found.p, found.retrained.changed) == ("ok", None, 0)

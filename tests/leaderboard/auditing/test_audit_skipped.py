@@ -1,0 +1,34 @@
+"""Records that an audit passes over, and that it refuses unless they are not asked for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalbench.store import weights_path
+from formalbench_leaderboard.auditing.audit import UNKNOWN, Auditor
+
+
+def test_what_is_passed_over(host, run, tmp_path, forge):
+    auditor = Auditor(host, 1, "cpu")
+    file, record = run()
+    forge(file, record, status="error", test=None, weights=None)
+    assert auditor.audit(file).reasons == ["did not finish: nothing to test"]
+    older = record.task.model_copy(update={"version": record.task.version + 1})
+    forge(file, record, task=older)
+    assert auditor.audit(file).verdict == "skipped"
+    file, _ = run(seed=1)
+    weights_path(file).unlink()
+    assert auditor.audit(file, asked=False).verdict == "skipped"
+    results = Path(__file__).parents[3] / "leaderboard" / "results" / "exact"
+    verified = next(results.rglob("*.json"))
+    assert "formalbench verify" in auditor.audit(verified).reasons[0]
+
+
+def test_records_of_plugins_that_are_not_at_hand(host, run, forge):
+    file, record = run()
+    source = record.model.source.model_copy(update={"distribution": "mine.py", "sha256": "a" * 64})
+    forge(file, record, model=record.model.model_copy(update={"source": source}))
+    auditor = Auditor(host, 1, "cpu")
+    assert auditor.audit(file).verdict == "refused"
+    found = auditor.audit(file, asked=False)
+    assert (found.verdict, found.reasons) == ("skipped", [UNKNOWN])
