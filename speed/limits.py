@@ -53,11 +53,11 @@ def counting() -> FlopCounterMode:
 def measure() -> str:
     rows, lists = [], []
     for model in ("regulargpt", "lstm"):
-        seconds = min(clock(partial(_train, model)) for _ in range(REPEATS)) / STEPS
+        seconds = min(clock(partial(take_steps, model)) for _ in range(REPEATS)) / STEPS
         with counting() as counter:
-            _train(model)
+            take_steps(model)
         flops = counter.get_total_flops() / STEPS
-        _check(model, flops)
+        check_count(model, flops)
         products, text = _profile(model)  # what it was read from is large, and gone by now
         alone = sum(count * product_seconds(shape) for shape, count in products.items()) / STEPS
         rates = [f"{flops / each / 1e9:.3g}" for each in (seconds, alone)]
@@ -96,12 +96,12 @@ def flops_of(shape: Shape) -> int:
     return 2 * math.prod(left) * right[-1]
 
 
-def _train(model: str) -> None:
+def take_steps(model: str) -> None:
     (trained,) = train_cohort(make_cohort(model, {"width": WIDTH}, (LENGTH, LENGTH), STEPS))
     assert trained.status == "finished"
 
 
-def _check(model: str, flops: float) -> None:
+def check_count(model: str, flops: float) -> None:
     """Compare with what is known by hand: were a pass written by us not counted, it would show.
 
     An LSTM multiplies its state with 4 W × W weights at all positions but the first, forwards
@@ -116,7 +116,7 @@ def _check(model: str, flops: float) -> None:
 def _profile(model: str) -> tuple[Counter[Shape], str]:
     """Return the products of some steps, and what the operators take of their time."""
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as profiled:
-        _train(model)
+        take_steps(model)
     return _products(profiled), _shares(profiled)
 
 

@@ -153,6 +153,17 @@ def assert_no_circles(graph: dict[str, set[str]]) -> None:
         visit(module, ())
 
 
+def test_a_class_name_stands_for_one_thing():
+    places: dict[str, list[str]] = {}
+    for package in HOUSE:
+        for module, file in modules(package).items():
+            for node in ast.parse(file.read_text(encoding="utf-8")).body:
+                if isinstance(node, ast.ClassDef):
+                    places.setdefault(node.name, []).append(module)
+    public = {name: where for name, where in places.items() if not name.startswith("_")}
+    assert {name: where for name, where in public.items() if len(where) > 1} == {}
+
+
 def test_the_engine_has_no_import_circles():
     known = modules("formalbench")
 

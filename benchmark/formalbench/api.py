@@ -75,19 +75,13 @@ def run(
         if isinstance(names, str):
             raise RequestError(f"models and tasks are lists of names: write [{names!r}]")
     host = PluginHost.load([Path(plugin) for plugin in plugins])
-    texts = [f"{key}={_as_set(value)}" for key, value in (settings or {}).items()]
+    texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
     settings_ = parse_settings(texts)
     request = RunRequest(tuple(models), tuple(tasks), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
     manner = Manner(device, jobs, threads, executor, fail_fast, debug, quiet=True)
     records = run_session(host, request, store, manner)
     return pd.DataFrame([_row(record) for record in records])
-
-
-def _as_set(value: Value | Sequence[Value]) -> str:
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return ",".join(map(show_value, value))
-    return show_value(value)
 
 
 def _row(record: Record) -> dict[str, object]:

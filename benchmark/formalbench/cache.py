@@ -6,7 +6,10 @@ import contextlib
 import hashlib
 import json
 import os
+import shutil
 import sys
+import tempfile
+import time
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -17,6 +20,9 @@ from formalbench.store import write_atomically
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 
+FORGOTTEN = 2 * 24 * 3600.0
+"""Seconds after which nobody works in a temporary folder that nobody wrote to."""
+
 
 def cache_folder() -> Path:
     """Return where the cache lives: ``FORMALBENCH_CACHE`` or a per-user folder."""
@@ -25,6 +31,20 @@ def cache_folder() -> Path:
     import platformdirs
 
     return Path(platformdirs.user_cache_dir("formalbench", appauthor=False))
+
+
+def temporary_folder(name: str) -> tempfile.TemporaryDirectory[str]:
+    """Return a folder for a while, below the cache; what kills left there days ago goes."""
+    folder = cache_folder() / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            written = max(path.stat().st_mtime for path in (old, *old.glob("*")))
+            if time.time() - written > FORGOTTEN:
+                shutil.rmtree(old, ignore_errors=True)
+        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+    except OSError:  # a read-only home
+        return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
 
 
 def cached(key: object, compute: Callable[[], Any]) -> Any:
@@ -59,7 +79,10 @@ def code_digest(*things: object) -> str:
 
 @lru_cache(maxsize=64)
 def _package_digest(package: str) -> str:
-    file = Path(sys.modules[package].__file__ or "")
+    place = getattr(sys.modules.get(package), "__file__", None)
+    if place is None:  # it has no file: of a notebook, or a folder that is no package
+        return ""
+    file = Path(place)
     files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
     digest = hashlib.sha256()
     for one in files:

@@ -18,11 +18,9 @@ from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
 from formalbench_leaderboard.keys import has_result, title_of
+from formalbench_leaderboard.seeds import Sample, mean_draws
 from formalbench_leaderboard.statistics import (
-    DRAWS,
-    Draws,
     Measured,
-    bootstrap,
     measured,
     percentile_interval,
     scaled,
@@ -36,17 +34,15 @@ WORST = 1e300
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:
-    """A result, and its scaled accuracy run by run (zeros where it is not known).
+    """A result, and the scaled accuracy of its runs.
 
     Attributes:
         result: on one task.
-        scaled: of each run that counts, (S,).
-        draws: of them by the bootstrap, (D, S).
+        scaled: of each run that counts; zeros without any width where it is not known.
     """
 
     result: Result
-    scaled: Draws
-    draws: Draws
+    scaled: Sample
 
 
 def selected_rate(runs: Sequence[Record]) -> float | None:
@@ -84,7 +80,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     Args:
         runs: at least one, of any rates and seeds, in any order.
         facts: of the task, from whichever model finished it; None if none did.
-        key: names the bootstrap's stream of random numbers.
+        key: names the stream of random numbers behind its interval.
     """
     rate = selected_rate(runs)
     chosen = sorted(
@@ -95,14 +91,18 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     values = [value for run in seeds if (value := _measured(run, chance)) is not None]
     accuracies = [value.accuracy for value in values]
     mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
-    draws = bootstrap(values, key) if values else None
+    title = title_of(chosen[0])
+    trained = any(run.model.kind == "learned" for run in chosen)
+    sample = Sample.of(title, values, chance, trained) if values else None
     low, high = (
-        (None, None) if draws is None else percentile_interval(draws.mean(axis=1), around=mean)
+        (None, None)
+        if sample is None
+        else percentile_interval(mean_draws([sample], key), around=mean)
     )
     max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
     longest = _longest(seeds, chance, (0.99, 0.90))
     result = Result(
-        task=title_of(chosen[0]),
+        task=title,
         max=max(accuracies, default=None),
         mean=mean,
         median=averages.median(accuracies) if accuracies else None,
@@ -120,12 +120,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         longest_90=longest[1],
         runs=seeds,
     )
-    if draws is None or chance is None or chance >= 1.0:
-        return Aggregate(
-            result, np.zeros(max(1, len(seeds))), np.zeros((DRAWS, max(1, len(seeds))))
-        )
-    alone = (np.array(accuracies) - chance) / (1.0 - chance)
-    return Aggregate(result, alone, (draws - chance) / (1.0 - chance))
+    if sample is None or chance is None or chance >= 1.0:
+        return Aggregate(result, Sample.unknown(title, len(seeds)))
+    return Aggregate(result, sample.in_units_of(chance))
 
 
 def _seed_result(run: Record) -> SeedResult:

@@ -61,7 +61,7 @@ class Result:
         max, mean, median: accuracy over the seeds; each seed's is its mean over the
             cells. None if no run finished and the chance level is not known.
         scaled: (mean - chance) / (1 - chance); None where chance is 1.
-        low, high: bootstrap interval of `mean`, over seeds and test strings.
+        low, high: interval of `mean`, over seeds and test strings.
         max_low, max_high: Wilson interval of the run that reached `max`, the strings of
             all its cells together; None if that one did not finish.
         seeds: runs at this learning rate.
@@ -113,10 +113,10 @@ class Row:
         results: by the order of the board's tasks, then of its other tasks; those it has.
         rank: 1 is best; None without a score.
         score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
-        low, high: bootstrap interval of the score, over seeds and test strings.
+        low, high: interval of the score, over seeds and test strings.
         rank_low, rank_high: between which ranks it is in 95 % of the draws.
         iqm, iqm_low, iqm_high: interquartile mean of the scaled accuracy of all its runs on the
-            board's tasks, and its bootstrap interval.
+            board's tasks, and its interval.
         is_new: whether the session that just ended measured it.
     """
 

@@ -15,9 +15,10 @@ from formalbench.store import without_collection
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
 from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
 from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Counted, Current, counted
+from formalbench_leaderboard.counted import Counted, Current, checkable, counted
 from formalbench_leaderboard.keys import ModelKey, model_key, title_of
 from formalbench_leaderboard.published import PublishedTable
+from formalbench_leaderboard.seeds import interquartile_draws, mean_draws
 from formalbench_leaderboard.statistics import (
     Draws,
     interquartile_mean,
@@ -40,6 +41,8 @@ class View:
         new: the rows to mark as new.
         published: the tables of papers to show.
         current: what tasks, protocols and models stand for now (see `counted`).
+        ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
+            at hand, so that nobody here can check it; if not, a note says so.
     """
 
     title: str
@@ -49,6 +52,7 @@ class View:
     new: Collection[ModelKey] = ()
     published: tuple[PublishedTable, ...] = ()
     current: Current = field(default_factory=Current)
+    ranks_unchecked: bool = True
 
 
 def build_page(
@@ -82,7 +86,7 @@ def _board(part: Counted, view: View) -> Board:
     by_task: dict[str, list[Record]] = defaultdict(list)
     for record in part.records:
         by_task[title_of(record)].append(record)
-    facts = {title: facts_of(runs) for title, runs in by_task.items()}
+    facts = {title: facts_of(checkable(runs, view.current)) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))
     rows, row_notes = _rows(part.records, (*view.tasks, *others), facts, view)
     return Board(
@@ -128,6 +132,7 @@ def _rows(
     unscored = {known.title for known in facts.values() if known and not known.scored}
     scored = [title for title in view.tasks if title not in unscored]
     entries: list[_Entry] = []
+    unchecked: list[str] = []
     for key, runs in sorted(by_model.items()):
         shown = key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})"
         found = {
@@ -135,11 +140,22 @@ def _rows(
             for title in titles
             if title in runs
         }
-        row = _unranked(shown, key, [run for part in runs.values() for run in part], found)
-        row = replace(row, is_new=key in view.new)
-        entries.append(_scored(row, found, scored))
+        every = [run for part in runs.values() for run in part]
+        row = replace(_unranked(shown, key, every, found), is_new=key in view.new)
+        if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
+            entries.append(_scored(row, found, scored))
+        else:
+            entries.append(_Entry(row, None))
+            unchecked.append(_unchecked(row))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
-    return _ranked(entries), notes
+    return _ranked(entries), [*unchecked, *notes]
+
+
+def _unchecked(row: Row) -> str:
+    return (
+        f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
+        f"not at hand (its model is of {row.key[1]})."
+    )
 
 
 def _unranked(
@@ -170,12 +186,12 @@ def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _En
     if not scored or any(title not in found for title in scored):
         return _Entry(row, None)
     parts = [found[title] for title in scored]
-    draws: Draws = np.mean([part.draws.mean(axis=1) for part in parts], axis=0)
+    samples = [part.scaled for part in parts]
+    draws = mean_draws(samples, row.key)
     score = math.fsum(part.result.scaled or 0.0 for part in parts) / len(parts)
     low, high = percentile_interval(draws, around=score)
-    iqm = float(interquartile_mean(np.concatenate([part.scaled for part in parts])))
-    pooled = np.concatenate([part.draws for part in parts], axis=1)
-    iqm_low, iqm_high = percentile_interval(interquartile_mean(pooled), around=iqm)
+    iqm = float(interquartile_mean(np.concatenate([sample.values for sample in samples])))
+    iqm_low, iqm_high = percentile_interval(interquartile_draws(samples, row.key), around=iqm)
     known = replace(row, score=score, low=low, high=high)
     return _Entry(replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), draws)
 
@@ -217,7 +233,7 @@ def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str])
         if row.kind == "learned" and alone:
             notes.append(
                 f"{row.model} has a single seed on {', '.join(alone)}: "
-                "its interval cannot show how seeds differ."
+                "its interval is what an unseen seed leaves open."
             )
     notes += [
         f"{title} is not in the score: chance is right every time."

@@ -64,14 +64,14 @@ def show(
         Path | None,
         typer.Option(
             metavar="PATH",
-            help="Write to this file (of html: folder) instead of standard output.",
+            help="Write to this file (of html and figures: folder) instead of standard output.",
         ),
     ] = None,
 ) -> None:
     """Rank models by what their records say.
 
     A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
-    task the mean over all seeds; its interval is a bootstrap over seeds and test strings.
+    task the mean over all seeds; its interval is over seeds and test strings.
     Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
     mixed with measured ones.
 
@@ -101,7 +101,8 @@ def show(
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
-    view = suite_view(host_of(ctx), suite, None if protocol is None else [protocol])
+    shown = None if protocol is None else [protocol]
+    view = suite_view(host_of(ctx), suite, shown, ranks_unchecked=False)
     records, verifications = read_all(results) if results else read_with_published()
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.title for record in records})

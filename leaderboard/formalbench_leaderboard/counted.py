@@ -6,7 +6,7 @@ Everything here is a function of the set of records, never of their order.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -114,6 +114,16 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
     for record in once:
         by_board[protocol_key(record)].append(record)
     return [_board(key, held, tasks, current) for key, held in sorted(by_board.items())]
+
+
+def checkable(records: Sequence[Record], current: Current) -> list[Record]:
+    """Return the records that can be held against what made them; all, if none can.
+
+    What they say of their task goes for every model on it, so it is not taken from a record that
+    names a plugin which is not at hand.
+    """
+    known = [record for record in records if current.standing(record) == "current"]
+    return known or list(records)
 
 
 def _board(

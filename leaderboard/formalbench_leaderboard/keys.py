@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.identity import test_id, train_id
+from formalbench.contracts.identity import ids_of, test_id
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.protocol import Protocol, Setting
-from formalbench.contracts.record import Record, Source
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.specs import display, show_value
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.running.plan import Run
@@ -25,7 +25,7 @@ Contents = tuple[int, str]
 """What a name stood for: a version, and what tells its contents apart within the version."""
 
 
-def contents(version: int, source: Source) -> Contents:
+def contents(version: int, source: Origin) -> Contents:
     """Return what a task or model is: a local file can change without its version."""
     return version, source.sha256 or source.distribution
 
@@ -51,13 +51,9 @@ def protocol_key(record: Record) -> ProtocolKey:
     return record.protocol.title, record.protocol.version
 
 
-def changes_of(protocol: Protocol) -> dict[str, str]:
+def changed_texts(protocol: Protocol) -> dict[str, str]:
     """Return what was changed of the protocol of this name, as `--set` takes it."""
-    return {key: _as_set(value) for key, value in (protocol.changed or {}).items()}
-
-
-def _as_set(value: Setting) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else show_value(value)
+    return {key: show_value(value) for key, value in (protocol.changed or {}).items()}
 
 
 @lru_cache(maxsize=64)
@@ -76,6 +72,7 @@ def run_of(record: Record) -> Run:
         learning_rate=record.learning_rate,
         seed=record.seed,
         extra_metrics=(record.test and record.test.extra_metrics) or {},
+        code=record.code or {},
     )
 
 
@@ -87,7 +84,7 @@ def identity(record: Record) -> str:
     what two protocols make alike counts for both.
     """
     protocol = record.protocol
-    trained = train_id(record.model, record.task, protocol, record.learning_rate, record.seed)
+    trained, _ = ids_of(record)
     return f"{protocol.title} {protocol.version} {test_id(trained, protocol, {})}"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from itertools import pairwise
 
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
@@ -49,5 +50,7 @@ def print_session(
 
 
 def _local_plugins(records: Sequence[Record]) -> list[str]:
-    sources = [used.source for record in records for used in (record.model, record.task)]
-    return sorted({source.distribution for source in sources if source.sha256})
+    """Return the local plugins that the records' commands name: their protocol's, too."""
+    words = [shlex.split(record.command) for record in records]
+    named = {after for line in words for word, after in pairwise(line) if word == "--plugin"}
+    return sorted(named)

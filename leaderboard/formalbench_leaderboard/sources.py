@@ -19,7 +19,7 @@ from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.keys import (
     Contents,
     ModelKey,
-    changes_of,
+    changed_texts,
     contents,
     protocol_contents,
     task_title,
@@ -106,6 +106,7 @@ def suite_view(
     protocols: Iterable[str] | None = None,
     *,
     only_tasks: bool = False,
+    ranks_unchecked: bool = True,
 ) -> View:
     """Return the view that ranks by a suite, with the published tables beside it.
 
@@ -114,6 +115,7 @@ def suite_view(
         suite: its name.
         protocols: as of `View`.
         only_tasks: as of `View`.
+        ranks_unchecked: as of `View`.
 
     Raises:
         RequestError: for an unknown suite.
@@ -130,6 +132,7 @@ def suite_view(
         only_tasks=only_tasks,
         published=tuple(table for table in known if table.tasks),
         current=current_of(host),
+        ranks_unchecked=ranks_unchecked,
     )
 
 
@@ -165,7 +168,7 @@ def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
     Raises:
         RequestError: if there is none, or it cannot be changed so.
     """
-    found: Protocol = host.protocol(protocol.name, changes_of(protocol))
+    found: Protocol = host.protocol(protocol.name, changed_texts(protocol))
     return found
 
 

@@ -1,6 +1,6 @@
-"""The numbers behind a board: intervals, the bootstrap, shared ranks.
+"""The numbers behind a board: intervals, string noise, shared ranks.
 
-Legend: D draws of the bootstrap, S runs (one per seed), Q quantiles.
+Legend: D draws (see `seeds`), S runs (one per seed), M models, Q quantiles.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.stream import Stream
 
 DRAWS = 2000
 LEVEL = 0.95
@@ -23,7 +22,6 @@ _QUANTILE = 1.959963984540054
 QUANTILES = 60
 """Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
 
-_SEED = 2
 _ROUNDING = 1e-12
 """Differences up to this are rounding, not results."""
 
@@ -103,37 +101,24 @@ def scaled(accuracy: float, chance: float) -> float | None:
     return None if chance >= 1.0 else (accuracy - chance) / (1.0 - chance)
 
 
-def bootstrap(runs: Sequence[Measured], key: Sequence[object]) -> Draws:
-    """Draw a task's accuracy seed by seed, with the seeds and the test strings redrawn.
+def string_noise(runs: Sequence[Measured]) -> Draws:
+    """Return by how much the mean over runs may be off for want of test strings, (Q,).
 
-    In each draw, runs are drawn with replacement, as many as there are (tasks are drawn
-    apart, so the bootstrap is stratified by task), and the accuracy of each is drawn anew
-    from what its test strings leave open: the Jeffreys posterior Beta(right + 1/2,
-    wrong + 1/2), the cells taken together. Without the second step one seed, or equal
-    ones, would give draws without width, and one wrong string in thousands would pass for
-    evidence; the normal approximation has that fault where all strings are right.
-
-    The noise is at least as wide as it should be: a share right in all cells together
-    varies more than one in each, and how the seeds differ holds string noise already.
-    Runs are taken as independent, though they are tested on the same strings.
-
-    A posterior enters as its quantiles at equally probable levels, so that one integer
-    from the stream draws a run and its noise together: fast, and no library's random
-    distribution decides what a page says.
+    Each run's accuracy is within its Jeffreys posterior, Beta(right + 1/2, wrong + 1/2), the cells
+    taken together; without it equal seeds would give draws without width, and one wrong string in
+    thousands would pass for evidence. The runs are tested on the same strings, so all of
+    them are taken to be off in the same direction, which is the worst case. The noise is at least
+    as wide as it should be: a share right in all cells together varies more than one in each.
 
     Args:
-        runs: one per seed, at least one, in an order that means something (by seed),
-            for the result depends on it.
-        key: names the stream of random numbers. Different keys are independent.
+        runs: at least one.
 
     Returns:
-        (D, S) draws; their mean over S is the task's.
+        the differences at equally probable levels, from the lowest to the highest.
     """
-    table = np.concatenate([_posterior(run) for run in runs])  # S * Q values
-    stream = Stream("leaderboard", "bootstrap", _SEED, *key)
-    index_DS = stream.integers(len(table), (DRAWS, len(runs)))
-    draws_DS: Draws = table[index_DS]
-    return draws_DS
+    table_SQ = np.stack([_posterior(run) - run.accuracy for run in runs])
+    noise_Q: Draws = table_SQ.mean(axis=0)
+    return noise_Q
 
 
 @lru_cache(maxsize=65536)
@@ -150,7 +135,7 @@ def _posterior(run: Measured) -> Draws:
 
 
 def percentile_interval(draws_D: Draws, around: float | None = None) -> tuple[float, float]:
-    """Return the 95 % percentile interval of bootstrap draws.
+    """Return the 95 % percentile interval of draws.
 
     Args:
         draws_D: the draws.
@@ -191,7 +176,7 @@ def rank_intervals(draws: Sequence[Draws]) -> list[tuple[int, int]]:
 
 
 def separable(better_D: Draws, worse_D: Draws) -> bool:
-    """Say whether the interval of the difference of two independent rows leaves out zero."""
+    """Say whether the interval of the difference of two rows leaves out zero."""
     low, high = percentile_interval(better_D - worse_D)
     return low > _ROUNDING or high < -_ROUNDING
 

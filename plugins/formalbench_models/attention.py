@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from formalbench_models.fused import fused_attention
 from formalbench_models.hard import choose, straight_through
 
-_MOST_BIASES = 1 << 24
+MOST_BIASES = 1 << 24
 """How many biases or logits are held at a time when no gradient is needed: 64 MiB in fp32."""
 
 
@@ -107,7 +107,7 @@ class Attention(nn.Module):
         key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
         weights_BHQN = None
         if keep_weights or torch.is_grad_enabled():
-            terms = self._adjusted(query_BHQE, key_BHNE, span, lengths_B)
+            terms = self.adjusted(query_BHQE, key_BHNE, span, lengths_B)
             weights_BHQN = _weights(terms, self.hard)
             mixed_BHQE = weights_BHQN @ value_BHNE
         else:
@@ -130,18 +130,18 @@ class Attention(nn.Module):
         """Return the mixture (B, H, Q, E) without its weights, some strings at a time."""
         biases = self.heads * (span.stop - span.first) * key_BHNE.shape[2]
         whole = not (self.pairwise or self.hard)  # the kernel makes no logits
-        most = len(query_BHQE) if whole else max(1, _MOST_BIASES // biases)
+        most = len(query_BHQE) if whole else max(1, MOST_BIASES // biases)
         mix = choose if self.hard else fused_attention
         mixed = []
         for first in range(0, len(query_BHQE), most):
             some = slice(first, first + most)
             lengths_some = None if lengths_B is None else lengths_B[some]
-            terms = self._adjusted(query_BHQE[some], key_BHNE[some], span, lengths_some)
+            terms = self.adjusted(query_BHQE[some], key_BHNE[some], span, lengths_some)
             key, bias = terms.key, terms.bias
             mixed.append(mix(terms.query, key, value_BHNE[some], bias))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
-    def _adjusted(
+    def adjusted(
         self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
     ) -> Terms:
         """Scale the logits by ln n, if asked for, and mask what must not be seen."""

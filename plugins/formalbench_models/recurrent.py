@@ -28,13 +28,13 @@ _KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurr
 }
 
 
-_SMALL = 32
+SMALL = 32
 """A width up to which calls cost more than arithmetic."""
 
-_LARGE = 256
+LARGE = 256
 """A width from which a few columns saved are worth some calls more."""
 
-_FEW = 64
+FEW = 64
 """Strings up to which they do at any width, if they are long and answered at every prefix."""
 
 
@@ -79,11 +79,11 @@ class Recurrent(nn.Module):
         # Measured on CPUs (speed/README.md): runs gain from going together, but for a small LSTM
         # that goes alone nothing is as fast as the library's kernel.
         self._is_lstm = kind == "lstm"
-        small = width <= _SMALL and not self._is_lstm
-        self._library_on_cpu = width <= _SMALL and self._is_lstm
+        small = width <= SMALL and not self._is_lstm
+        self._library_on_cpu = width <= SMALL and self._is_lstm
         self.traits = Traits(
             padding=True,
-            cpu_cohort=0 if width >= _LARGE else 2 if small else 3,
+            cpu_cohort=0 if width >= LARGE else 2 if small else 3,
             symbol_embedding="embedding",
             depth=config.layers,
             width=width,
@@ -148,14 +148,14 @@ class Recurrent(nn.Module):
 
     def _prefixes(self, symbols_BN: Tensor, inputs_NXB: Tensor) -> list[tuple[Tensor, Tensor]]:
         """Return what to read as prefixes: where products are what takes long, of few columns."""
-        large = self.recurrence.num_layers == 1 and self.embedding.weight.shape[1] >= _LARGE
+        large = self.recurrence.num_layers == 1 and self.embedding.weight.shape[1] >= LARGE
         if self.under_vmap or not large or symbols_BN.device.type != "cpu":
             return []
         length, alphabet, strings = inputs_NXB.shape
         return prefixes(symbols_BN, inputs_NXB, changes(strings, alphabet, length))
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
-        few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= _FEW
+        few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= FEW
         on_cpu = symbols_BN.device.type == "cpu" and not self.under_vmap
         # In half precision the library's kernel is missing on many CPUs.
         halved = torch.is_autocast_enabled("cpu") or self.embedding.weight.itemsize < 4

@@ -2,7 +2,8 @@
 
 Every operation takes all strings at once, in time nearly linear in their length:
 `formalbench_tasks.stack` reads them, `dyck_shapes` draws them, `dyck_near_misses` spoils
-them, and `dyck_process` generates them as Hewitt et al. and Yao et al. do.
+them, `dyck_outside` says in which shares, and `dyck_process` generates them as Hewitt et al.
+and Yao et al. do.
 
 Legend: B strings, N positions, P = N+1 prefixes, S = 2k symbols.
 """
@@ -33,9 +34,9 @@ from formalbench_tasks import dyck_process, stack
 from formalbench_tasks.automaton import Automaton, from_table
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck_near_misses import NearMisses
+from formalbench_tasks.dyck_outside import NonMembers
 from formalbench_tasks.dyck_shapes import Shapes
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.negatives import ROUNDS, corrupt
 
 PAIRS = ("()", "[]", "{}", "<>")
 
@@ -61,10 +62,8 @@ class Dyck(
     ``(1 )1 (2 )2 …`` beyond.
 
     Members are uniform: the shape among all of the length, types of pairs uniform and
-    independent. Half of the non-members are near misses of every kind there is, in turn; a
-    quarter are members after a few random edits (`formalbench_tasks.negatives`); a quarter
-    are uniform strings. At odd lengths, where nothing is a member, half are unclosed
-    and half uniform. The splits offer even lengths only: at odd ones rejecting all is right.
+    independent. Non-members are of many kinds, three quarters of them balanced type by type
+    (`NonMembers`). The splits offer even lengths only: at odd ones rejecting all is right.
 
     Args:
         config: says which non-members are drawn at even lengths: ``mixed``, as said above, or
@@ -92,9 +91,13 @@ class Dyck(
         self.deepest = D
         self.outside = config.outside
         self.shapes = Shapes(D)
-        self.misses = NearMisses(
-            k, D, self.sample_members, lambda strings_BN: self.classify(strings_BN) == 1
-        )
+
+        def is_member(strings_BN: Symbols) -> Mask:
+            inside_B: Mask = self.classify(strings_BN) == 1
+            return inside_B
+
+        self.misses = NearMisses(k, D, self.sample_members, is_member)
+        self._non_members = NonMembers(2 * k, self.sample_members, is_member, self.misses)
 
     def splits(self, objective: str) -> Splits | None:
         """Return the papers' windows for `generate`, the empty string left out."""
@@ -198,8 +201,16 @@ class Dyck(
         return self._dress(stream, self.shapes.uniform(stream, length, count))
 
     def sample_generated(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw what the process generates, given that it has this length (`Shapes.generated`)."""
-        return self._dress(stream, self.shapes.generated(stream, length, count))
+        """Draw what the process generates, given that it has this length; (count, length).
+
+        From the papers' test window on the process must not end before the window begins, as
+        in `sample_corpus`; shorter strings are those of a process that may end anywhere.
+        """
+        held = 0
+        if self.deepest is not None:
+            first = dyck_process.windows(self.deepest)[1][0] - 1  # END not counted
+            held = first if length >= first else 0
+        return self._dress(stream, self.shapes.generated(stream, length, count, held))
 
     def sample_corpus(self, stream: Stream, window: tuple[int, int], tokens: int) -> Strings:
         """Draw what the process generates within a window of lengths (`dyck_process`)."""
@@ -217,38 +228,9 @@ class Dyck(
         return length > 0 and self.has_members(length)
 
     def _outside(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw non-members: near misses, edited members, uniform strings; (count, length)."""
         if self.outside == "changed" and self.has_members(length):
             return self.misses.changed(stream, length, count)
-        strings_BN = np.empty((count, length), dtype=np.int64)
-        near, rest = strings_BN[0::2], strings_BN[1::2]
-        near[:] = self.near_misses(stream, length, len(near))
-        edited, uniform = (rest[0::2], rest[1::2]) if self.has_members(length) else (rest[:0], rest)
-        edited[:] = self._edited(stream, length, len(edited))
-        uniform[:] = self._uniform(stream, length, len(uniform))
-        return strings_BN
-
-    def _edited(self, stream: Stream, length: int, count: int) -> Symbols:
-        if not count:
-            return np.empty((0, length), dtype=np.int64)
-        members_BN = self.sample_members(stream, length, count)
-        strings_BN, stuck_B = corrupt(
-            stream, members_BN, len(self.alphabet), lambda strings: self.classify(strings) == 1
-        )
-        strings_BN[stuck_B, 0] ^= 1  # then it begins with a close
-        return strings_BN
-
-    def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
-        strings_BN = stream.integers(len(self.alphabet), (count, length))
-        inside = np.flatnonzero(self.classify(strings_BN))
-        for _ in range(ROUNDS):
-            if not inside.size:
-                break
-            again_AN = stream.integers(len(self.alphabet), (len(inside), length))
-            strings_BN[inside] = again_AN
-            inside = inside[self.classify(again_AN) == 1]
-        strings_BN[inside, 0] ^= 1  # then it begins with a close
-        return strings_BN
+        return self._non_members.draw(stream, length, count)
 
     # As an automaton.
 

@@ -5,7 +5,7 @@ Legend: B strings, N positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import cached_property
 
 import numpy as np
@@ -16,25 +16,46 @@ from formalbench.contracts.stream import Stream
 from formalbench_tasks.dyck_shapes import Shapes, draw_too_deep, too_deep
 from formalbench_tasks.negatives import ROUNDS
 from formalbench_tasks.paths import Paths
-from formalbench_tasks.stack import depths, dress
+from formalbench_tasks.rearranged import (
+    exchange_parts,
+    one_of,
+    rearrange_until_outside,
+    shuffle_inside,
+)
+from formalbench_tasks.stack import depths, dress, read
 
 Ints = npt.NDArray[np.int64]
 
+UNBALANCED = ("flip", "type", "unclosed")
+"""Kinds that counting brackets tells from members."""
+
+BALANCED = ("crossed", "shuffled", "exchange", "too-deep")
+"""Kinds that it does not, beside ``rearranged``."""
+
+ROOM = 6
+"""The shortest strings whose inner brackets can always be brought into a wrong order."""
+
 
 class NearMisses:
-    """Five kinds of non-members.
+    """Eight kinds of non-members.
 
     * ``flip``: a member with one bracket turned round;
     * ``type``: a member with the type of one bracket changed;
     * ``exchange``: a member with two brackets exchanged;
+    * ``rearranged``: a member with two parts exchanged that begin alike and end alike, so that
+      every pair of neighbours stays (`formalbench_tasks.rearranged`); where that leads to
+      members only, ``crossed`` or, with one type, ``shuffled``;
+    * ``crossed``: the closes, or the opens, of two pairs of different types exchanged;
+    * ``shuffled``: all but the first and the last bracket of a member in a uniform order;
     * ``unclosed``: right as far as it goes, but at its end two brackets are open (one, if
       the length is odd);
     * ``too-deep``: balanced, but one level deeper than allowed, at least once.
 
-    The first three are made from uniform members, at a uniform place; the others are uniform
-    among the strings so described. An odd length has ``unclosed`` only; ``type`` takes two types
-    of brackets, ``too-deep`` a bound and room to break it, and ``unclosed`` of even length
-    a depth of two.
+    All but the last two are made from uniform members. ``rearranged``, ``crossed`` and
+    ``shuffled`` have as many of each bracket, the same first and the same last one as some member.
+    The last two are uniform among the strings so described. An odd length has ``unclosed``
+    only; ``type`` and ``crossed`` take two types of brackets, ``too-deep`` a bound and room to
+    break it, ``unclosed`` of even length a depth of two, and another order six brackets.
 
     Args:
         types: how many types of brackets there are.
@@ -59,6 +80,9 @@ class NearMisses:
             "flip": self._flip,
             "type": self._type,
             "exchange": self._exchange,
+            "rearranged": self._rearranged,
+            "crossed": self._crossed,
+            "shuffled": self._shuffled,
             "unclosed": self._unclosed,
             "too-deep": self._too_deep,
         }
@@ -71,14 +95,26 @@ class NearMisses:
             "flip": even,
             "type": even and self._types > 1,
             "exchange": even,
+            "rearranged": even and length >= ROOM,
+            "crossed": even and length >= ROOM and self._types > 1,
+            "shuffled": even and length >= ROOM,
             "unclosed": length > 0 and self._shapes.exist(length, end),
             "too-deep": even and bounded and length >= 2 * (self._deepest or 0) + 2,
         }
         return [kind for kind, exists in there.items() if exists]
 
-    def draw(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw from all kinds there are, in turn; (count, length), or (0, length) if none is."""
-        kinds = self.kinds(length)
+    def draw(
+        self, stream: Stream, length: int, count: int, among: Collection[str] | None = None
+    ) -> Symbols:
+        """Draw from all kinds there are, in turn; (count, length), or (0, length) if none is.
+
+        Args:
+            stream: where every number comes from.
+            length: N.
+            count: B.
+            among: these kinds only; None for all.
+        """
+        kinds = [kind for kind in self.kinds(length) if among is None or kind in among]
         strings_BN = np.empty((count if kinds else 0, length), dtype=np.int64)
         first = int(stream.integers(max(len(kinds), 1), 1)[0])
         for index, kind in enumerate(kinds[first:] + kinds[:first]):
@@ -139,6 +175,41 @@ class NearMisses:
         strings_BN[inside] = _exchanged(left_BN, begin, close)
         return strings_BN
 
+    def _rearranged(self, stream: Stream, length: int, count: int) -> Symbols:
+        members_BN = self._members(stream, length, count)
+        strings_BN, stuck_B = rearrange_until_outside(
+            stream, members_BN, self._is_member, exchange_parts
+        )
+        instead = self._crossed if self._types > 1 else self._shuffled
+        strings_BN[stuck_B] = instead(stream, length, int(stuck_B.sum()))
+        return strings_BN
+
+    def _shuffled(self, stream: Stream, length: int, count: int) -> Symbols:
+        strings_BN, stuck_B = rearrange_until_outside(
+            stream, self._members(stream, length, count), self._is_member, shuffle_inside
+        )
+        # Two closes and more after a single open leave nothing to close.
+        inner_AM = strings_BN[stuck_B, 1:-1]
+        closes_first_AM = np.argsort(inner_AM % 2 == 0, axis=1, kind="stable")
+        strings_BN[stuck_B, 1:-1] = np.take_along_axis(inner_AM, closes_first_AM, axis=1)
+        return strings_BN
+
+    def _crossed(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Exchange two closes that follow closes, or two opens before opens, where there are two.
+
+        So no bracket stands beside a wrong one: it takes the stack to see the mistake. The first
+        and the last bracket keep their places.
+        """
+        strings_BN = self._members(stream, length, count)
+        rows = np.arange(count)
+        closing_B = stream.integers(2, count)
+        here, there = _two_brackets(stream, strings_BN % 2 == closing_B[:, None], closing_B)
+        other_B = strings_BN[rows, here] // 2 + 1 + stream.integers(self._types - 1, count)
+        # The second pair is given another type than the first, and then both have a wrong end.
+        strings_BN[rows, _partners(strings_BN, there)] = 2 * (other_B % self._types) + 1 - closing_B
+        strings_BN[rows, there] = 2 * (other_B % self._types) + closing_B
+        return _exchanged(strings_BN, here, there)
+
     def _unclosed(self, stream: Stream, length: int, count: int) -> Symbols:
         end = 1 if length % 2 else 2
         opens_BN = self._shapes.uniform(stream, length, count, end)
@@ -160,3 +231,32 @@ def _exchanged(strings_BN: Symbols, here: Ints, there: Ints) -> Symbols:
     exchanged_BN[rows, here] = strings_BN[rows, there]
     exchanged_BN[rows, there] = strings_BN[rows, here]
     return exchanged_BN
+
+
+def _two_brackets(stream: Stream, same_BN: Mask, closing_B: Ints) -> tuple[Ints, Ints]:
+    """Draw two brackets of each string that stand beside one like them, if there are two.
+
+    Args:
+        stream: where every number comes from.
+        same_BN: (B, N) the brackets that open or, in some strings, those that close.
+        closing_B: (B,) 1 for strings where they close.
+    """
+    inner_BN = same_BN.copy()
+    inner_BN[:, [0, -1]] = False
+    beside_BN = np.zeros_like(same_BN)
+    closing_B1 = closing_B[:, None] == 1
+    beside_BN[:, 1:-1] = np.where(closing_B1, same_BN[:, :-2], same_BN[:, 2:])
+    beside_BN &= inner_BN
+    few_B = beside_BN.sum(axis=1) < 2
+    beside_BN[few_B] = inner_BN[few_B]
+    here = one_of(stream, beside_BN)
+    beside_BN[np.arange(len(here)), here] = False
+    return here, one_of(stream, beside_BN)
+
+
+def _partners(members_BN: Symbols, places: Ints) -> Ints:
+    """Return where the other bracket of the pair stands that has one at each place, (B,)."""
+    opened_BN = np.where(members_BN % 2 == 1, read(members_BN).tops[:, :-1], -1)
+    open_B = opened_BN[np.arange(len(places)), places]
+    close_B = (opened_BN == places[:, None]).argmax(axis=1)
+    return np.where(open_B >= 0, open_B, close_B)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from formalbench.contracts.source import Mask
 from formalbench.contracts.stream import Stream
 
+from formalbench_tasks.dyck_held import HeldShapes
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.paths import Paths
 
@@ -37,6 +38,7 @@ class Shapes:
     def __init__(self, deepest: int | None = None) -> None:
         self.deepest = deepest
         self._paths: dict[int, Paths] = {}
+        self._held: dict[int, HeldShapes] = {}
 
     def exist(self, length: int, end: int = 0) -> bool:
         """Say whether there are any of this length that leave `end` brackets open."""
@@ -64,13 +66,20 @@ class Shapes:
             falling_BN = _draw(self._paths[end], stream, length, count)
         return np.ascontiguousarray(~falling_BN[:, ::-1]) if end else falling_BN
 
-    def generated(self, stream: Stream, length: int, count: int) -> Mask:
+    def generated(self, stream: Stream, length: int, count: int, held: int = 0) -> Mask:
         """Draw balanced shapes as the process of Hewitt et al. does, given their length.
 
         The process opens or closes by a coin, except that it must close at the greatest depth
         and open or end at depth 0. So a shape of N symbols that closes m times from the
         greatest depth has probability 2^(m-N-1), and given N the weight is 2^m: without
-        a bound, and where it cannot be reached, shapes are uniform.
+        a bound, and where it cannot be reached, shapes are uniform. Where it must not end yet, see
+        `dyck_held`.
+
+        Args:
+            stream: where every number comes from.
+            length: N.
+            count: B.
+            held: with a bound, the length before which the process must not end, at most N.
 
         Returns:
             (count, length): which positions open.
@@ -78,6 +87,10 @@ class Shapes:
         Raises:
             ValueError: if there are none.
         """
+        if self.deepest is not None and held and self.exist(length):
+            if held not in self._held:
+                self._held[held] = HeldShapes(self.deepest, held, self._weighted)
+            return self._held[held].draw(stream, length, count)
         if self.deepest is None or length < 2 * self.deepest or not self.exist(length):
             return self.uniform(stream, length, count)
         return _draw(self._weighted, stream, length, count)

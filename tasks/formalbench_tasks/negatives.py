@@ -59,7 +59,7 @@ def edit(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
     edits_A = geometric(stream, len(strings_AN))
     for done in range(int(edits_A.max(initial=0))):
         active = np.flatnonzero(edits_A > done)
-        edited_AN[active] = _edit_once(stream, edited_AN[active], num_symbols)
+        edited_AN[active] = edit_once(stream, edited_AN[active], num_symbols)
     return edited_AN
 
 
@@ -71,7 +71,7 @@ def geometric(stream: Stream, count: int) -> Ints:
     return np.maximum(place, 1)
 
 
-def _edit_once(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
+def edit_once(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
     """Substitute, transpose, or delete and insert, each with probability 1/3."""
     count, length = strings_AN.shape
     row_A = np.arange(count)
@@ -89,11 +89,11 @@ def _edit_once(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols
     edited_AN[substitute, here_A[substitute]] = different_A[substitute]
     edited_AN[transpose, here_A[transpose]] = other_A[transpose]
     edited_AN[transpose, there_A[transpose]] = old_A[transpose]
-    edited_AN[move] = _delete_insert(strings_AN[move], here_A[move], there_A[move], any_A[move])
+    edited_AN[move] = delete_insert(strings_AN[move], here_A[move], there_A[move], any_A[move])
     return edited_AN
 
 
-def _delete_insert(strings_AN: Symbols, out_A: Ints, in_A: Ints, new_A: Ints) -> Symbols:
+def delete_insert(strings_AN: Symbols, out_A: Ints, in_A: Ints, new_A: Ints) -> Symbols:
     """Delete the symbol at `out_A`, then insert `new_A` so that it stands at `in_A`."""
     at_N = np.arange(strings_AN.shape[1])
     out_A1, in_A1 = out_A[:, None], in_A[:, None]

@@ -34,7 +34,7 @@ FEW = 4
 
 _NONE = -(1 << 40)  # the exponent of a count of zero: below every other
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
-_BLOCK = 1 << 20  # numbers held at once in a table of thresholds
+BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 _PLAIN = 1 << 16  # numbers of a table that may become plain ones
 _AT_ONCE = 1 << 16  # uniform numbers drawn at once
 _STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
@@ -50,12 +50,15 @@ class Paths:
         transitions_QS: (Q, S) the state reached from each state by each symbol.
         classes_Q: (Q,) the class of each state.
         start: the state of the empty string.
+        stretch: lengths whose counts are kept at a time; None for as many as memory bears.
     """
 
-    def __init__(self, transitions_QS: Ints, classes_Q: Ints, start: int) -> None:
-        states, self._symbols = transitions_QS.shape
+    def __init__(
+        self, transitions_QS: Ints, classes_Q: Ints, start: int, stretch: int | None = None
+    ) -> None:
+        self._states, self._symbols = transitions_QS.shape
         self.num_classes = max(2, int(classes_Q.max()) + 1)  # a language may be empty
-        offsets_C = np.arange(self.num_classes, dtype=np.int64) * states
+        offsets_C = np.arange(self.num_classes, dtype=np.int64) * self._states
         rows = offsets_C[:, None, None] + transitions_QS[None]
         self._next_SR = np.ascontiguousarray(rows.reshape(-1, self._symbols).T)
         self._start_C = offsets_C + start
@@ -64,7 +67,8 @@ class Paths:
         ends_R = ends_CQ.reshape(-1)
         # A count is mantissa · 2^exponent with a mantissa in [1/2, 1), or zero.
         empty: Row = (np.where(ends_R, 0.5, 0.0), np.where(ends_R, 1, _NONE))
-        self._counts = Counts(empty, self._longer, max(512, min(_STRETCH, _BLOCK // len(ends_R))))
+        stretch = stretch or max(512, min(_STRETCH, BLOCK // len(ends_R)))
+        self._counts = Counts(empty, self._longer, stretch)
 
     def has_class(self, length: int, label: int) -> bool:
         """Say whether any string of this length has this class."""
@@ -81,13 +85,26 @@ class Paths:
         total = sum(shares)
         return tuple(share / total for share in shares)
 
-    def sample(self, stream: Stream, length: int, classes_B: Labels) -> Symbols:
+    def shares(self, length: int, label: int) -> Floats:
+        """Return how the strings of this length and class divide by the state they start in, (Q,).
+
+        Of all strings that lead from some state to the class, counted once for each such state.
+        """
+        mantissas, exponents = self._counts.at(length)
+        rows_Q = np.arange(label * self._states, (label + 1) * self._states)
+        return _scale(mantissas[rows_Q], exponents[rows_Q] - exponents[rows_Q].max())
+
+    def sample(
+        self, stream: Stream, length: int, classes_B: Labels, starts_B: Ints | None = None
+    ) -> Symbols:
         """Draw strings, each uniformly among those of its length and class.
 
         Args:
             stream: where every number comes from: one per symbol, position by position.
             length: N.
             classes_B: (B,) the class of each string; the length must have it.
+            starts_B: (B,) the state to start each string from, which must lead to its class in
+                so many symbols; None for the start.
 
         Returns:
             (B, N) symbol ids.
@@ -96,15 +113,17 @@ class Paths:
             ValueError: if the length does not have a class.
             RequestError: if the strings would be too long.
         """
-        for label in np.unique(classes_B).tolist():
+        for label in np.unique(classes_B).tolist() if starts_B is None else ():
             if not self.has_class(length, label):
                 raise ValueError(f"no string of length {length} has class {label}")
         rows_B = self._start_C[classes_B]
+        if starts_B is not None:
+            rows_B = classes_B * self._states + starts_B
         if len(classes_B) <= FEW and length * self._next_SR.size <= _PLAIN:
             return self._sample_few(stream, length, rows_B)
         strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
         uniforms_NB = _uniforms(stream, length, len(classes_B))
-        block = max(1, _BLOCK // self._next_SR.size)
+        block = max(1, BLOCK // self._next_SR.size)
         for first in range(0, length, block):
             last = min(first + block, length)
             thresholds = self.thresholds(length - last + 1, length - first)

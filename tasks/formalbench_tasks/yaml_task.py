@@ -20,6 +20,11 @@ or with an automaton, every transition spelt out::
 Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise it with
 every change to the language) and ``splits: {train: [1, 40], test: [41, 500]}``.
 
+A task's version names its test strings, and those hang on the file and on how this package draws
+from it. So the version in listings and records is 1000 times `SAMPLER` and the file's: 2001
+for a file of version 1. When the drawing changes, every file's task is a new one, and records
+of the old no longer count.
+
 Symbols and states are strings or whole numbers, which are taken as strings. YAML reads
 bare words such as ``yes``, ``no`` and ``on`` as truth values, and ``010`` as the number
 eight: put them in quotes. `formalbench_tasks.limits` says how large things may be.
@@ -43,6 +48,12 @@ from formalbench_tasks.regex import RegexError, parse
 
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
+
+SAMPLER = 2
+"""Raised whenever `formalbench_tasks.custom` draws any other string of the same file."""
+
+MOST_VERSIONS = 1_000
+"""The version in a file is below it."""
 
 _COMMON = ("name", "alphabet", "summary", "reference", "version", "splits")
 _TABLE = ("states", "start", "transitions", "accept")
@@ -77,9 +88,11 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     version = data.get("version", 1)
     if not _is_whole(version) or version < 1:
         raise _Problem(f"version must be a whole number from 1 up, not {_show(version)}")
+    if version >= MOST_VERSIONS:
+        raise _Problem(f"version must be below {MOST_VERSIONS}, not {_show(version)}")
     return TaskSpec(
         name=_name(data["name"]),
-        version=version,
+        version=MOST_VERSIONS * SAMPLER + version,
         summary=_line(data, "summary") or definition.summary,
         factory=_factory(path, definition),
         objectives=("classify", "tag", "next-symbols"),

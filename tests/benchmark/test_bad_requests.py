@@ -161,11 +161,10 @@ def test_a_suite_of_tasks_that_are_not_there(refused, write):
         ("", "truncated"),
         ("[]", "no integer schema_version"),
         ('{"schema_version":3}', "upgrade formalbench"),
-        ('{"schema_version":1}', "of an older formalbench (this one reads 2): run it again"),
         ('{"schema_version":2,"surprise":1}', "not a valid record"),
         (" " * (MAX_BYTES + 1), "larger than"),
     ],
-    ids=["truncated", "empty", "list", "later", "earlier", "unknown key", "large"],
+    ids=["truncated", "empty", "list", "later", "unknown key", "large"],
 )
 def test_a_file_in_the_results_that_is_no_record(refused, cli, results, text, said):
     results.mkdir()
@@ -178,6 +177,31 @@ def test_a_file_in_the_results_that_is_no_record(refused, cli, results, text, sa
     assert done.code != 0
     assert "Traceback" not in done.err
     assert str(bad) in done.err
+
+
+def test_records_of_an_older_format_stop_nothing(cli, results):
+    results.mkdir()
+    (results / "old.json").write_text('{"schema_version":1}')
+    done = cli("leaderboard", "--results", results)
+    assert done.code == 0
+    assert f"1 record below {results} of an older formalbench: not read" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("list", "optimizers"), ": did you mean optimisers?"),
+        (("new", "modl", "mine"), "'modl' is not one of 'model', 'task': did you mean model?"),
+        (("leaderboard", "--format", "htm"), ": did you mean html?"),
+        ((*RUN, "--set", "protocol.steps=35"), "steps must be a multiple of evaluate_every, 10"),
+        ((*RUN, "--set", "protocol.optimizer.name=adam"), "did you mean optimiser.name?"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_slip_is_told_with_the_nearest_right_word(refused, arguments, said):
+    line = refused(*arguments)
+    assert said in line
+    assert "Value error" not in line
 
 
 @pytest.mark.parametrize("below", ["", "below", "below/deeper"])

@@ -7,12 +7,19 @@ import pytest
 import torch
 from formalbench.checks import check_plugin, check_spec
 from formalbench.checks.models import model_promises
+from formalbench.checks.parts import check_parts
 from formalbench.checks.promises import keep
 from formalbench.checks.sources import source_promises
+from formalbench.checks.steps import optimiser_promises, schedule_promises
 from formalbench.checks.tasks import task_promises
 from formalbench.checks.trials import trials
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Example, pad, split
+from formalbench.contracts.language import Language
+from formalbench.contracts.metric import Measure, Metric
 from formalbench.contracts.network import Traits
+from formalbench.contracts.objective import Chance, Objective
+from formalbench.contracts.optimiser import Optimiser, Schedule
 from formalbench.host import PluginHost
 from torch import nn
 
@@ -456,6 +463,159 @@ def test_it_is_tried_on_functions_where_there_are_any(write, backwards):
     assert "decode" not in tried  # it is no encoder-decoder
 
 
+def test_a_model_that_says_answers_step_by_step_is_tried_on_nothing_else(write, backwards):
+    path = write("net.py", ANYWHERE.replace("causal={causal}", "encoder_decoder=True"))
+    assert [objective for objective, _ in trials(PluginHost.load([path, backwards]), "net")] == [
+        "decode"
+    ]
+
+
+def test_a_model_that_cannot_be_built_is_told_once(cli, write):
+    text = ANYWHERE.format(causal=True).replace('"for tests", Net', '"", Net, objectives=("tag",)')
+    path = write("net.py", text.replace("self.layout,", "self.accepts_padding, "))
+    done = cli("check", path)
+    assert done.code == 3
+    assert len(done.err.splitlines()) == 1
+    assert "it was written for formalbench 0.2" in done.err
+    path = write("net.py", text.replace("Traits(causal=True)", "Traits(causal=False)"))
+    done = cli("check", path)
+    assert done.code == 1
+    (line,) = (line for line in done.lines if "FAIL" in line)
+    assert "can be tried" in line
+    assert "model net does not do tag: an answer may not see what follows it" in done.out
+
+
+# How an objective judges.
+
+
+class Middle(Objective):
+    """The class of the first half of a string, asked at its last symbol: one answer, (B,)."""
+
+    name, layout, needs = "middle", "each", (Language,)
+
+    def answers(self, source):
+        return ("0", "1")
+
+    def has_length(self, source, length):
+        return length >= 1 and source.has_length(length)
+
+    def examples(self, source, strings_BN, stream):
+        half = (strings_BN.shape[1] + 1) // 2
+        scored_BN = np.zeros(strings_BN.shape, dtype=bool)
+        scored_BN[:, half - 1] = True
+        return Example(strings_BN, source.classify(strings_BN[:, :half]), scored=scored_BN)
+
+    def picked(self, logits, example):
+        return (logits * example.scored[..., None]).sum(1)
+
+    def loss(self, logits, example):
+        return nn.functional.cross_entropy(self.picked(logits, example), example.targets)
+
+    def metrics(self, source):
+        return RightHalves(self), HalfBits(self)
+
+    def right(self, logits, example, primary):
+        return self.picked(logits, example).argmax(-1) == example.targets
+
+    def chance(self, source, lengths, stream):
+        return Chance(0.5, tuple(0.5 for _ in lengths))
+
+    def show(self, source, string):
+        return str(int(source.classify(string[None, : (len(string) + 1) // 2])[0]))
+
+    def plain(self, source, example):
+        return example.targets.tolist()
+
+
+class RightHalves(Metric):
+    name = "right-halves"
+
+    def __init__(self, objective):
+        self.objective = objective
+
+    def measure(self, logits, example):
+        right_B = self.objective.right(logits, example, self)
+        return torch.tensor([right_B.sum(), len(right_B)])
+
+
+class HalfBits(RightHalves):
+    name = "cross-entropy"
+
+    def measure(self, logits, example):
+        bits = self.objective.loss(logits, example) / np.log(2)
+        return torch.tensor([bits * len(logits), len(logits)])
+
+
+class SaysNothingOfStrings(Middle):
+    right = Objective.right
+
+
+class LosesItsWay(Middle):
+    def loss(self, logits, example):
+        return logits.nowhere
+
+
+class LosesNothing(Middle):
+    def loss(self, logits, example):
+        return torch.zeros(())
+
+
+class ByString(Middle):
+    def loss(self, logits, example):
+        return super().loss(logits, example).expand(len(logits))
+
+
+class CountsPadding(Middle):
+    def right(self, logits, example, primary):
+        return logits.sum((1, 2)) > 0
+
+
+class WithoutItsPrimary(Middle):
+    def metrics(self, source):
+        primary, bits = super().metrics(source)
+        primary.finish = lambda state: {"another": Measure(1.0, 1)}
+        return primary, bits
+
+
+class Twice(Middle):
+    def metrics(self, source):
+        primary, bits = super().metrics(source)
+        bits.finish = lambda state: {name: Measure(1.0, 1) for name in (primary.name, bits.name)}
+        return primary, bits
+
+
+@pytest.mark.parametrize(
+    ("objective", "problem"),
+    [
+        (Middle, None),
+        (SaysNothingOfStrings, "the objective middle must say which strings are right"),
+        (LosesItsWay, "no attribute 'nowhere'"),
+        (LosesNothing, "does not require grad"),
+        (ByString, "a loss of shape (8,)"),
+        (CountsPadding, "padding counts as an answer"),
+        (WithoutItsPrimary, "right-halves is not measured: there is another, cross-entropy"),
+        (Twice, "cross-entropy measures what another metric does: right-halves"),
+    ],
+)
+def test_an_objective_with_a_defect(objective, problem):
+    task = dataclasses.replace(HOST.task("parity"), objective=objective())
+    broken = [one.problem for one in keep("task", task_promises(task)) if not one.passed]
+    if problem is None:
+        assert broken == []
+    else:
+        assert any(problem in line for line in broken), broken
+
+
+def test_padded_strings_are_cut_apart_wherever_targets_stand():
+    task = dataclasses.replace(HOST.task("parity"), objective=Middle())
+    examples = [task.sample(task.stream(length), length, 3) for length in (2, 5)]
+    parts = split(pad(examples, task.layout), task.layout)
+    for part, example in zip(parts, examples, strict=True):
+        assert part.lengths is None
+        for found, known in zip(part[:3], example[:3], strict=True):
+            assert np.array_equal(found, known)
+
+
 # What else a plugin can announce.
 
 PARTS = """
@@ -490,6 +650,88 @@ def test_metrics_and_the_like_are_made_by_their_factories(write, name, factory, 
     checks = {one.subject: one.problem for one in check_plugin(path)}
     assert checks["metric zero"] == problem
     assert checks["probe nothing"] == ""
+    assert ("metric zero on parity:classify" in checks) == (not problem)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "problem"),
+    [
+        ("return logits.new_zeros(2)", "return logits.nowhere", "no attribute 'nowhere'"),
+        (
+            "return logits.new_zeros(2)",
+            "return logits.new_tensor([1, 1])",
+            "1 of 1 in padded strings, 3 of 3 in the same",
+        ),
+        ('("classify",)', '("clasify",)', "no registered task has the objective clasify"),
+    ],
+)
+def test_a_metric_with_a_defect(write, old, new, problem):
+    path = write("parts.py", PARTS.format(name="zero", factory="Zero").replace(old, new))
+    broken = [one.problem for one in check_plugin(path) if not one.passed]
+    assert any(problem in line for line in broken), broken
+
+
+class Steps(Optimiser):
+    """Gradient descent."""
+
+    slots = ("momentum",)
+
+    def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        slots[0].lerp_(gradient_RP, 0.1)
+        parameters_RP.sub_(rate * slots[0])
+
+
+class StepsTogether(Steps):
+    def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        parameters_RP.sub_(rate * gradient_RP / gradient_RP.norm())
+
+
+class StepsNowhere(Steps):
+    def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        parameters_RP = parameters_RP - rate * gradient_RP
+
+
+class StepsFar(Steps):
+    def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        parameters_RP.div_(slots[0])
+
+
+@pytest.mark.parametrize(
+    ("optimiser", "problems"),
+    [
+        (Steps, []),
+        (StepsTogether, ["a run's step depends on other runs"]),
+        (StepsNowhere, ["nothing changed"]),
+        (StepsFar, ["a parameter is not finite"]),
+    ],
+)
+def test_an_optimiser_with_a_defect(optimiser, problems):
+    checks = keep("optimiser", optimiser_promises(optimiser()))
+    assert [one.problem for one in checks if not one.passed] == problems
+
+
+@pytest.mark.parametrize(
+    ("rate", "problems"),
+    [
+        (lambda step: 0.1 / (step + 1), []),
+        (lambda step: 0.5 - step, ["the rate of step 1 is -0.5"]),
+        (lambda step: None, ["the rate of step 0 is None"]),
+    ],
+)
+def test_a_schedule_with_a_defect(rate, problems):
+    class Falling(Schedule):
+        def rate(self, step, steps, base, memory):
+            return rate(step)
+
+    checks = keep("schedule", schedule_promises(Falling()))
+    assert [one.problem for one in checks if not one.passed] == problems
+
+
+def test_the_engines_own_optimisers_and_schedules_keep_their_promises(host):
+    engine = next(entry.plugin for entry in host.optimisers.all() if entry.spec.name == "adam")
+    checks = [one for one in check_parts(host, engine) if one.subject.split()[0] != "executor"]
+    assert {"optimiser adamw", "optimiser sgd", "schedule plateau"} < {c.subject for c in checks}
+    assert [one for one in checks if not one.passed] == []
 
 
 # The command.

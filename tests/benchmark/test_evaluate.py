@@ -147,6 +147,17 @@ def test_a_metric_of_a_stranger():
     assert score.measures["accuracy"] == (6, 12)
 
 
+def test_a_metric_that_measures_what_another_does_is_an_error():
+    class Twice(Longest):
+        def finish(self, state):
+            return {"accuracy": Measure(1.0, 1)}
+
+    task = Task("first", 1, First(), Classify(), extra_metrics=(Twice(),))
+    cell = Cell(3, 3, (task.sample(task.stream("test"), 3, 4),))
+    with pytest.raises(ValueError, match="measures accuracy, as another metric does"):
+        evaluate(LastSymbol(), task, TestSet((cell,)), torch.device("cpu"))
+
+
 class Unequal(nn.Module):
     """Answers the last symbol of each string, padded or not, and notes what it was given."""
 

@@ -221,3 +221,104 @@ def test_a_factory_that_fails_is_a_broken_plugin(cli, tiny, odd_models, write):
     )  # fmt: skip
     assert done.code == 3
     assert "TypeError: the factory of bad gave a int" in done.err
+
+
+@pytest.mark.parametrize(
+    ("method", "body", "said"),
+    [
+        ("submit", 'raise ConnectionRefusedError(111, "nobody is there")', "nobody is there"),
+        ("submit", "raise SystemExit(4)", "SystemExit: 4"),
+        ("shutdown", 'raise ValueError("once more")', "ValueError: once more"),
+    ],
+)
+def test_an_executor_that_fails_is_a_broken_plugin(run, results, write, method, body, said):
+    path = write(
+        "failing.py",
+        f"""
+        from concurrent.futures import ThreadPoolExecutor
+        from formalbench import ExecutorSpec, hookimpl
+
+        class Failing(ThreadPoolExecutor):
+            def {method}(self, *arguments, **more):
+                {body}
+
+        @hookimpl
+        def formalbench_executors():
+            yield ExecutorSpec("failing", "does not work", lambda workplace: Failing(1))
+        """,
+    )
+    done = run("--plugin", path, "--executor", "failing", "--seeds", 1)
+    assert done.code == 3
+    assert f"plugin {path} is broken" in done.err
+    assert said in done.err
+    assert "dispatcher.py" not in done.err
+    assert len(list(results.rglob("*.json"))) == (method == "shutdown")  # what was done is kept
+
+
+def test_a_pool_that_one_unit_breaks_twice_costs_no_other(run, write):
+    """With a process of it, a pool of the standard library loses all that is in flight."""
+    path = write(
+        "pool.py",
+        """
+        import threading
+        from concurrent.futures import BrokenExecutor, Executor, Future
+        from formalbench import ExecutorSpec, hookimpl
+
+        class Pool(Executor):
+            def __init__(self):
+                self.batch, self.broken = [], False
+
+            def submit(self, function, unit):
+                if self.broken:
+                    raise BrokenExecutor("a process died")
+                if not self.batch:
+                    threading.Timer(0.5, self.work).start()
+                self.batch.append((Future(), function, unit))
+                return self.batch[-1][0]
+
+            def work(self):
+                batch, self.batch = self.batch, []
+                self.broken = any(unit.runs[0].model.name == "dying" for _, _, unit in batch)
+                for future, function, unit in batch:
+                    if self.broken:
+                        future.set_exception(BrokenExecutor("a process died"))
+                    else:
+                        future.set_result(function(unit))
+
+        @hookimpl
+        def formalbench_executors():
+            yield ExecutorSpec("fragile", "breaks as a whole", lambda workplace: Pool())
+        """,
+    )
+    done = run(
+        *("--plugin", path, "--executor", "fragile", "--jobs", 2, "--seeds", 1, "--json"),
+        *("--model", "dying,bag"),
+    )
+    assert done.code == 1
+    assert [row["status"] for row in done.data] == ["error", "finished"]
+    assert done.data[0]["message"] == "the worker process died, twice"
+
+
+LAZY = """
+    from concurrent.futures import Executor, Future
+    from formalbench import ExecutorSpec, hookimpl
+
+    class Lazy(Executor):
+        def submit(self, function, *arguments, **more):
+            future = Future()
+            future.set_result([])
+            return future
+
+    @hookimpl
+    def formalbench_executors():
+        yield ExecutorSpec("lazy", "says that all is done", lambda workplace: Lazy())
+"""
+
+
+def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
+    done = run("--plugin", write("lazy.py", LAZY), "--executor", "lazy", "--json")
+    assert done.code == 1
+    assert {row["status"] for row in done.data} == {"error"}
+    assert {row["message"] for row in done.data} == {
+        "RuntimeError: the worker left no record, twice"
+    }

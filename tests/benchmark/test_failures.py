@@ -172,3 +172,46 @@ def test_what_a_task_refuses_is_said_before_anything_trains(refused, tiny, write
         "--device", "cpu", "--plugin", tiny, "--plugin", long, "--plugin", odd_models,
     )  # fmt: skip
     assert "modular-arithmetic:classify has no strings of length 42 to 42" in line
+
+
+METRIC = """
+    import torch
+    from formalbench import Metric, MetricSpec, hookimpl
+    from formalbench.contracts.metric import Measure
+
+    class Odd(Metric):
+        name = "odd"
+
+        def measure(self, logits, example):
+            return torch.tensor([TOTAL, 4.0])
+
+        def finish(self, state):
+            return {"odd": Measure(float(state[0]), COUNT)}
+
+    @hookimpl
+    def formalbench_metrics():
+        yield MetricSpec("odd", 1, "for tests", Odd, ("classify",))
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_what_no_record_can_hold_is_said_in_one(run, write, results, jobs):
+    path = write("odd.py", METRIC.replace("TOTAL", "1.0").replace("COUNT", "-4"))
+    done = run(
+        *("--model", "bag", "--task", "first", "--seeds", 2, "--plugin", path, "--json"), jobs=jobs
+    )
+    assert done.code == 1
+    for record in Store(results).records():
+        assert record.status == "error"
+        assert record.message.startswith("a record cannot hold what was measured: count: Input")
+        assert record.message.isprintable()
+        assert "twice" not in record.message  # it would be the same again
+
+
+def test_what_is_not_finite_is_named(run, write, results):
+    path = write("odd.py", METRIC.replace("TOTAL", 'float("nan")').replace("COUNT", "4"))
+    assert run("--model", "bag", "--task", "first", "--seeds", 1, "--plugin", path).code == 1
+    (record,) = Store(results).records()
+    assert record.status == "diverged"
+    assert "the odd at length" in record.message
+    assert record.message.endswith("is not finite, step 20")

@@ -125,9 +125,9 @@ def test_pinned_accuracies(host):
         task, logits, example = drawn(host, "dyck-3-4", length, 50, seed=length)
         states.append(task.primary.measure(logits, example).numpy())
     found = task.primary.finish(add_up(states))
-    assert found[MICRO] == (510, 2520)
+    assert found[MICRO] == (498, 2549)
     assert found[MACRO].count == 18
-    assert found[MACRO].mean == pytest.approx(0.19163896025925167, abs=1e-12)
+    assert found[MACRO].mean == pytest.approx(0.18081294961705358, abs=1e-12)
 
 
 def test_the_same_by_position(host):

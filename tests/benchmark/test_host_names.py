@@ -151,7 +151,46 @@ def test_an_objective_that_is_another_is_the_plugins_fault(host, factory):
         host.objective("mine")
 
 
+def test_a_capability_of_a_plugins_own_is_named_as_it_is(known):
+    class HasGrammar:
+        pass
+
+    class Derived(FirstSymbol):
+        name, needs = "derived", (Language, HasGrammar)
+
+    known.objectives.add(ObjectiveSpec("derived", "", Derived), known.plugins[0])
+    with pytest.raises(RequestError) as caught:
+        known.task("parity:derived")
+    assert str(caught.value) == (
+        "parity: derived needs a HasGrammar, and Parity is none (inherit HasGrammar)"
+    )
+
+
 # Metrics.
+
+
+def test_an_objective_measures_cross_entropy(known):
+    class Without(FirstSymbol):
+        name = "without"
+
+        def metrics(self, source):
+            return (Logits(),)
+
+    known.objectives.add(ObjectiveSpec("without", "", Without), known.plugins[0])
+    with pytest.raises(RequestError, match=r"must name the metric cross-entropy .* logit-size"):
+        known.task("parity:without")
+
+
+def test_metrics_that_cannot_be_named_are_the_plugins_fault(known):
+    class Fails(FirstSymbol):
+        name = "fails"
+
+        def metrics(self, source):
+            raise LookupError("nothing to measure")
+
+    known.objectives.add(ObjectiveSpec("fails", "", Fails), known.plugins[0])
+    with pytest.raises(BrokenPluginError, match="nothing to measure"):
+        known.task("parity:fails")
 
 
 def test_a_metric_of_a_plugin_is_measured_where_it_says(host):

@@ -218,7 +218,7 @@ def test_shares_are_averaged_and_those_without_an_answer_left_out(host):
     group = Group((0, 1), program, rows, make_update(recipe.optimiser, None, torch.nn.Linear(1, 1)))
     empty = Example(torch.zeros(2, 1, 1), None)
     shares = [Share(empty, torch.tensor(w)) for w in ([0.25, 0.0], [0.75, 1.0])]
-    found = group._gradients(shares, [7, 8])
+    found = group.gradients(shares, [7, 8])
     assert found.gradients.tolist() == [[4.0], [3.0]]
     assert found.losses.tolist() == [3.5, 1.0]
     assert found.wrong.tolist() == [3, 3]

@@ -17,7 +17,7 @@ from formalbench.host.options import (
     split_list,
 )
 from formalbench.host.values import parse_value
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 
 class Everything(Config):
@@ -331,6 +331,18 @@ def test_an_error_can_name_the_instance_of_a_pattern():
         make_config(spec_of(Everything), {"width": 9}, "mine-3")
 
 
+class Several(Config):
+    width: list[int] = Field(default_factory=lambda: [1])
+
+
+class Perhaps(Config):
+    width: int | None = None
+
+
+class TooLittle(Config):
+    width: int = option(4, "a size", minimum=8)
+
+
 class NoDefault(Config):
     width: int
 
@@ -342,11 +354,19 @@ class NoDefault(Config):
         ("formalbench.training.configs:Nothing", "the config of mine cannot be loaded"),
         ("formalbench.contracts.specs:ModelSpec", "is no formalbench.Config"),
         (NoDefault, "the config of mine: width has no default"),
+        (Several, r"the config of mine: width must be a bool, int, .* its default is \[1\]"),
+        (Perhaps, "the config of mine: width must be a bool, int, .* its default is None"),
     ],
 )
 def test_a_config_that_is_none_is_the_plugins_fault(config, said):
     with pytest.raises(BrokenPluginError, match=said):
         option_facts(spec_of(config))
+
+
+def test_a_default_is_held_to_its_own_bounds():
+    with pytest.raises(RequestError, match=r"^mine: width=4: .* greater than or equal to 8$"):
+        make_config(spec_of(TooLittle))
+    assert isinstance(make_config(spec_of(Everything)).share, float)  # as if it had been set
 
 
 def test_a_default_for_no_option_is_the_plugins_fault():

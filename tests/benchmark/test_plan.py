@@ -6,7 +6,7 @@ import shlex
 import pytest
 from formalbench.cli.run import split_names
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import Source
+from formalbench.contracts.record import Origin
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
@@ -233,7 +233,7 @@ def test_what_a_runs_identity_depends_on(plan):
     def changed(part, **change):
         return dataclasses.replace(run, **{part: getattr(run, part).model_copy(update=change)})
 
-    source = Source(distribution="odd_models.py", sha256="f" * 64)
+    source = Origin(distribution="odd_models.py", sha256="f" * 64)
     others = [
         changed("model", name="other"),
         changed("model", version=2),
@@ -247,6 +247,8 @@ def test_what_a_runs_identity_depends_on(plan):
         changed("protocol", steps=41),
         dataclasses.replace(run, learning_rate=0.5),
         dataclasses.replace(run, seed=1),
+        *(dataclasses.replace(run, code={role: "a"}) for role in ("objective", "optimiser")),
+        dataclasses.replace(run, code={"optimiser": "b"}),
     ]
     for name in ("train_id", "test_id"):
         identities = {getattr(other, name) for other in [run, *others]}
@@ -254,8 +256,8 @@ def test_what_a_runs_identity_depends_on(plan):
         assert all(len(identity) == 16 for identity in identities)
     tested = [
         changed("protocol", test=run.protocol.test.model_copy(update={"strings": 17})),
-        dataclasses.replace(run, extra_metrics={"mine": 1}),
-        dataclasses.replace(run, extra_metrics={"mine": 2}),
+        dataclasses.replace(run, code={"metric mine": "a"}),
+        dataclasses.replace(run, code={"metric mine": "b"}),
     ]
     assert {other.train_id for other in tested} == {run.train_id}
     assert len({other.test_id for other in [run, *tested]}) == 4

@@ -9,6 +9,7 @@ import pytest
 from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.progress import Follower, ProgressFile
 from formalbench.running.scheduler import execute
 from formalbench.store import Store
 
@@ -278,3 +279,12 @@ def test_what_workers_print_is_not_the_commands_output(cli, tiny, write):
         )  # fmt: skip
         assert done.code == 0, done.err
         assert len(done.data) == 2  # nothing but JSON
+
+
+def test_half_a_line_of_progress_is_passed_over(tmp_path):
+    path, heard = tmp_path / "told.jsonl", []
+    follower = Follower(path, lambda event, run, progress: heard.append((event, run)))
+    path.write_text('{"event": "started", "run": "a"}\n{"event": "progr\n')
+    ProgressFile(path).finished("a")
+    follower.close()
+    assert heard == [("started", "a"), ("finished", "a")]

@@ -94,6 +94,24 @@ def test_the_chance_of_bounded_depth_counts_odd_lengths(cli):
     assert facts["chance"]["constant"] == pytest.approx(0.75)
 
 
+def test_how_far_counting_gets_is_beside_chance(cli):
+    facts = cli("show", "task", "d2", "--json").data
+    assert set(facts["chance"]) == {"constant", "length_only"}
+    assert facts["shortcut"] > 0.9 > facts["chance"]["length_only"]
+    assert "shortcut" in cli("show", "task", "d2").out
+    assert cli("show", "task", "dyck-2-3", "--json").data["shortcut"] < 0.75
+    for name in ("dyck-2-9", "d2:tag", "parity[p=0.3]"):  # not measured
+        assert cli("show", "task", name, "--json").data["shortcut"] is None
+
+
+def test_lengths_that_are_trained_and_tested_are_warned_of(cli, write):
+    text = 'name: both\nalphabet: "ab"\nregex: "(ab)*"\nsplits: {train: [1, 40], test: [31, 90]}\n'
+    done = cli("show", "task", "both", "--json", "--plugin", write("both.yaml", text))
+    assert done.err == "warning: both:classify trains and tests at lengths 31 to 40\n"
+    assert done.data["overlap"] == [31, 40]
+    assert cli("show", "task", "d2").err == ""
+
+
 def test_other_objectives(cli):
     facts = cli("show", "task", "tomita-2:next-symbols", "--json").data
     assert facts["metric"] == "string-accuracy"
@@ -155,6 +173,31 @@ def test_an_exact_model_is_shown_with_its_own_task(cli):
     facts = cli("show", "model", "yao-soft-2-3", "--json").data
     assert facts["parameters"]["task"] == "dyck-2-3:next-symbols"
     assert facts["parameters"]["count"] > 0
+
+
+DECODER = """
+from torch import nn
+from formalbench import ModelSpec, Traits, hookimpl
+
+class Silent(nn.Module):
+    traits = Traits(encoder_decoder=True)
+
+    def __init__(self, task):
+        super().__init__()
+        self.said = nn.Embedding(task.outputs, task.outputs)
+
+@hookimpl
+def formalbench_models():
+    yield ModelSpec("silent", 1, "says nothing yet", Silent, objectives=("decode",))
+"""
+
+
+def test_an_encoder_decoder_is_shown_with_a_task_that_it_can_do(cli, write, backwards):
+    plugins = ("--plugin", write("silent.py", DECODER), "--plugin", backwards)
+    facts = cli("show", "model", "silent", *plugins, "--json").data
+    assert facts["objectives"] == ["decode"]
+    assert facts["parameters"]["task"].endswith(":decode")
+    assert facts["traits"]["encoder_decoder"] is True
 
 
 def test_a_protocol_and_a_suite(cli):

@@ -167,6 +167,20 @@ def test_a_file_that_is_no_record_is_one_line_with_its_name(results, contents):
     assert "\n" not in str(caught.value)
 
 
+def test_records_of_an_older_format_are_left_out_with_one_line(results, capsys):
+    store = Store(results)
+    new = make()
+    path = store.write(new)
+    old = path.with_name("old.json")
+    old.write_text(path.read_text().replace('"schema_version":2', '"schema_version":1'))
+    assert store.records() == store.records() == [new]
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"formalbench: 1 record below {results} of an older formalbench")
+    for read in (store.files, lambda: read_record(old)):
+        with pytest.raises(RequestError, match=r"old\.json: schema_version 1 is of an older"):
+            read()
+
+
 def test_a_large_file_is_not_even_read(results, monkeypatch):
     results.mkdir()
     bad = results / "bad.json"

@@ -58,6 +58,65 @@ def test_more_seeds_train_the_new_ones(run, trained, results):
     assert all(path.read_bytes() == contents for path, contents in before.items())
 
 
+OPTIMISER = """
+from formalbench import Optimiser, OptimiserSpec, hookimpl
+
+class Sign(Optimiser):
+    def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+        parameters_RP.sub_(rate * gradient_RP.sign())
+
+@hookimpl
+def formalbench_optimisers():
+    yield OptimiserSpec("sign", "the sign of the gradient", Sign)
+"""
+
+METRIC = """
+import torch
+from formalbench import Metric, MetricSpec, hookimpl
+
+class Ones(Metric):
+    name = "ones"
+
+    def measure(self, logits, example):
+        ones = torch.ones(len(logits), dtype=torch.float64)
+        return torch.stack((ones.sum(), ones.sum()))
+
+@hookimpl
+def formalbench_metrics():
+    yield MetricSpec("ones", 1, "always one", Ones, ("classify",))
+"""
+
+
+def test_other_code_of_an_optimiser_trains_again(run, trained, write):
+    file = write("sign.py", OPTIMISER)
+    asked = ("--plugin", file, "--set", "protocol.optimiser.name=sign", "--seeds", 1)
+    (first,) = run(*asked)
+    assert trained() == [0]
+    assert list(first["code"]) == ["optimiser"]
+    assert run(*asked) == [first]
+    assert trained() == []
+    file = write("sign.py", OPTIMISER.replace("rate * grad", "2 * rate * grad"))
+    (other,) = run(*asked)
+    assert trained() == [0]
+    assert other["train_id"] != first["train_id"]
+    assert other["code"] != first["code"]
+
+
+def test_other_code_of_a_metric_tests_again(run, trained, write):
+    (plain,) = run("--seeds", 1)
+    trained()
+    file = write("ones.py", METRIC)
+    (first,) = run("--plugin", file, "--seeds", 1)
+    write("ones.py", METRIC.replace("ones.sum(), ones", "ones.sum() / 2, ones"))
+    (other,) = run("--plugin", file, "--seeds", 1)
+    assert trained() == []  # the weights are kept
+    assert plain["train_id"] == first["train_id"] == other["train_id"]
+    assert len({record["test_id"] for record in (plain, first, other)}) == 3
+    sums = [record["test"]["cells"]["metrics"]["ones"] for record in (first, other)]
+    assert [one["total"][0] / one["count"][0] for one in sums] == [1.0, 0.5]
+    assert plain.get("code") is None
+
+
 def test_more_rates_train_the_new_ones(run, trained):
     run("--seeds", 1)
     trained()

@@ -188,7 +188,7 @@ def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
     build = lambda: host.network("rnn", task)  # noqa: E731
     assert fit.runs_that_fit(Cohort(build, task, protocol(), members, CPU, recipe)) == 3
     monkeypatch.setattr(fit.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
-    monkeypatch.setattr(fit, "_peak", lambda work, device: 100)
+    monkeypatch.setattr(fit, "peak_of", lambda work, device: 100)
     on_gpu = Cohort(build, task, protocol(), members, torch.device("cuda"), recipe)
     assert fit.runs_that_fit(on_gpu) == expected
 
@@ -207,5 +207,5 @@ def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
     members = [Member(0.01, seed) for seed in range(3)]
     build = lambda: host.network("rnn", task, {"width": 4})  # noqa: E731
     recipe = make_recipe(host, used)
-    fit._longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
+    fit.longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
     assert shapes == [(1, 8, 40)]

@@ -59,7 +59,7 @@ def test_a_longer_answer_than_was_said_is_an_error():
         def answer_length(self, length):
             return length + 1
 
-    with pytest.raises(ValueError, match="an answer has 4 symbols, more than the 3"):
+    with pytest.raises(ValueError, match="an answer has 4 symbols, and answer_length says 3"):
         Task("wrong", 1, Wrong(), Transduce()).examples(strings([1, 1]))
 
 
@@ -70,7 +70,7 @@ def test_each_kind_of_source_is_told_what_fits(host):
     assert Decode().refusal(OnlyOnes()) is None
     assert Transduce().refusal(Doubled()) is Decode().refusal(Doubled()) is None
     language = host.task("parity").source
-    assert "Parity does not have it" in Transduce().refusal(language)
+    assert "needs a Transduction, and Parity is none" in Transduce().refusal(language)
     assert "needs a Language" in host.task("parity").objective.refusal(Doubled())
 
 

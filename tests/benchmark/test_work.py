@@ -3,6 +3,7 @@
 import pickle
 import threading
 import time
+import weakref
 
 import pytest
 import torch
@@ -12,7 +13,7 @@ from formalbench.running.grouping import cohorts_of, divided
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.unit import Unit
 from formalbench.running.worker import work
-from formalbench.store import Store, weights_path
+from formalbench.store import Store, records, weights_path
 from formalbench.training import trainer
 
 
@@ -95,6 +96,41 @@ def test_a_cohort_that_does_not_fit_is_halved(host_with_tiny, do, monkeypatch):
     done = do(plan(host_with_tiny, "bag", 3))
     assert sizes == [3, 1, 2, 1, 1]
     assert [record.status for record, _ in done] == ["finished"] * 3
+
+
+def test_what_did_not_fit_is_gone_before_its_halves_begin(host_with_tiny, do, monkeypatch):
+    class Memory:
+        pass
+
+    taken = []
+    real = trainer.train_cohort
+
+    def small_memory(cohort):
+        assert not any(one() for one in taken)
+        memory = Memory()
+        taken.append(weakref.ref(memory))
+        if len(cohort.members) > 1:
+            raise torch.cuda.OutOfMemoryError("too much")
+        return real(cohort)
+
+    monkeypatch.setattr(trainer, "train_cohort", small_memory)
+    done = do(plan(host_with_tiny, "bag", 4))
+    assert [record.status for record, _ in done] == ["finished"] * 4
+
+
+def test_weights_without_room_cost_the_weights_only(host_with_tiny, do, monkeypatch, capsys):
+    real = records.write_atomically
+
+    def full(path, contents):
+        if path.suffix == ".safetensors":
+            raise RequestError(f"cannot write {path}: No space left on device")
+        real(path, contents)
+
+    monkeypatch.setattr(records, "write_atomically", full)
+    for record, weights in do(plan(host_with_tiny, "bag", 2)):
+        assert (record.status, record.weights, weights) == ("finished", None, None)
+    told = capsys.readouterr().err.splitlines()
+    assert [line.endswith("kept without its weights") for line in told] == [True, True]
 
 
 def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):

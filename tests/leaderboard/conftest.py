@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 import typer
 import yaml
 from formalbench import builtin
@@ -30,6 +31,8 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench.objectives.classify import Classify
 from formalbench_leaderboard import plugin as leaderboard_plugin
+from formalbench_leaderboard.keys import run_of
+from torch import nn
 from typer.testing import CliRunner, Result
 
 SPLITS = Splits(train=(1, 40), test=(41, 71))
@@ -47,6 +50,11 @@ PROTOCOL = {
     "schedule": {"name": "constant", "warm_up": 0},
     "test": {"lengths": 4, "strings": 100},
 }
+
+VERSIONS = {"python": "3.11.9", "formalbench": "0.1.0", "torch": "2.13.0", "numpy": "2.4.6"}
+
+LARGE = 9_000_000
+"""Parameters of a network whose weights are too large to be kept."""
 
 MakeRecord = Callable[..., Record]
 
@@ -80,6 +88,7 @@ def build_record(
     task_sha256: str = "",
     parameters: int = 12_345,
     test_id: str | None = None,
+    training: dict[str, Any] | None = None,
 ) -> Record:
     """Make a record that can be published; `accuracy` is a share, or the right ones per cell."""
     correct = [round(accuracy * strings)] * 4 if isinstance(accuracy, float) else list(accuracy)
@@ -124,6 +133,7 @@ def build_record(
         "protocol": used,
         "learning_rate": rate,
         "seed": seed,
+        "training": training,
         "selected": {
             "step": 100,
             "strings": 1000,
@@ -138,14 +148,20 @@ def build_record(
             "hardware": hardware,
             "threads": 1,
             "peak_memory_mib": 100,
-            "versions": {"python": "3.11.9", "torch": "2.13.0"},
+            "versions": VERSIONS,
         },
-        "command": command or f"formalbench run --model {model[:100]} --task {task}",
+        "command": command,
         "date": date,
     }
     record = parse_record(json.dumps(data), "test")
     trained, tested = ids_of(record)
-    return record.model_copy(update={"train_id": trained, "test_id": test_id or tested})
+    update = {"train_id": trained, "test_id": test_id or tested}
+    if not command:
+        files = ["--plugin", distribution] * bool(sha256) + ["--plugin", task_file] * bool(
+            task_sha256
+        )
+        update["command"] = " ".join([run_of(record).command, *files])
+    return record.model_copy(update=update)
 
 
 @pytest.fixture
@@ -197,6 +213,14 @@ class FirstSymbol(Language):
         return (0.5, 0.5)
 
 
+class Large(nn.Module):
+    """A network whose weights are not kept, so that no record needs any."""
+
+    def __init__(self, task, config=None):
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(LARGE))
+
+
 def build_host(folder: Path) -> PluginHost:
     """Make a host as if one distribution had announced four tasks and six models."""
     host = PluginHost()
@@ -209,7 +233,7 @@ def build_host(folder: Path) -> PluginHost:
         spec = TaskSpec(name, 1, name, FirstSymbol, splits=SPLITS, config=noise)
         host.tasks.add(spec, plugin)
     for name in ("regulargpt", "rnn", "lstm", "transformer", "newcomer"):
-        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing", config=Chunks), plugin)
+        host.models.add(ModelSpec(name, 1, name, Large, config=Chunks), plugin)
     host.models.add(ModelSpec("by-hand", 1, "exact", "nowhere:Nothing", kind="exact"), plugin)
     host.suites.add(SuiteSpec("default", 1, "three", ("parity", "first", "tomita-3")), plugin)
     file = folder / "quick.yaml"
@@ -271,7 +295,7 @@ def add_local_model(host: PluginHost) -> Callable[[str, str], None]:
     def add(name: str, sha256: str) -> None:
         path = Path(f"/somewhere/{name}.py")
         plugin = Plugin(path.name, str(path), "", local=LocalPlugin(path, sha256))
-        host.models.add(ModelSpec(name, 1, name, "nowhere:Nothing"), plugin)
+        host.models.add(ModelSpec(name, 1, name, Large), plugin)
 
     return add
 

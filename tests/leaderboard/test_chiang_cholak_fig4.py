@@ -51,7 +51,8 @@ def test_the_protocols_are_the_papers(installed, scale, length):
 
 
 def score(mean):
-    return Score(mean, mean, mean - 0.01, mean + 0.01, 0.5, "5 seeds")
+    """Five seeds that agree."""
+    return Score(mean, mean, mean - 0.01, mean + 0.01, 0.5, "5 seeds", mean)
 
 
 def curve(accuracy, attention):
@@ -116,6 +117,17 @@ def test_what_the_curves_contradict_differs(key, change, failing):
     means, tests, trained = evidence()
     found = verdicts(means | {key: replace(means[key], **change)}, tests, trained)
     assert [i for i, holds in enumerate(found) if holds is False] == failing
+
+
+def test_a_mean_at_the_limit_of_which_one_seed_is_perfect_cannot_tell():
+    means, tests, trained = evidence()
+    one_of_five = Score(1.0, 0.6, 0.5, 0.95, 0.5, "5 seeds", 0.5)
+    found = verdicts(means, tests | {("first", STANDARD, 10): one_of_five}, trained)
+    assert found[0] == "cannot tell"
+    assert found[2] == "cannot tell"  # nor whether training on longer strings helps
+    all_claims = claims(means, tests | {("first", STANDARD, 10): one_of_five}, trained)
+    assert all_claims[0].verdict == "cannot tell"
+    assert "(50.0–95.0; 5 seeds)" in all_claims[0].ours
 
 
 def test_parity_learned_at_its_own_length_is_learned():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.publishing.rendered import stale_files
+from formalbench_leaderboard.publishing.told import command_words
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
 
@@ -35,7 +37,7 @@ def build_verification(
     date="2026-11-20T12:00:00Z",
     seed=0,
     dtype="fp64",
-    command="formalbench verify by-hand",
+    command="",
     strings_version=1,
     options=None,
     identity=None,
@@ -81,14 +83,17 @@ def build_verification(
             "hardware": "a machine",
             "threads": 1,
             "peak_memory_mib": 100,
-            "versions": {},
+            "versions": dict.fromkeys(("python", "formalbench", "torch", "numpy"), "1.2.3"),
         },
         "command": command,
         "date": date,
     }
     record = parse_any(json.dumps(data), "test")
     assert isinstance(record, VerificationRecord)
-    return record.model_copy(update={"verification_id": identity or record.identity})
+    update = {"verification_id": identity or record.identity}
+    if not command:
+        update["command"] = shlex.join(command_words(record))
+    return record.model_copy(update=update)
 
 
 def rows_of(*records):

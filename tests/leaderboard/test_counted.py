@@ -27,6 +27,7 @@ def with_extra_metric(record):
     """Return a record in which a plugin's metric was measured besides."""
     data = json.loads(record.to_json())
     data["test"]["extra_metrics"] = {"calibration": 1}
+    data["code"] = {"metric calibration": "somebodys-metrics"}
     data["test"]["cells"]["metrics"]["calibration"] = {"total": [1, 2, 3, 4], "count": [100] * 4}
     changed = parse_record(json.dumps(data), "it")
     return changed.model_copy(update={"test_id": ids_of(changed)[1]})

@@ -174,7 +174,7 @@ def test_two_records_of_one_run_that_disagree_are_refused(refused, invoke, sent,
     assert "two records of one run, and their numbers differ" in line
     assert str(path) in line
     path.unlink()
-    Store(sent / "yours").write(make_runs(accuracy=0.9, date="2026-12-31T00:00:00Z")[0])
+    Store(sent / "yours").write(make_runs(accuracy=0.9, date="2026-11-19T00:00:00Z")[0])
     assert invoke("publish", "--results", sent).exit_code == 0
 
 

@@ -55,12 +55,13 @@ def test_there_is_a_page_per_suite_and_per_model(many_records, host):
 
 def test_a_model_page_shows_every_seed_and_every_command(many_records, host):
     page = pages(many_records, host)[MODELS / "rnn.md"]
-    assert "| 2 of 2 " in page
+    assert "| 1 of 2 " in page
     chosen = [r for r in many_records if r.model.name == "rnn" and r.learning_rate == 0.001]
     assert len(chosen) == 9
     for record in chosen:
         assert page.count(f"-{record.test_id}.json)") == 1
-        assert f"<code>{record.command}</code>" in page
+        shown = record.seed == 2  # the command of the highest seed repeats the others
+        assert (f"<code>{record.command}</code>" in page) == shown
     assert "[89.0](../results/default/rnn/parity--classify/quick-lr0.001-seed1-" in page
 
 

@@ -146,8 +146,9 @@ def test_markdown_page_says_what_a_reader_needs(many_records, host):
     text = renderer("markdown")(build_page(many_records, suite_view(host, "default")))
     assert text.startswith("# formalbench leaderboard: suite default\n")
     assert "| 98.0 (99.0) |" in text
-    assert "<code>formalbench run --model rnn --task first:classify</code>" in text
-    assert "- cpu, a machine; python 3.11.9, torch 2.13.0 (48 records)" in text
+    command = "formalbench run --model rnn --task first:classify --protocol quick --seeds 3"
+    assert f"<code>{command}</code>" in text
+    assert "python 3.11.9, torch 2.13.0 (48 records)" in text
     order = [text.index(part) for part in ("## How", "## Measured", "## Published", "## Env")]
     assert order == sorted(order)
     published = text[text.index("## Published") : text.index("## Env")]

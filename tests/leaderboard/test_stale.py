@@ -95,18 +95,6 @@ def test_how_a_record_stands(host, make_record, protocol):
         assert current.standing(make_record(**keys)) == standing, keys
 
 
-def test_records_of_plugins_that_are_not_at_hand_are_counted_as_unchecked(
-    publish, invoke, host, add_local_model, make_runs
-):
-    add_local_model("mine", "a" * 64)
-    publish(make_runs("mine", distribution="mine.py", sha256="a" * 64))
-    assert "not checked" not in invoke("check").output
-    del host.models._entries["mine"]
-    checked = invoke("check")
-    assert checked.exit_code == 0, checked.output
-    assert "6 records not checked: their plugin is not at hand" in checked.output
-
-
 def test_a_suite_of_somebodys_own_moves_no_record(host, make_record):
     record = make_record(task="even-pairs:classify")
     before = published_path(record, host)

@@ -79,7 +79,7 @@ def test_a_head_equals_its_definition(
     want = torch.zeros(2, 7, 5, dtype=torch.float64)
     for row, i in itertools.product(range(2), range(7)):
         want[row, i, 3:] = torch.tensor(naive(head, x_BMD[row], i), dtype=torch.float64)
-    monkeypatch.setattr(heads, "_MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
+    monkeypatch.setattr(heads, "MOST_LOGITS", 2 * 7 * 3)  # three queries at a time
     for first, stop in ((0, 7), (0, 1), (6, 7), (2, 5)):
         got = module(x_BMD, first, stop).expand(2, stop - first, 5)
         torch.testing.assert_close(got, want[:, first:stop], rtol=0, atol=1e-12)

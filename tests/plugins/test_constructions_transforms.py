@@ -17,7 +17,6 @@ from formalbench_models.constructions.codes import (
     fraction,
     is_first_symbol,
     is_position,
-    reciprocal,
     rounded,
     sine,
 )
@@ -184,12 +183,11 @@ def test_position_codes_are_exact():
     assert alternating(i, 7).tolist() == [1, -1, 1, -1, 1, -1, 1]
     assert is_first_symbol(i, 7).tolist() == [0, 1, 0, 0, 0, 0, 0]
     assert is_position(3)(i, 7).tolist() == [0, 0, 0, 1, 0, 0, 0]
-    assert reciprocal(i, 7).tolist() == [1 / (k + 1) for k in range(7)]
     assert constant(2.5)(i, 7).tolist() == [2.5] * 7
     assert rounded(fraction, 2)(i, 7).tolist() == [0, 0.25, 0.25, 0.5, 0.5, 0.75, 0.75]
     assert cosine(fraction)(i, 7)[2].item() == pytest.approx(math.cos(4 * math.pi / 7))
     assert sine(fraction)(i, 7)[2].item() == pytest.approx(math.sin(4 * math.pi / 7))
-    for code in (fraction, alternating, is_first_symbol, reciprocal, constant(1.0)):
+    for code in (fraction, alternating, is_first_symbol, constant(1.0)):
         assert code(i, 7).dtype == torch.float64
 
 
@@ -207,7 +205,7 @@ def test_a_large_batch_is_answered_some_strings_at_a_time(monkeypatch):
     whole = run(MAJORITY, x)
     calls = []
     answer = HandWritten._answer
-    monkeypatch.setattr(network, "_MOST_NUMBERS", 11 * 7 * 4)
+    monkeypatch.setattr(network, "MOST_NUMBERS", 11 * 7 * 4)
     monkeypatch.setattr(
         HandWritten, "_answer", lambda self, some: calls.append(len(some)) or answer(self, some)
     )

@@ -56,7 +56,7 @@ def test_the_answer_is_the_value_of_the_greatest_weight(kind, causal, lengths, m
     soft = copy.deepcopy(hard)
     soft.hard = False
     x_BND = sequence()
-    monkeypatch.setattr(attention, "_MOST_BIASES", 2 * 2 * 7 * 7)  # two strings at a time
+    monkeypatch.setattr(attention, "MOST_BIASES", 2 * 2 * 7 * 7)  # two strings at a time
     _, soft_weights = soft(x_BND, Span(0, 7), lengths, keep_weights=True)
     want_weights = chosen_weights(soft_weights)
     _, _, value_BHNE = projections(hard, x_BND)
@@ -84,7 +84,7 @@ def test_the_gradient_is_that_of_the_softmax(kind, causal, lengths):
     # What the choice mixed, as if the choice were a constant, and the softmax, as if what it
     # weighs were one.
     query_BHQE, key_BHNE, value_BHNE = projections(layer, x_BND)
-    terms = layer._adjusted(query_BHQE, key_BHNE, Span(0, 7), lengths)
+    terms = layer.adjusted(query_BHQE, key_BHNE, Span(0, 7), lengths)
     logits_BHQN = terms.query @ terms.key.mT + (0.0 if terms.bias is None else terms.bias)
     mixed_BHQE = weights.detach() @ value_BHNE
     through_mix = (layer.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2)) * upstream).sum()

@@ -114,6 +114,19 @@ def test_by_hand():
     assert torch.equal(gradient_BND, expected_N3.expand(2, 4, 3))
 
 
+def test_what_was_said_so_far_is_seen():
+    class Says(Weighted):
+        traits = Traits(encoder_decoder=True)
+
+        def forward(self, batch):
+            return super().forward(batch) * batch.decoded.sum(1, keepdim=True)
+
+    batch = Batch(strings(2, 4, symbols=2), decoded=torch.tensor([[1, 1], [1, 2]]))
+    once = input_gradients(Weighted(), Batch(batch.symbols), answer)
+    expected = once * torch.tensor([2, 3])[:, None, None]
+    assert torch.equal(input_gradients(Says(), batch, answer), expected)
+
+
 def test_padding_has_none(task):
     network = shaken(PluginHost.load().network("transformer", task, {}).eval())
     batch = Batch(strings(2, 6, symbols=2), torch.tensor([6, 3]))

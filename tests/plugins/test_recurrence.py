@@ -37,7 +37,7 @@ def by_the_library(network, symbols):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("length", [0, 1, 2, 9])
 def test_logits_and_gradients_are_the_librarys(monkeypatch, kind, layers, layout, length):
-    monkeypatch.setattr(recurrent, "_FEW", 0)  # else the library would be compared with itself
+    monkeypatch.setattr(recurrent, "FEW", 0)  # else the library would be compared with itself
     network = build(kind, layout, layers)
     symbols = strings(5, length)
     ours, theirs = network(Batch(symbols)), by_the_library(network, symbols)
@@ -70,7 +70,7 @@ def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, ki
 
     own = network.kind.step
     monkeypatch.setattr(network.kind, "step", step)
-    monkeypatch.setattr(recurrent, "_LARGE", 0)
+    monkeypatch.setattr(recurrent, "LARGE", 0)
     monkeypatch.setattr(recurrent, "changes", lambda *_: after)
     shared = network(Batch(symbols))
     until = [min((end for end in after if end > t), default=None) for t in range(6)]
@@ -85,7 +85,7 @@ def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, ki
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_cohort_reads_whole_strings(monkeypatch, kind):
     network, symbols = build(kind), torch.stack([strings(70, 6, seed=seed) for seed in range(2)])
-    monkeypatch.setattr(recurrent, "_LARGE", 0)
+    monkeypatch.setattr(recurrent, "LARGE", 0)
     network.under_vmap = True
     together = torch.func.vmap(lambda one: network(Batch(one)))(symbols)
     for logits, one in zip(together, symbols, strict=True):

@@ -151,7 +151,7 @@ def test_products_written_by_us_are_counted(monkeypatch):
     limits = load("limits")
     monkeypatch.setattr(limits, "STEPS", 1)
     with limits.counting() as counter:
-        limits._train("lstm")
-    limits._check("lstm", counter.get_total_flops())
+        limits.take_steps("lstm")
+    limits.check_count("lstm", counter.get_total_flops())
     with pytest.raises(AssertionError):
-        limits._check("lstm", counter.get_total_flops() / 3)
+        limits.check_count("lstm", counter.get_total_flops() / 3)

@@ -5,7 +5,7 @@ import pytest
 from formalbench.contracts.stream import Stream
 from formalbench_tasks.custom import CustomLanguage
 from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.negatives import _delete_insert, _edit_once, corrupt, edit, geometric
+from formalbench_tasks.negatives import corrupt, delete_insert, edit, edit_once, geometric
 from scipy.stats import chisquare
 
 
@@ -21,7 +21,7 @@ def test_delete_and_insert_is_what_a_list_does():
     for length in (1, 2, 5, 9):
         strings = stream.integers(4, (200, length))
         out, into, new = (stream.integers(high, 200) for high in (length, length, 4))
-        moved = _delete_insert(strings, out, into, new)
+        moved = delete_insert(strings, out, into, new)
         for row in range(200):
             expected = strings[row].tolist()
             del expected[out[row]]
@@ -31,7 +31,7 @@ def test_delete_and_insert_is_what_a_list_does():
 
 def test_one_edit_substitutes_transposes_or_moves():
     strings = np.tile(np.arange(6), (3000, 1))  # distinct symbols show what was done
-    edited = _edit_once(Stream("kinds"), strings, 50)
+    edited = edit_once(Stream("kinds"), strings, 50)
     changed = (edited != strings).sum(axis=1)
     permuted = (np.sort(edited, axis=1) == np.arange(6)).all(axis=1)
     swapped = (changed == 2) & permuted

@@ -150,9 +150,8 @@ def test_forgotten_counts_are_counted_again(make, name, monkeypatch):
     """Equal symbols, whatever is kept and in whatever order lengths are asked for."""
     kept = make(name).automaton.paths
     automaton = make(name).automaton
-    forgetful = Paths(automaton.transitions, automaton.classes, automaton.start)
-    monkeypatch.setattr(forgetful._counts, "_stretch", 7)
-    monkeypatch.setattr(paths, "_BLOCK", 200)
+    forgetful = Paths(automaton.transitions, automaton.classes, automaton.start, stretch=7)
+    monkeypatch.setattr(paths, "BLOCK", 200)
     for length in (50, 3, 6, 7, 8, 49, 0, 300, 14):
         labels_B = np.array([c for c in range(2) if kept.has_class(length, c)] * 3)
         one, other = (p.sample(Stream("counts"), length, labels_B) for p in (kept, forgetful))

@@ -51,7 +51,7 @@ def check(language, contains, longest=6):
 
 def test_a_regular_expression():
     spec = read(REGEX)
-    assert (spec.name, spec.version, spec.splits) == ("star-free-4", 1, Splits())
+    assert (spec.name, spec.version, spec.splits) == ("star-free-4", 2001, Splits())
     assert spec.objectives == ("classify", "tag", "next-symbols")
     assert "(ab)*(a|())" in spec.summary
     language = spec.factory()
@@ -61,7 +61,7 @@ def test_a_regular_expression():
 
 def test_an_automaton():
     spec = read(TABLE)
-    assert (spec.version, spec.reference) == (3, "nobody (2026)")
+    assert (spec.version, spec.reference) == (2003, "nobody (2026)")  # 2: the sampler
     assert spec.summary == "the number of 1s is a multiple of three"
     assert spec.splits == Splits(train=(1, 20), test=(21, 30))
     language = spec.factory()
@@ -144,6 +144,7 @@ BAD = {
     "{name: x, alphabet: ab, regex: a, sumary: hm}": "'sumary' (did you mean 'summary'?)",
     "{name: x, alphabet: ab, regex: a, 7: hm}": "unknown key 7; known: name, alphabet",
     "{name: x, alphabet: ab, regex: a, version: 0}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, version: 1000}": "version must be below 1000, not 1000",
     "{name: x, alphabet: ab, regex: a, version: yes}": "version must be a whole number from 1",
     "{name: x, alphabet: ab, regex: a, version: '1'}": "version must be a whole number from 1",
     "{name: x, alphabet: ab, regex: a, summary: [a]}": "summary must be text, not ['a']",

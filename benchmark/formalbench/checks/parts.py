@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from formalbench.checks.promises import Check, keep
+from formalbench.checks.steps import optimiser_promises, schedule_promises
 from formalbench.contracts.promises import demand
 
 if TYPE_CHECKING:
+    from formalbench.contracts.objective import Promise
     from formalbench.host import Plugin, PluginHost
 
 BUILT = {
@@ -30,11 +31,21 @@ def check_parts(host: PluginHost, plugin: Plugin) -> Iterator[Check]:
     for kind in (*BUILT, *CALLED):
         for entry in getattr(host, f"{kind}s").all():
             if entry.plugin is plugin:
-                promise = ("is made by its factory", partial(_make, kind, entry.spec))
-                yield from keep(f"{kind} {entry.spec.name}", iter([promise]))
+                yield from keep(f"{kind} {entry.spec.name}", _promises(kind, entry.spec))
 
 
-def _make(kind: str, spec: Any) -> None:
+def _promises(kind: str, spec: Any) -> Iterator[Promise]:
+    made: list[Any] = []
+    yield "is made by its factory", lambda: made.extend(_make(kind, spec))
+    for one in made:
+        if kind == "optimiser":
+            yield from optimiser_promises(one)
+        elif kind == "schedule":
+            yield from schedule_promises(one)
+
+
+def _make(kind: str, spec: Any) -> list[Any]:
+    """Return what a factory makes, as far as it is called here."""
     from formalbench.host.host import load
     from formalbench.host.options import make_config
 
@@ -42,10 +53,11 @@ def _make(kind: str, spec: Any) -> None:
     demand(callable(factory), f"the factory is a {type(factory).__name__}")
     config = make_config(spec) if hasattr(spec, "config") else None
     if kind in CALLED:
-        return
+        return []
     made = factory() if config is None else factory(config)
     module, _, name = BUILT[kind].partition(":")
     wanted = getattr(import_module(f"formalbench.{module}"), name)
     demand(isinstance(made, wanted), f"the factory gave a {type(made).__name__}, no {name}")
     if kind in ("objective", "metric"):
         demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")
+    return [made]

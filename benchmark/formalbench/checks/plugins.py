@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from formalbench.contracts.errors import RequestError, unknown
 from formalbench.host.options import parse_instance
 
 if TYPE_CHECKING:
+    from formalbench.contracts.specs import MetricSpec
     from formalbench.host import LocalPlugin, Plugin, PluginHost
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
@@ -71,7 +72,24 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
     for objective in host.objectives.all():
         tried = trial_task(host, objective.spec.name) if objective.plugin is plugin else None
         checks += _check_task(host, tried) if tried else []
-    return [*checks, *check_parts(host, plugin)]
+    parts = [*check_parts(host, plugin)]
+    made = {part.subject for part in parts if part.passed}
+    for metric in host.metrics.all():
+        if metric.plugin is plugin and f"metric {metric.spec.name}" in made:
+            checks += _check_metric(host, metric.spec)
+    return [*checks, *parts]
+
+
+def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
+    from formalbench.checks.judging import judging_promises
+
+    for objective in spec.objectives:
+        name = trial_task(host, objective)
+        if name is None:
+            problem = f"no registered task has the objective {objective}"
+            yield Check(f"metric {spec.name}", f"can be tried on {objective}", problem)
+        else:
+            yield from keep(f"metric {spec.name} on {name}", judging_promises(host.task(name)))
 
 
 def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
@@ -131,9 +149,28 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
             checks.append(Check(f"model {name}", f"can be tried on {objective}", problem))
             continue
         task = host.task(task_name)
-        promises = model_promises(partial(host.network, name, task), task)
-        checks += keep(f"model {name} on {task.name}", promises)
+        build = partial(host.network, name, task)
+        if refused := _refused(build):
+            checks.append(Check(f"model {name} on {task.name}", "can be tried", refused))
+        else:
+            checks += keep(f"model {name} on {task.name}", model_promises(build, task))
     if not checks:
         problem = "it fits no objective that a registered task has"
         checks.append(Check(f"model {name}", "can be tried on a task", problem))
     return checks
+
+
+def _refused(build: Callable[[], object]) -> str:
+    """Say why there is no network for a task; empty if there is one.
+
+    Raises:
+        BrokenPluginError: if the plugin's factory fails, as it would for every other promise.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=[]):
+        try:
+            build()
+        except RequestError as error:
+            return str(error)
+    return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
 from formalbench.contracts.promises import BrokenPromiseError
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
             run()
         except BrokenPromiseError as error:
             yield Check(subject, promise, str(error))
+        except FormalbenchError as error:  # it says what is wrong, and where
+            yield Check(subject, promise, " ".join(str(error).split()))
         except PLUGIN_FAILURES as error:
             frame = traceback.extract_tb(error.__traceback__)[-1]
             text = " ".join(f"{type(error).__name__}: {error}".split())

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from formalbench.checks.judging import judging_promises
 from formalbench.checks.sources import source_promises
 from formalbench.contracts.example import Example
 from formalbench.contracts.objective import Promise
@@ -27,6 +28,7 @@ def task_promises(task: Task) -> Iterator[Promise]:
     yield "draws strings of the length asked for", lambda: _strings(task)
     yield "makes examples of them in its objective's layout", lambda: _examples(task)
     yield "draws the same strings again", lambda: _repeats(task)
+    yield from judging_promises(task)
     yield from source_promises(task)
     yield from task.objective.promises(task)
     yield "has a chance level between 0 and 1", lambda: _chance(task)

@@ -68,12 +68,15 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
 
 
 def _answers(host: PluginHost, model: str, task: str) -> bool:
-    """Say whether the engine takes a model's network for a task."""
+    """Say whether the engine takes a model's network for a task, and the network means it."""
     import torch
 
+    from formalbench.contracts.network import traits_of
+
+    built = host.task(task)
     with torch.random.fork_rng(devices=[]):
         try:
-            host.network(model, host.task(task))
+            network = host.network(model, built)
         except RequestError:
             return False
-    return True
+    return built.layout == "decoded" or not traits_of(network).encoder_decoder

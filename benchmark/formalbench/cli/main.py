@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +11,12 @@ from pathlib import Path
 import typer
 
 from formalbench.cli.app import build_app
-from formalbench.contracts.errors import BrokenPluginError, FormalbenchError, RequestError
+from formalbench.contracts.errors import (
+    BrokenPluginError,
+    FormalbenchError,
+    RequestError,
+    nearest,
+)
 from formalbench.host import PluginHost
 from formalbench.ui.output import plugins_print_to_stderr
 
@@ -39,7 +45,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     except FormalbenchError as error:
         return _fail(str(error), error.exit_code)
     except typer.TyperException as error:
-        return _fail(" ".join(error.format_message().split()), error.exit_code)
+        return _fail(_told(error.format_message()), error.exit_code)
     except (KeyboardInterrupt, typer.Abort):
         return _fail("interrupted", INTERRUPTED)
     except MemoryError:
@@ -54,6 +60,14 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return _fail(f"{place}{error.strerror or error}", RequestError.exit_code)
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
         return _fail(f"not text in {error.encoding}: {error.reason}", RequestError.exit_code)
+
+
+def _told(message: str) -> str:
+    """Return what the library says of an argument, with the nearest of what it could be."""
+    line = " ".join(message.split()).replace("Value error, ", "")
+    found = re.search(r"'([^']*)' is not one of ('.*')\.$", line)
+    close = nearest(found[1], re.findall(r"'([^']*)'", found[2]), count=1) if found else []
+    return f"{line[:-1]}: did you mean {close[0]}?" if close else line
 
 
 def _fail(message: str, code: int) -> int:

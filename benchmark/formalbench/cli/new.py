@@ -78,7 +78,7 @@ def write_plugin(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path]:
         "test_file": test.name,
         "summary": SUMMARIES[kind],
         # The suffixes keep them apart from keywords and from what the template imports.
-        "class_name": camel + SUFFIXES[kind],
+        "class_name": camel.removesuffix(SUFFIXES[kind]) + SUFFIXES[kind],
         "config_name": f"{camel}Config",
     }
     templates = Path(__file__).parent.parent / "templates"

@@ -22,7 +22,8 @@ from formalbench.ui.output import (
 from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
-    from formalbench.contracts.specs import ModelSpec, TaskSpec
+    from formalbench.contracts.specs import ModelSpec, Splits, TaskSpec
+    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
 
@@ -66,6 +67,9 @@ def add_commands(app: typer.Typer) -> None:
         }
         with plugins_print_to_stderr():
             facts = kinds[kind](host, name)
+        if overlap := facts.get("overlap"):
+            both = f"{facts['name']} trains and tests at lengths {overlap[0]} to {overlap[1]}"
+            console(stderr=True).print(f"warning: {both}", markup=False)
         if as_json:
             print_json(facts)
         else:
@@ -113,10 +117,25 @@ def _task_facts(
         "train": list(task.splits.train),
         "test": list(task.splits.test),
         "chance": {"constant": constant, "length_only": length_only},
+        "shortcut": _shortcut(entry.spec, task),
+        "overlap": _overlap(task.splits),
         "options": option_facts(entry.spec),
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
         "plugin": entry.plugin.describe(),
     }
+
+
+def _shortcut(spec: TaskSpec, task: Task) -> float | None:
+    """Return how far counting gets, where it was measured (docs/shortcuts.md)."""
+    as_measured = task.objective.name == "classify" and not task.parameters
+    return spec.shortcuts.get(task.source_name) if as_measured else None
+
+
+def _overlap(splits: Splits) -> list[int] | None:
+    """Return the least and the greatest length that is in both splits; None if none is."""
+    longest = min(splits.train[1], splits.test[1])
+    first = max(splits.train[0], splits.test[0])
+    return [first, longest] if first <= longest else None
 
 
 def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
@@ -160,8 +179,12 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
 
 def _shown_on(host: PluginHost, spec: ModelSpec, fields: Mapping[str, int]) -> str:
     """Return the task that a model's size is told on: an exact model refuses any but its own."""
-    own = spec.task.format(**fields) or host.suite("default").tasks[0]
-    language = own.partition(":")[0]
+    from formalbench.checks.trials import trial_task
+
+    own = spec.task.format(**fields)
+    if not own and spec.objectives and (found := trial_task(host, spec.objectives[0])):
+        return found
+    language = (own or host.suite("default").tasks[0]).partition(":")[0]
     _, objective, _ = host.task_entry(language)
     return f"{language}:{spec.objectives[0] if spec.objectives else objective}"
 

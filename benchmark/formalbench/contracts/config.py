@@ -17,8 +17,9 @@ Value = bool | int | float | str
 class Config(BaseModel):
     """The options of a family; every field has a default.
 
-    A field is a ``bool``, ``int``, ``float``, ``str`` or a ``Literal`` of these. What one field
-    cannot say (the heads divide the width) is a validator, which raises `ValueError`.
+    A field is a ``bool``, ``int``, ``float``, ``str`` or a ``Literal`` of these; of an optimiser
+    or a schedule, also a tuple of numbers. What one field cannot say (the heads divide the width)
+    is a validator, which raises `ValueError`.
 
     Example:
         >>> class LstmConfig(Config):
@@ -26,7 +27,9 @@ class Config(BaseModel):
         ...     layers: int = option(1, "recurrent layers", minimum=1, maximum=64)
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, strict=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", allow_inf_nan=False, strict=True, validate_default=True
+    )
 
 
 def option(

@@ -126,8 +126,8 @@ def _alike(parts: Sequence[npt.NDArray[Any]]) -> list[npt.NDArray[Any]]:
 def split(example: Example, layout: Layout) -> list[Example]:
     """Return padded strings as one example for each length, without padding.
 
-    Strings keep their order. What is known of strings is cut as their targets are, if it has as
-    many places. It takes tensors, too.
+    Strings keep their order. Targets, and what is known of strings, are cut if they have a place
+    for every answer. It takes tensors, too.
 
     Args:
         example: returned as it is if it has no `lengths`.
@@ -148,8 +148,8 @@ def _without_padding(example: Example, length: int, layout: Layout) -> Example:
     inputs = example.inputs[:, :length]
     if layout not in ("each", "prefixes"):
         return example._replace(inputs=inputs, lengths=None)
-    places = example.targets.shape[1]
-    answers = length + (layout == "prefixes")
+    beyond = layout == "prefixes"  # an answer more than symbols
+    places, answers = example.length + beyond, length + beyond
 
     def cut(part: Any) -> Any:
         return part[:, :answers] if part.ndim > 1 and part.shape[1] == places else part

@@ -18,8 +18,21 @@ if TYPE_CHECKING:
     from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 
 
+Code = Mapping[str, str]
+"""Where code came from that is not formalbench's own, by what it is of: ``objective``,
+``optimiser``, ``schedule`` or ``metric NAME``. A distribution's name or, of a local file, the
+SHA-256 of its contents; with the version, if that is not 1."""
+
+_TRAINS = ("objective", "optimiser", "schedule")
+
+
 def train_id(
-    model: ModelUsed, task: TaskUsed, protocol: Protocol, learning_rate: float | None, seed: int
+    model: ModelUsed,
+    task: TaskUsed,
+    protocol: Protocol,
+    learning_rate: float | None,
+    seed: int,
+    code: Code,
 ) -> str:
     """Return the hash of everything that decides a run's weights.
 
@@ -28,22 +41,27 @@ def train_id(
     """
     # A page asks this for thousands of runs: the protocol's text is made once.
     trained = "null" if learning_rate is None else _train_text(protocol)
+    own = {role: told for role, told in code.items() if role in _TRAINS}
+    begun = f'"code":{_text(own)},' if own else ""
     return _hash(
-        f'{{"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
+        f'{{{begun}"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
         f'"protocol":{trained},"seed":{_text(seed)},"task":{used_text(task)}}}'
     )
 
 
-def test_id(trained: str, protocol: Protocol, extra_metrics: Mapping[str, int]) -> str:
+def test_id(trained: str, protocol: Protocol, code: Code) -> str:
     """Return the hash of everything that decides the numbers of a run's test.
 
     Args:
         trained: its `train_id`.
         protocol: says what it is tested on.
-        extra_metrics: versions of the metrics measured beside the objective's own.
+        code: of all that is not formalbench's own; metrics beside the objective's are of it.
     """
-    extra = _text(dict(extra_metrics)) if extra_metrics else "null"
-    return _hash(f'{{"metrics":{extra},"test":{_test_text(protocol)},"trained":"{trained}"}}')
+    metrics = {role: told for role, told in code.items() if role not in _TRAINS}
+    return _hash(
+        f'{{"metrics":{_text(metrics or None)},"test":{_test_text(protocol)},'
+        f'"trained":"{trained}"}}'
+    )
 
 
 test_id.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test by its name
@@ -51,11 +69,11 @@ test_id.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a 
 
 def ids_of(record: Record) -> tuple[str, str]:
     """Return what the `train_id` and the `test_id` of a record must be."""
+    code = record.code or {}
     trained = train_id(
-        record.model, record.task, record.protocol, record.learning_rate, record.seed
+        record.model, record.task, record.protocol, record.learning_rate, record.seed, code
     )
-    extra = record.test.extra_metrics if record.test else None
-    return trained, test_id(trained, record.protocol, extra or {})
+    return trained, test_id(trained, record.protocol, code)
 
 
 def used_text(used: ModelUsed | TaskUsed) -> str:

@@ -36,7 +36,8 @@ class Traits:
             engine then reads the answers off them (`formalbench.readout.Readout`). 0 if not.
         causal: whether an answer depends on no later symbol.
         padding: whether `forward` takes padded batches (`Batch.lengths`).
-        encoder_decoder: whether it takes `Batch.decoded` and answers the layout ``decoded``.
+        encoder_decoder: whether it takes `Batch.decoded` and answers the layout ``decoded``, and
+            no other. A family that does both says so on the tasks of that layout.
         vmap: whether it runs under `torch.func.vmap`. One with a kernel of its own, or that
             draws random numbers, as dropout does, may not: a cohort of it trains run by run,
             same numbers, slower.

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example, Layout
-from formalbench.contracts.language import CAPABILITIES
+from formalbench.contracts.language import CAPABILITIES, HasProcess
 from formalbench.contracts.metric import Measures, StringMetric
 from formalbench.contracts.source import Source, Symbols
 from formalbench.contracts.stream import Stream
@@ -57,7 +57,6 @@ class Objective(ABC):
 
     Attributes:
         name: as in ``parity:tag``.
-        version: raised whenever examples, loss or metrics change.
         layout: where a network answers.
         needs: what a source must be to be asked, classes of `formalbench.contracts`.
         sees_all: whether an answer may depend on the whole string, and not on its prefix only.
@@ -65,7 +64,6 @@ class Objective(ABC):
     """
 
     name: ClassVar[str]
-    version: ClassVar[int] = 1
     layout: ClassVar[Layout]
     needs: ClassVar[tuple[type, ...]]
     sees_all: ClassVar[bool] = False
@@ -116,8 +114,15 @@ class Objective(ABC):
         """Return how much of each string is right, (B,): bool, or a share from 0 to 1.
 
         By it a curriculum moves on. The default takes the primary metric's word.
+
+        Raises:
+            TypeError: if that is no `formalbench.StringMetric`: then this must be overridden.
         """
-        assert isinstance(primary, StringMetric)
+        if not isinstance(primary, StringMetric):
+            raise TypeError(
+                f"the objective {self.name} must say which strings are right (Objective.right): "
+                f"its primary metric {primary.name} is no formalbench.StringMetric"
+            )
         return primary.right(logits, example)
 
     def preference(self, measures: Measures, primary: str) -> tuple[float, ...]:
@@ -179,11 +184,12 @@ class Objective(ABC):
         """Say in one line why this cannot be asked of a source; None if it can."""
         for needed in self.needs:
             if not isinstance(source, needed):
-                what = CAPABILITIES.get(needed, f"a {needed.__name__}")
-                return (
-                    f"{self.name} needs {what}, and {type(source).__name__} does not have it "
-                    f"(inherit formalbench.{needed.__name__})"
-                )
+                kind, own = needed.__name__, needed.__module__.partition(".")[0] == "formalbench"
+                if (what := CAPABILITIES.get(needed)) is not None:
+                    lacks = f"{what}, and {type(source).__name__} does not have it"
+                else:
+                    lacks = f"a {kind}, and {type(source).__name__} is none"
+                return f"{self.name} needs {lacks} (inherit {'formalbench.' * own}{kind})"
         return None
 
 
@@ -193,8 +199,6 @@ def process_of(source: Source, objective: Objective) -> Any:
     Raises:
         RequestError: if it has none, or the objective is not asked of it.
     """
-    from formalbench.contracts.language import HasProcess
-
     if not isinstance(source, HasProcess) or HasProcess not in objective.needs:
         raise RequestError(f"{objective.name} has no process that draws strings of any length")
     return source

@@ -140,7 +140,7 @@ class Watch(Part):
 
     Every `every` steps the run is tested on the same `strings` strings at each of `lengths`
     (their own, which neither training, validation nor test has drawn), and `probes` are read
-    on the first `probed` of them (`formalbench.evaluation.probes` has the names).
+    on the first `probed` of them (plugins announce them, `formalbench_probes`).
     """
 
     every: Positive = 100
@@ -297,7 +297,8 @@ class Protocol(Part):
             parts["watch.every"] = self.watch.every
         for name, steps in parts.items():
             if steps % self.evaluate_every:
-                raise ValueError(f"{name} must be a multiple of evaluate_every")
+                every = f"evaluate_every, {self.evaluate_every}"
+                raise ValueError(f"{name} must be a multiple of {every}")
         if self.decay.steps > self.steps:
             raise ValueError("decay.steps must not exceed steps")
         if self.mixed_lengths and self.batch_tokens is not None:

@@ -41,7 +41,11 @@ Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 run with another status than ``finished`` no cell is counted."""
 
 
-class Source(Part):
+class OlderRecordError(RequestError):
+    """A record of a format that is read no more."""
+
+
+class Origin(Part):
     """Where a plugin's code came from.
 
     Attributes:
@@ -63,7 +67,7 @@ class ModelUsed(Part):
     kind: Literal["learned", "exact"] = "learned"
     options: Options = Field(default_factory=dict)
     parameters: Count = 0
-    source: Source
+    source: Origin
 
 
 class TaskUsed(Part):
@@ -72,7 +76,7 @@ class TaskUsed(Part):
     name: Name
     version: Count
     options: Options = Field(default_factory=dict)
-    source: Source
+    source: Origin
 
 
 class Curve(Part):
@@ -309,6 +313,8 @@ class Record(Part):
         message: one line about a run that did not finish.
         place: where in a plugin's code it failed; None if it did not, or elsewhere.
         model, task, protocol, learning_rate, seed: what was run.
+        code: where code came from that is not formalbench's own, beside the model's and the
+            task's (`formalbench.contracts.identity.Code`); None if there is none.
         training, selected, test: what came of it; None where it did not get that far.
         weights: SHA-256 of the file of the selected weights; None if they were not kept.
         environment: where.
@@ -316,7 +322,7 @@ class Record(Part):
         date: UTC, ISO 8601, to the second.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"place", "weights"})
+    later: ClassVar[frozenset[str]] = frozenset({"place", "code", "weights"})
 
     schema_version: Literal[2]
     kind: Literal["run"] = "run"
@@ -330,6 +336,7 @@ class Record(Part):
     protocol: Annotated[Protocol, WrapValidator(Once())]
     learning_rate: Rate | None
     seed: Count
+    code: Annotated[dict[Name, Line], Field(max_length=64)] | None = None
     training: Training | None = None
     selected: Selected | None = None
     test: TestResult | None = None
@@ -391,9 +398,9 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
     if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
         raise RequestError(f"{name}: not a record: it has no integer schema_version")
     if data["schema_version"] < SCHEMA_VERSION:
-        raise RequestError(
+        raise OlderRecordError(
             f"{name}: schema_version {data['schema_version']} is of an older formalbench "
-            f"(this one reads {SCHEMA_VERSION}): run it again"
+            f"(this one reads {SCHEMA_VERSION}): move it away, and run it again"
         )
     if data["schema_version"] > SCHEMA_VERSION:
         raise RequestError(
@@ -421,6 +428,7 @@ def first_problem(error: Any) -> str:
     """Return the first problem of a pydantic `ValidationError` as one line."""
     problem = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
-    text = f"{place}: {problem['msg']}" if place else str(problem["msg"])
+    told = str(problem["msg"]).removeprefix("Value error, ")
+    text = f"{place}: {told}" if place else told
     more = error.error_count() - 1
     return " ".join(text.split()) + (f" (and {more} more)" if more else "")

@@ -6,7 +6,7 @@ its factory, which may be a callable or a lazy ``"package.module:Name"``.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -51,6 +51,8 @@ class TaskSpec:
         config: the class of its options, which `--set task.key=value` changes.
         defaults: options of this one that differ from the config's own defaults.
         reference: the paper, section or equation that defines it.
+        shortcuts: by full name, the accuracy (0 to 1) at `classify`, options as they are, of the
+            best classifier known that sees no order: ends, counts, pairs of neighbours.
     """
 
     name: str
@@ -62,6 +64,7 @@ class TaskSpec:
     config: Options = None
     defaults: Mapping[str, Value] = field(default_factory=dict)
     reference: str = ""
+    shortcuts: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +146,14 @@ class ObjectiveSpec:
         summary: one line for listings.
         factory: called without arguments; returns a `formalbench.Objective`.
         reference: where it comes from.
+        version: raise it whenever its numbers could change.
     """
 
     name: str
     summary: str
     factory: Factory
     reference: str = ""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +200,7 @@ class OptimiserSpec:
         factory: called with its config; returns a `formalbench.Optimiser`.
         config: the class of its options.
         reference: the paper that defines it.
+        version: raise it whenever its numbers could change.
     """
 
     name: str
@@ -202,6 +208,7 @@ class OptimiserSpec:
     factory: Factory
     config: Options = None
     reference: str = ""
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,12 +220,14 @@ class ScheduleSpec:
         summary: one line for listings.
         factory: called with its config; returns a `formalbench.Schedule`.
         config: the class of its options.
+        version: raise it whenever its numbers could change.
     """
 
     name: str
     summary: str
     factory: Factory
     config: Options = None
+    version: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +270,8 @@ def display(name: str, options: Mapping[str, Value]) -> str:
     return f"{name}[{pairs}]"
 
 
-def show_value(value: Value) -> str:
-    """Return an option's value as `--set` takes it."""
+def show_value(value: Value | Sequence[Value]) -> str:
+    """Return an option's value, or a list of them, as `--set` takes it."""
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return ",".join(map(show_value, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -128,7 +128,10 @@ def _fitting(network: nn.Module, task: Task, cell: Cell) -> Iterator[Example]:
 def _score(task: Task, cell: Cell, parts: Sequence[list[State]]) -> CellScore:
     measures: dict[str, Measure] = {}
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
-        measures |= metric.finish(add_up(states))
+        own = metric.finish(add_up(states))
+        if twice := measures.keys() & own:
+            raise ValueError(f"{metric.name} measures {min(twice)}, as another metric does")
+        measures |= own
     return CellScore(cell.first, cell.last, cell.strings, measures)
 
 

@@ -40,7 +40,7 @@ def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor],
     logits = functional_call(
         network,
         {name: torch.cat((weight_VD, rows_ND))},
-        (Batch(own.view(symbols_BN.shape), batch.lengths),),
+        (batch._replace(symbols=own.view(symbols_BN.shape)),),
         tie_weights=False,  # a read-out that shares the embedding keeps its number of outputs
     )
     (gradient_ND,) = torch.autograd.grad(answer(logits), rows_ND)

@@ -71,6 +71,7 @@ class PluginHost(LoadedPlugins):
                 that needs what it does not have.
             BrokenPluginError: if the plugin's factory fails.
         """
+        from formalbench.contracts.objective import CROSS_ENTROPY
         from formalbench.contracts.task import Task
 
         entry, objective_name, fields = self.task_entry(name)
@@ -90,9 +91,15 @@ class PluginHost(LoadedPlugins):
             parameters=chosen,
             extra_metrics=self._extra_metrics(objective_name),
         )
-        measured = [metric.name for metric in task.metrics]
+        with self.blaming(self.objectives.get(objective_name)[0].plugin):
+            measured = [metric.name for metric in task.metrics]
         if len(set(measured)) < len(measured):
             raise RequestError(f"{task.name} has two metrics of one name: {', '.join(measured)}")
+        if CROSS_ENTROPY not in measured:
+            raise RequestError(
+                f"the objective {objective_name} must name the metric {CROSS_ENTROPY} "
+                f"(formalbench.CrossEntropy), and has {', '.join(measured) or 'none'}"
+            )
         return task
 
     def _source(

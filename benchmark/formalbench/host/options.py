@@ -232,6 +232,11 @@ def _facts(owner: str, key: str, field: Any, defaults: Mapping[str, Value]) -> O
     default = defaults.get(key, field.get_default(call_default_factory=True))
     if field.annotation is float and isinstance(default, int):
         default = float(default)
+    if not isinstance(default, bool | int | float | str | tuple):
+        raise BrokenPluginError(
+            f"the config of {owner}: {key} must be a bool, int, float, str or a Literal of these, "
+            f"and its default is {default!r}"
+        )
     ends = {
         name: next((getattr(m, end) for m in field.metadata if hasattr(m, end)), None)
         for name, end in (("minimum", "ge"), ("maximum", "le"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 _ADVICE: tuple[tuple[str, str], ...] = (
     (
@@ -28,7 +29,9 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "what is counted of brackets is now a formalbench.Metric",
     ),
     (
-        r"No module named 'formalbench\.(plan|execute|work|weights)'",
+        r"No module named 'formalbench\.(plan|execute|work|weights|evaluation\.(kept|probes)"
+        r"|training\.(control|optimiser|resume|strings))'"
+        r"|cannot import name '(Value|Language|Splits)' from 'formalbench\.",
         "the engine's files have moved: import from formalbench itself",
     ),
     (
@@ -36,14 +39,27 @@ _ADVICE: tuple[tuple[str, str], ...] = (
         "task.language is now task.source, and task.language_name is task.source_name",
     ),
     (
-        r"has the attributes? (accepts_padding|vmappable)",
-        "accepts_padding, vmappable and the like are now fields of formalbench.Traits",
+        r"'(RunInfo|Record)' object has no attribute 'run_id'",
+        "run_id is now train_id (what was trained) and test_id (and tested)",
+    ),
+    (
+        r"'Progress' object has no attribute '(error|validation)'",
+        "progress.error is now progress.metrics['train/error'], and those of a validation "
+        "are progress.metrics['validation/NAME']",
+    ),
+    (
+        r"has the attribute \w+, which its traits should say",
+        "accepts_padding, vmappable, lengths, constants and the like are now fields of "
+        "formalbench.Traits",
     ),
 )
 """What an error of such a plugin looks like, and what to say of it."""
 
-LOOSE_TRAITS = ("accepts_padding", "vmappable")
+LOOSE_TRAITS = ("accepts_padding", "vmappable", "cpu_cohort")
 """Attributes of a network that are said in its `Traits` now, and would be overlooked."""
+
+COMMON_TRAITS = {"lengths": tuple, "constants": Mapping, "description": Mapping}
+"""Likewise, where a network has no traits and they are what they were: their names are common."""
 
 
 def advice(error: BaseException) -> str:
@@ -61,6 +77,10 @@ def check_network(network: object) -> None:
     Raises:
         TypeError: of a kind that `advice` knows.
     """
-    for name in LOOSE_TRAITS:
-        if hasattr(network, name):
-            raise TypeError(f"{type(network).__name__} has the attribute {name}")
+    found = [name for name in LOOSE_TRAITS if hasattr(network, name)]
+    if not hasattr(network, "traits"):
+        common = COMMON_TRAITS.items()
+        found += [name for name, kind in common if isinstance(getattr(network, name, None), kind)]
+    if found:
+        kind = type(network).__name__
+        raise TypeError(f"{kind} has the attribute {found[0]}, which its traits should say")

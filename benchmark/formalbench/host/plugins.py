@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench.contracts.record import Source
+    from formalbench.contracts.record import Origin
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,13 @@ class Plugin:
     provides: dict[str, int] = field(default_factory=dict)
 
     @property
-    def source(self) -> Source:
+    def source(self) -> Origin:
         """What a record says about where the plugin's code came from."""
-        from formalbench.contracts.record import Source
+        from formalbench.contracts.record import Origin
 
         if self.local:
-            return Source(distribution=self.local.path.name, sha256=self.local.sha256)
-        return Source(distribution=self.distribution, version=self.version)
+            return Origin(distribution=self.local.path.name, sha256=self.local.sha256)
+        return Origin(distribution=self.distribution, version=self.version)
 
     def describe(self) -> str:
         """Return where the plugin comes from, for errors."""

@@ -58,7 +58,9 @@ def unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
     if inside:
         return RequestError(f"{before}{key} has parts: name one of them, as {inside[0]}")
     last = key.rpartition(".")[2]
-    close = nearest(key, names, count=1) or [
+    # A part is as good an answer as a whole key: ``optimizer`` means ``optimiser``.
+    parts = {name.rpartition(".")[0] for name in names} - {""}
+    close = nearest(key, [*names, *parts], count=1) or [
         name for name in names if name.rpartition(".")[2] == last
     ]
     hint = f": did you mean {' or '.join(close)}?" if close else ""

@@ -187,7 +187,7 @@ def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbol
     """Return answers of up to `room` symbols, END behind each and then 0; (B, room+1)."""
     longest = int(lengths_B.max(initial=0))
     if longest > room:
-        raise ValueError(f"an answer has {longest} symbols, more than the {room} that were said")
+        raise ValueError(f"an answer has {longest} symbols, and answer_length says {room}")
     wide_BM = np.zeros((len(answers_BM), room + 1), dtype=np.int64)
     kept = min(answers_BM.shape[1], room)
     wide_BM[:, :kept] = answers_BM[:, :kept]

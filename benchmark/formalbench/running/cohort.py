@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import torch
+
 from formalbench.cache import cache_folder, code_digest
 from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
@@ -22,13 +24,13 @@ from formalbench.training import trainer
 from formalbench.training.checkpoints import Checkpointer
 from formalbench.training.fit import runs_that_fit
 from formalbench.training.programs import choose_program
-from formalbench.training.recipe import make_recipe
+from formalbench.training.recipe import Recipe, make_recipe
 from formalbench.training.run_state import Member
 
 if TYPE_CHECKING:
-    import torch
     from torch import nn
 
+    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
 
 ReportRun = Callable[[str, Progress], None]
@@ -70,13 +72,15 @@ def train_runs(
     """
     try:
         _train_together(host, results, device, report)
+        return
     except PLUGIN_FAILURES as error:
         if len(results) == 1:
             results[0].fail(failure_of(error, host, debug=debug))
             return
-        half = len(results) // 2
-        for part in (results[:half], results[half:]):
-            train_runs(host, part, device, report, debug=debug)
+    # Not in the handler: as long as there is the error, so is all memory that its frames hold.
+    half = len(results) // 2
+    for part in (results[:half], results[half:]):
+        train_runs(host, part, device, report, debug=debug)
 
 
 def _train_together(
@@ -100,17 +104,18 @@ def _train_together(
         for run in (result.run for result in results)
         if run.learning_rate is not None
     ]
+    recipe = make_recipe(host, first.protocol)
     cohort = trainer.Cohort(
         build,
         task,
         first.protocol,
         members,
         device,
-        make_recipe(host, first.protocol),
+        recipe,
         partial(choose_program, batch=first.protocol.batch),
     )
     size = runs_that_fit(cohort)
-    code = code_digest(task, task.source, task.objective, build())
+    code = _code_of(task, recipe, build())
     done: list[trainer.Trained] = []
     for start in range(0, len(members), size):
         part = slice(start, start + size)
@@ -126,14 +131,30 @@ def _train_together(
 def _note(result: RunResult, trained: trainer.Trained) -> None:
     result.trained, result.network, result.status = trained, trained.network, trained.status
     if trained.status == "diverged":
-        result.message = f"the loss or a logit was not finite by step {trained.steps}"
+        result.message = f"{trained.message}, step {trained.steps}"
     elif trained.status == "timeout":
         limit = result.run.protocol.time_limit
         result.message = f"longer than {limit:g} s, step {trained.steps}"
 
 
+def _code_of(task: Task, recipe: Recipe, network: nn.Module) -> str:
+    """Return a digest of the code that decides a cohort's numbers."""
+    # A backbone stands inside a readout; the library's own layers are not anybody's code here.
+    parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
+    return code_digest(
+        *(task, task.source, task.objective, recipe.optimiser, recipe.schedule, *parts)
+    )
+
+
 def _saved_at(results: Sequence[RunResult], device: torch.device, code: str) -> Path:
-    """Return where a cohort is saved: a function of all that decides its numbers."""
-    key = [[result.run.train_id for result in results], str(device), code]
+    """Return where a cohort is saved: a function of all that decides its numbers and its curves."""
+    watch = results[0].run.protocol.watch
+    key = [
+        [result.run.train_id for result in results],
+        watch and watch.model_dump(mode="json"),
+        str(device),
+        torch.get_num_threads(),
+        code,
+    ]
     name = hashlib.sha256(json.dumps(key).encode()).hexdigest()
     return cache_folder() / "training" / f"{name[:32]}.safetensors"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
@@ -10,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formalbench.cache import cache_folder
+from formalbench.cache import temporary_folder
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.execution import Workplace
 from formalbench.contracts.hooks import Progress
@@ -20,7 +19,7 @@ from formalbench.host.host import load
 from formalbench.host.options import make_config
 from formalbench.running.failures import RunFailure, plain_line
 from formalbench.running.grouping import divided, least_of
-from formalbench.running.plan import Run, RunKey, key_of
+from formalbench.running.plan import Run, RunKey, does_for, key_of
 from formalbench.running.progress import Follower
 from formalbench.running.unit import Unit
 from formalbench.running.worker import work
@@ -29,6 +28,7 @@ from formalbench.store import Store
 if TYPE_CHECKING:
     from formalbench.contracts.config import Value
     from formalbench.contracts.record import Record
+    from formalbench.host import Plugin
 
 POLL = 0.2
 """Seconds between two looks at how far the units are."""
@@ -85,6 +85,7 @@ class Dispatcher:
         self.results: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
         self.stopped = False
+        self.breakable = False  # whether one lost process has taken all of an executor down
         self.units = self._units()
         self.waiting: list[tuple[Unit, int]] = []
         self.running: dict[Future[list[str]], _Attempt] = {}
@@ -92,18 +93,21 @@ class Dispatcher:
 
     def run(self) -> dict[RunKey, Record]:
         """Do everything, and return the records."""
-        self.executor = self._make_executor()
-        folder = cache_folder() / "progress"
+        self.executor, self.provider = self._make_executor()
         try:
-            with _temporary(folder) as self.folder:
+            with temporary_folder("progress") as self.folder:
                 while not self.stopped and (self._hand_over() or self.running):
                     self._wait()
         finally:
             # Ends what is in flight at once, if anything is: it is lost, as by any kill.
-            self.executor.shutdown(wait=False, cancel_futures=True)
+            self._shut_down()
         return self.results
 
-    def _make_executor(self) -> Executor:
+    def _shut_down(self) -> None:
+        with self.host.blaming(self.provider):
+            self.executor.shutdown(wait=False, cancel_futures=True)
+
+    def _make_executor(self) -> tuple[Executor, Plugin]:
         name = self.how.executor
         if not name:
             alone = self.how.jobs == 1 or (
@@ -117,7 +121,7 @@ class Dispatcher:
             made = load(entry.spec.factory)(*arguments)
             if not isinstance(made, Executor):
                 raise TypeError(f"the factory of {name} gave a {type(made).__name__}")
-        return made
+        return made, entry.plugin
 
     # From runs to units.
 
@@ -156,8 +160,9 @@ class Dispatcher:
         """Return a unit to hand over, and for the how-manieth time; None if there is none now."""
         if self.stopped:
             return None
-        for index, (unit, _) in enumerate(self.waiting):
-            if not self._trains_now(unit):
+        for index, (unit, number) in enumerate(self.waiting):
+            alone = self.breakable and number > 1
+            if not self._trains_now(unit) and not (alone and self.running):
                 return self.waiting.pop(index)
         for unit in self.units:
             if not self._trains_now(unit):
@@ -173,7 +178,7 @@ class Dispatcher:
     def _hand_over(self) -> bool:
         """Hand units over until as many as wanted are at work; say whether any was."""
         before = self.handed
-        while len(self.running) < self.how.jobs and (following := self._next()):
+        while self._has_room() and (following := self._next()):
             unit, number = following
             self.handed += 1
             path = Path(self.folder) / f"{self.handed}.jsonl"
@@ -181,13 +186,20 @@ class Dispatcher:
             self.running[self._submit(replace(unit, progress=path))] = attempt
         return self.handed > before
 
+    def _has_room(self) -> bool:
+        """Say whether another unit may begin; none beside a second try that could break all."""
+        retried = any(attempt.number > 1 for attempt in self.running.values())
+        return len(self.running) < self.how.jobs and not (self.breakable and retried)
+
     def _submit(self, unit: Unit) -> Future[list[str]]:
-        try:
-            return self.executor.submit(work, unit)
-        except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
-            self.executor.shutdown(wait=False, cancel_futures=True)
-            self.executor = self._make_executor()
-            return self.executor.submit(work, unit)
+        with self.host.blaming(self.provider):
+            try:
+                return self.executor.submit(work, unit)
+            except BrokenExecutor:  # a library's pool takes nothing more once a process of it died
+                self.breakable = True
+                self._shut_down()
+                self.executor, self.provider = self._make_executor()
+                return self.executor.submit(work, unit)
 
     # From units to records.
 
@@ -212,13 +224,16 @@ class Dispatcher:
         except PLUGIN_FAILURES as error:
             self._lost(attempt, error)
         else:
+            if any(self.store.record_of(run) is None for run in self._left(unit)):
+                self._lost(attempt, RuntimeError("the worker left no record"))
+                return
             for run in self._left(unit):
                 self._take(run)
 
     def _lost(self, attempt: _Attempt, error: BaseException) -> None:
         for run in self._left(attempt.unit):
             record = self.store.record_of(run)
-            if record is not None and record.status == "finished":
+            if record is not None and does_for(record, run):
                 self._take(run)
         left = self._left(attempt.unit)
         if not left:
@@ -270,12 +285,3 @@ class Dispatcher:
         self.host.notify("formalbench_run_finished", run=run.info, record=record)
         if self.how.fail_fast and record.status != "finished":
             self.stopped = True
-
-
-def _temporary(folder: Path) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder for what units tell of their progress."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
-    except OSError:  # a read-only home
-        return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)

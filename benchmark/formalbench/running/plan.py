@@ -15,12 +15,18 @@ from formalbench.contracts.specs import display, show_value
 from formalbench.host.options import Settings, check_settings, option_facts, parse_instance
 from formalbench.running.seeds import Seeds, check_seeds
 from formalbench.running.sweep import changes_of, sweep
-from formalbench.running.used import extra_metrics, full_name, local_plugins, model_used, task_used
+from formalbench.running.used import (
+    code_of,
+    extra_metrics,
+    full_name,
+    local_plugins,
+    model_used,
+    task_used,
+)
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.protocol import Setting as ProtocolSetting
-    from formalbench.contracts.record import ModelUsed, TaskUsed
+    from formalbench.contracts.record import ModelUsed, Record, TaskUsed
     from formalbench.host import PluginHost
     from formalbench.store import RunFacts
 
@@ -62,6 +68,7 @@ class Run:
         learning_rate: None for an exact model.
         seed: 0, 1, …
         extra_metrics: versions of the metrics measured beside the objective's own.
+        code: where code came from that is not formalbench's own, beside the model's and task's.
         plugins: file names of the local plugins it needs; not part of its identity.
         by_itself: whether its seed was asked for by itself and not as one of the first; likewise.
     """
@@ -72,6 +79,7 @@ class Run:
     learning_rate: float | None
     seed: int
     extra_metrics: Mapping[str, int] = field(default_factory=dict)
+    code: Mapping[str, str] = field(default_factory=dict)
     plugins: tuple[str, ...] = ()
     by_itself: bool = False
 
@@ -80,14 +88,15 @@ class Run:
         """The hash of everything that decides its weights."""
         from formalbench.contracts.identity import train_id
 
-        return train_id(self.model, self.task, self.protocol, self.learning_rate, self.seed)
+        asked = (self.model, self.task, self.protocol, self.learning_rate, self.seed)
+        return train_id(*asked, self.code)
 
     @cached_property
     def test_id(self) -> str:
         """The hash of that, and of everything that decides the numbers of its test."""
         from formalbench.contracts.identity import test_id
 
-        return test_id(self.train_id, self.protocol, self.extra_metrics)
+        return test_id(self.train_id, self.protocol, self.code)
 
     @property
     def info(self) -> RunInfo:
@@ -113,7 +122,7 @@ class Run:
             for key, value in sorted(options.items()):
                 words += ["--set", f"{scope}.{key}={show_value(value)}"]
         for key, changed in sorted((self.protocol.changed or {}).items()):
-            words += ["--set", f"protocol.{key}={_as_set(changed)}"]
+            words += ["--set", f"protocol.{key}={show_value(changed)}"]
         for plugin in self.plugins:
             words += ["--plugin", plugin]
         return shlex.join(words)
@@ -124,8 +133,18 @@ def key_of(run: RunFacts) -> RunKey:
     return run.test_id, run.protocol.title
 
 
-def _as_set(value: ProtocolSetting) -> str:
-    return ",".join(map(str, value)) if isinstance(value, tuple) else show_value(value)
+def does_for(record: Record, run: Run) -> bool:
+    """Say whether a record of a run's key makes it unnecessary to do the run.
+
+    One of another version of the protocol does not, nor does one that nobody watched for a protocol
+    that watches.
+    """
+    own, theirs = run.protocol, record.protocol
+    return (
+        record.status == "finished"
+        and own.version == theirs.version
+        and own.watch in (None, theirs.watch)
+    )
 
 
 @dataclass(frozen=True)
@@ -178,13 +197,15 @@ def make_plan(host: PluginHost, request: RunRequest, device: str) -> RunPlan:
 def _one_run(
     host: PluginHost, model: str, task: str, protocol: Protocol, settings: Settings
 ) -> Run:
+    objective = full_name(host, task).partition(":")[2]
     return Run(
         model=model_used(host, model, settings),
         task=task_used(host, task, settings),
         protocol=protocol,
         learning_rate=None,
         seed=0,
-        extra_metrics=extra_metrics(host, full_name(host, task).partition(":")[2]),
+        extra_metrics=extra_metrics(host, objective),
+        code=code_of(host, objective, protocol),
         plugins=local_plugins(host, model, task, protocol),
     )
 

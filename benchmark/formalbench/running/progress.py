@@ -76,7 +76,10 @@ class Follower:
             return
         self._read += len(whole) + len(newline)
         for line in whole.splitlines():
-            event = json.loads(line)
+            try:
+                event = json.loads(line)
+            except ValueError:  # half of it was written: the disk is full
+                continue
             told = event.get("progress")
             self._hear(event["event"], event["run"], Progress(**told) if told else None)
 

@@ -116,6 +116,7 @@ class RunResult:
             protocol=run.protocol,
             learning_rate=run.learning_rate,
             seed=run.seed,
+            code=dict(run.code) or None,
             training=kept.training if kept else training_of(self.trained),
             selected=kept.selected if kept else selected_of(self.trained, self.primary),
             test=self.tested,

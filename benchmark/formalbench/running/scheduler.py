@@ -11,7 +11,7 @@ from formalbench.host import PluginHost
 from formalbench.precision import check_precision
 from formalbench.running.dispatcher import Dispatcher, Execution
 from formalbench.running.grouping import cohorts_of, least_of, look_at_task
-from formalbench.running.plan import RunKey, RunPlan, key_of
+from formalbench.running.plan import RunKey, RunPlan, does_for, key_of
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -27,17 +27,14 @@ def default_jobs(devices: Sequence[str], runs: int) -> int:
 def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
     """Return the records of a plan's runs that the store holds as finished.
 
-    What another protocol's run left counts for that protocol alone, and one that nobody watched
-    does not do for a protocol that watches.
+    What another protocol's run left counts for that protocol alone.
     """
-    asked = {key_of(run): run.protocol for run in plan.runs}
+    asked = {key_of(run): run for run in plan.runs}
     found: dict[RunKey, Record] = {}
     for record in store.records():
-        key = key_of(record)
-        if record.status == "finished" and key in asked:
-            own, theirs = asked[key], record.protocol
-            if own.version == theirs.version and own.watch in (None, theirs.watch):
-                found[key] = record
+        run = asked.get(key_of(record))
+        if run is not None and does_for(record, run):
+            found[key_of(run)] = record
     return found
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from formalbench.host.calls import PROJECT
 from formalbench.host.options import (
     Settings,
     chosen_options,
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.record import ModelUsed, TaskUsed
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
 
 
 def model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
@@ -83,6 +85,25 @@ def extra_metrics(host: PluginHost, objective: str) -> dict[str, int]:
     """Return the versions of the metrics measured beside an objective's own, by name."""
     specs = [entry.spec for entry in host.metrics.all()]
     return {spec.name: spec.version for spec in specs if objective in spec.objectives}
+
+
+def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
+    """Return where code came from that is not formalbench's own, beside a model's and a task's."""
+    entries: dict[str, Entry[Any]] = {
+        "objective": host.objectives.get(objective)[0],
+        "optimiser": host.optimisers.get(protocol.optimiser.name)[0],
+        "schedule": host.schedules.get(protocol.schedule.name)[0],
+    }
+    for entry in host.metrics.all():
+        if objective in entry.spec.objectives:
+            entries[f"metric {entry.spec.name}"] = entry
+    told = {}
+    for role, entry in entries.items():
+        origin, version = entry.plugin.source, entry.spec.version
+        if origin.distribution != PROJECT or origin.sha256 or version != 1:
+            text = origin.sha256 or origin.distribution
+            told[role] = text if version == 1 else f"{text} version {version}"
+    return told
 
 
 def local_plugins(host: PluginHost, model: str, task: str, protocol: Protocol) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import keep_freed_memory
 from formalbench.host import LocalPlugin, PluginHost
@@ -24,7 +24,7 @@ from formalbench.store import Store
 if TYPE_CHECKING:
     import torch
 
-    from formalbench.running.results import RunResult
+    from formalbench.running.results import RunResult, Written
 
 _one_at_a_time = threading.Lock()
 """Random numbers and the number of threads belong to the process, so one unit has them."""
@@ -108,9 +108,37 @@ class _Work:
         for result in self.results:
             if result.status == "finished":
                 self._test(result)
-            self.store.write(*result.outcome())
+            self._write(result)
             self.progress.finished(result.run.test_id)
         return [result.run.test_id for result in self.results]
+
+    def _write(self, result: RunResult) -> None:
+        """Write a run down; weights for which there is no room cost themselves, not the result."""
+        record, weights = self._outcome(result)
+        try:
+            self.store.write(record, weights)
+        except RequestError as error:
+            if weights is None:
+                raise
+            self.store.write(record.model_copy(update={"weights": None}))
+            print(f"{error}; the result is kept without its weights", file=sys.stderr)
+
+    def _outcome(self, result: RunResult) -> Written:
+        from pydantic import ValidationError
+
+        from formalbench.contracts.record import first_problem
+        from formalbench.running.failures import failure_of, plain_line
+
+        try:
+            return result.outcome()
+        except PLUGIN_FAILURES as error:  # a metric gave what nobody can write down
+            failure = failure_of(error, self.host, debug=self.unit.debug)
+            if isinstance(error, ValidationError):
+                message = f"a record cannot hold what was measured: {first_problem(error)}"
+                failure = failure._replace(message=plain_line(message))
+            result.fail(failure)
+            result.trained = result.tested = None
+            return result.outcome()
 
     def _test(self, result: RunResult) -> None:
         from formalbench.running.failures import failure_of

@@ -7,16 +7,25 @@ import gc
 import hashlib
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Protocol as Shape
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import MAX_BYTES, ModelUsed, Record, TaskUsed
+from formalbench.contracts.record import (
+    MAX_BYTES,
+    ModelUsed,
+    OlderRecordError,
+    Record,
+    TaskUsed,
+)
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
+from formalbench.store.plain import check_replaceable, read_plain
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
 MAX_PART = 120
@@ -62,6 +71,7 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
     Raises:
         RequestError: one line, if it cannot be written.
     """
+    check_replaceable(path)
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,6 +117,8 @@ class Store:
     def records(self) -> list[Record]:
         """Read the records of all runs, in the order of their paths.
 
+        Those of an older format are left out, which one line on standard error says.
+
         Raises:
             RequestError: one line, for a file that is no record or a folder that is no folder.
         """
@@ -118,17 +130,27 @@ class Store:
 
     def all(self) -> list[AnyRecord]:
         """Read the records of every kind, likewise."""
-        return list(self.files().values())
+        return list(self.files(leave_out_older=True).values())
 
-    def files(self) -> dict[Path, AnyRecord]:
-        """Read the records of every kind, likewise, by their files."""
+    def files(self, *, leave_out_older: bool = False) -> dict[Path, AnyRecord]:
+        """Read the records of every kind by their files; older ones are refused or left out."""
         if not self.path.exists():
             return {}
         if not self.path.is_dir():
             raise RequestError(f"results folder {self.path} is not a folder")
         files = sorted(self.path.rglob("*.json"))
+        found, older = {}, 0
         with without_collection():
-            return {file: read_record(file) for file in files}
+            for file in files:
+                try:
+                    found[file] = read_record(file)
+                except OlderRecordError:
+                    if not leave_out_older:
+                        raise
+                    older += 1
+        if older:
+            _tell_of_older(self.path, older)
+        return found
 
     def path_of(self, done: RunFacts | VerificationRecord) -> Path:
         """Return where a record belongs: model, task, then what was done and its identity."""
@@ -173,6 +195,14 @@ class Store:
         return path
 
 
+@lru_cache
+def _tell_of_older(folder: Path, count: int) -> None:
+    """Say, once, how many records of a folder are not read."""
+    records = "1 record" if count == 1 else f"{count} records"
+    line = f"formalbench: {records} below {folder} of an older formalbench: not read, run again"
+    print(line, file=sys.stderr)
+
+
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
     """Keep the garbage collector from looking, again and again, through records that all stay."""
@@ -189,14 +219,9 @@ def read_record(file: Path) -> AnyRecord:
     """Read one record file.
 
     Raises:
-        RequestError: one line, if it is too large, unreadable or no record.
+        RequestError: one line, if it is no regular file, too large, unreadable or no record.
     """
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise RequestError(f"{file}: larger than {MAX_BYTES} bytes, so not a record")
-        return parse_any(file.read_bytes(), str(file))
-    except OSError as error:
-        raise RequestError(f"{file}: {error.strerror}") from None
+    return parse_any(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
 def _deed(done: RunFacts | VerificationRecord) -> str:

@@ -23,6 +23,7 @@ from torch.nn.modules.module import (
 )
 
 from formalbench.contracts.errors import RequestError
+from formalbench.store.plain import read_plain
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
@@ -74,7 +75,7 @@ def load_network(
     packed = read_weights(record, path)
     _check_version(host, record.model, path)
     task = (protocol or record.protocol).apply(host.task(record.task.name, record.task.options))
-    with torch.random.fork_rng(devices=[]), _bounded(record.model.name):
+    with torch.random.fork_rng(devices=[]), bounded(record.model.name):
         # What a file does not hold is as at the beginning of the run's training.
         torch.manual_seed(record.seed)
         network: nn.Module = host.network(record.model.name, task, record.model.options)
@@ -92,11 +93,14 @@ def load_network(
 
 
 @contextlib.contextmanager
-def _bounded(what: str) -> Iterator[None]:
+def bounded(what: str) -> Iterator[None]:
     """End the building of a network as soon as it registers more than weights can be.
 
     What the options in a record ask for is known only from what is built of them. Layers
     register their tensors before they fill them, so that one too large takes no memory yet.
+
+    Raises:
+        RequestError: one line, if it does.
     """
     total = 0
 
@@ -132,12 +136,7 @@ def read_weights(record: Record, path: Path) -> bytes:
     """
     if record.weights is None:
         raise RequestError(f"run {record.test_id} kept no weights: train it again to have some")
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise RequestError(f"{path}: larger than {MAX_BYTES} bytes, so not a run's weights")
-        packed = path.read_bytes()
-    except OSError as error:
-        raise RequestError(f"{path}: {error.strerror}") from None
+    packed = read_plain(path, MAX_BYTES, "a run's weights")
     digest = hashlib.sha256(packed).hexdigest()
     if digest != record.weights:
         raise RequestError(

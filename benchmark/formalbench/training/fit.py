@@ -22,11 +22,12 @@ def runs_that_fit(cohort: Cohort) -> int:
     if cohort.device.type != "cuda":
         return len(cohort.members)
     free, _ = torch.cuda.mem_get_info(cohort.device)
-    needed = _peak(lambda: _longest_step(cohort), cohort.device)
+    needed = peak_of(lambda: longest_step(cohort), cohort.device)
     return max(1, min(len(cohort.members), int(SHARE * free / max(needed, 1))))
 
 
-def _longest_step(cohort: Cohort) -> None:
+def longest_step(cohort: Cohort) -> None:
+    """Compute the gradients of one run at the longest training length."""
     networks = [cohort.build().to(cohort.device).train()]
     program = cohort.program(networks, cohort.task, cohort.device)
     longest = split_lengths(cohort.task, "train")[-1]
@@ -37,7 +38,7 @@ def _longest_step(cohort: Cohort) -> None:
     program.gradients(program.select([0]), program.layout.stack(networks), example, [0])
 
 
-def _peak(work: Callable[[], None], device: torch.device) -> int:
+def peak_of(work: Callable[[], None], device: torch.device) -> int:
     """Return the bytes that some work takes on a GPU beyond what is taken already."""
     before = torch.cuda.memory_allocated(device)
     torch.cuda.reset_peak_memory_stats(device)

@@ -69,7 +69,7 @@ class Regime:
                 diverged.
         """
         if not math.isfinite(metrics["train/loss"]):
-            self.diverge(run, done)
+            self.diverge(run, done, "the loss is not finite")
             return
         run.steps = done
         error = metrics["train/error"]
@@ -83,9 +83,9 @@ class Regime:
             run.status = "finished"
         self.schedule.evaluated(run.schedule, metrics)
 
-    def diverge(self, run: RunState, done: int) -> None:
-        """End a run: a loss or a logit was not finite."""
-        run.steps, run.status = done, "diverged"
+    def diverge(self, run: RunState, done: int, why: str) -> None:
+        """End a run: something was not finite."""
+        run.steps, run.status, run.message = done, "diverged", why
 
     def check_time(self, run: RunState) -> None:
         """End a run if it has trained for longer than its protocol allows."""

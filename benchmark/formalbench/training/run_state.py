@@ -108,6 +108,7 @@ class RunState:
         decay_from: the step its decay began at; None before.
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
         ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        message: one line, if it diverged.
         reached: the longest length the curriculum had reached when the decay began.
         steps: optimiser steps taken, as of its last evaluation.
         strings: strings trained on.
@@ -126,6 +127,7 @@ class RunState:
     decay_from: int | None = None
     status: Literal["running", "finished", "diverged", "timeout"] = "running"
     ended: Literal["mastered", "budget", "stopped"] = "stopped"
+    message: str = ""
     reached: int = 0
     steps: int = 0
     strings: int = 0

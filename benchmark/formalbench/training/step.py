@@ -107,12 +107,13 @@ class Group:
             noise: seeds of what a network draws itself, such as dropout. One per run and
                 step, so that a run's numbers do not depend on who else is in the group.
         """
-        found = self._gradients(inputs.shares, noise)
+        found = self.gradients(inputs.shares, noise)
         self._update.take(self.rows, found.gradients, inputs.rate, inputs.scalars)
         self.losses += found.losses
         self.wrong += found.wrong
 
-    def _gradients(self, shares: Sequence[Share], noise: Sequence[int]) -> Gradients:
+    def gradients(self, shares: Sequence[Share], noise: Sequence[int]) -> Gradients:
+        """Return what a step's strings say, its shares weighted; `step` names the arguments."""
         if len(shares) == 1:
             return self._of_share(shares[0], noise)
         whole = Gradients(

@@ -72,6 +72,7 @@ class Trained:
         network: with the selected weights.
         status: ``finished`` (it trained to its end), ``diverged`` or ``timeout``.
         ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        message: why it diverged; else empty.
         steps: optimiser steps taken.
         stage: the longest length the curriculum had reached when the decay began.
         strings: strings trained on.
@@ -86,6 +87,7 @@ class Trained:
     network: nn.Module
     status: Literal["finished", "diverged", "timeout"]
     ended: Literal["mastered", "budget", "stopped"]
+    message: str
     steps: int
     stage: int
     strings: int
@@ -255,8 +257,8 @@ class _CohortTraining:
                     run.curves.append(self.watcher.look(self.networks[i]))
                 run.strings += strings
                 self._move_on(i, done, training, validated)
-            except NotFiniteError:
-                self.regime.diverge(run, done)
+            except NotFiniteError as error:
+                self.regime.diverge(run, done, str(error))
 
     def _move_on(self, i: int, done: int, training: dict[str, float], validated: bool) -> None:
         """Let a run go on from an evaluation, and report how far it is."""
@@ -284,6 +286,7 @@ class _CohortTraining:
             network=self.networks[i],
             status=run.status,
             ended=run.ended,
+            message=run.message,
             steps=run.steps,
             stage=run.reached,
             strings=run.strings,

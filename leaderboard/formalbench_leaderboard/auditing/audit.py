@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
     from torch import nn
 
-Verdict = Literal["ok", "MISMATCH", "refused", "skipped"]
+Verdict = Literal["ok", "MISMATCH", "not judged", "refused", "skipped"]
 
 _LONGEST = 500
 """Characters of what a stranger's code says when it fails."""
@@ -47,7 +47,6 @@ _LONGEST = 500
 VERIFICATION = "`formalbench verify` repeats verifications"
 UNFINISHED = "did not finish: nothing to test"
 STALE = "made with another version of the task, the model or the protocol: does not count"
-UNKNOWN = "of a plugin that is not at hand: name it with --plugin"
 NO_WEIGHTS = "no weights are published with it"
 
 
@@ -58,7 +57,8 @@ class Audit:
     Attributes:
         path: of the record.
         record: None if it could not be read.
-        verdict: ``refused`` if it could not be tested as what it says it is.
+        verdict: ``refused`` if it could not be tested as what it says it is; ``not judged`` if
+            training again under other conditions than it names gives other counts.
         reasons: why, if it is not ok; one line each.
         recorded, fresh: accuracy as recorded, and on fresh strings.
         p: how likely one network gives both (`p_value`).
@@ -146,15 +146,15 @@ class Auditor:
             found.retrained = self._retrainer.retrain(record)
             if found.retrained.mismatch:
                 found.mismatch(found.retrained.mismatch)
+            elif found.retrained.unlike and found.verdict == "ok":
+                found.verdict = "not judged"
+                found.reasons.append("trained under other conditions, which can end elsewhere")
 
     def _passed_over(self, record: Record, path: Path, asked: bool) -> str | None:
         if record.test is None:
             return UNFINISHED
-        standing = self._current.standing(record)
-        if standing == "stale":
+        if self._current.standing(record) == "stale":
             return STALE
-        if standing == "unknown" and not asked:
-            return UNKNOWN
         learned = record.model.kind == "learned"
         return NO_WEIGHTS if learned and not asked and not weights_path(path).exists() else None
 

@@ -51,9 +51,10 @@ def add_command(app: typer.Typer) -> None:
 
         With --retrain the run is trained again, too, with all that trained as one program with
         it. On the kind of machine that the record names it must give the same counts, or such
-        as one network could; on another one training can end elsewhere: shown without a verdict.
+        as one network could; on another one training can end elsewhere, which is not judged.
 
-        Exit code 1 if a record does not match or is refused.
+        Records of a plugin that is not at hand are refused: read its source, then name it with
+        --plugin. Exit code 1 if a record does not match or is refused.
 
         \b
         formalbench leaderboard audit

@@ -5,6 +5,7 @@ The accuracies themselves are taken on trust; everything around them is not.
 
 from __future__ import annotations
 
+import datetime
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -20,7 +21,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
 )
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
-from formalbench.running.used import extra_metrics
+from formalbench.running.used import code_of, extra_metrics
 
 from formalbench_leaderboard.keys import (
     Contents,
@@ -36,11 +37,14 @@ from formalbench_leaderboard.publishing.expected import (
     expected_test,
     with_metrics,
 )
+from formalbench_leaderboard.publishing.told import check_made, check_training
+from formalbench_leaderboard.publishing.weights_kept import has_larger_weights, lacks_weights
 from formalbench_leaderboard.sources import registered_protocol
 from formalbench_leaderboard.text import plural, rate
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
     from formalbench.host.plugins import Plugin
 
@@ -50,10 +54,13 @@ class Admission:
 
     Args:
         host: the plugins; what they provide is what a record is held against.
+        now: the time; None for the clock's.
     """
 
-    def __init__(self, host: PluginHost) -> None:
+    def __init__(self, host: PluginHost, now: datetime.datetime | None = None) -> None:
         self._host = host
+        self._now = now or datetime.datetime.now(datetime.UTC)
+        self._tasks: dict[tuple[str, str, Contents], Task] = {}
         self._tests: dict[tuple[str, str, Contents, str], ExpectedTest] = {}
 
     def admit(self, record: AnyRecord) -> None:
@@ -73,16 +80,20 @@ class Admission:
         Raises:
             RequestError: one line that says why.
         """
-        self._check_protocol(record)
-        self._check_task(record.task)
-        self._check_model(record.model, record.task)
+        check_made(record, self._now)
         trained, tested = ids_of(record)
         if trained != record.train_id:
             raise RequestError("its train_id is not the hash of what it says was trained")
         if tested != record.test_id:
             raise RequestError("its test_id is not the hash of what it says was tested")
+        self._check_protocol(record)
+        self._check_task(record.task)
+        self._check_code(record)
+        check_training(record, self._task(record.task, record.protocol))
         if record.test is not None:
             check_test(record.test, self._expected(record))
+        self._check_model(record.model, record.task)  # last: the rest holds whatever the model is
+        self._check_weights(record)
 
     def check_verification(self, record: VerificationRecord) -> None:
         """Refuse a verification that the plugins at hand would not make.
@@ -90,12 +101,13 @@ class Admission:
         Raises:
             RequestError: one line that says why.
         """
-        self._check_task(record.task)
-        self._check_model(record.model, record.task)
+        check_made(record, self._now)
         if record.asked.version != STRINGS_VERSION:
             raise RequestError("its strings were made by another version of `formalbench verify`")
         if record.verification_id != record.identity:
             raise RequestError("its verification_id is not the hash of what it says was verified")
+        self._check_task(record.task)
+        self._check_model(record.model, record.task)
 
     def incomplete(self, new: Sequence[Record], held: Iterable[Record]) -> list[str]:
         """Say which seeds and learning rates are missing: one line each.
@@ -112,7 +124,11 @@ class Admission:
         for record in [*new, *held]:
             groups[_group(record)].append(record)
         with_new = dict.fromkeys(map(_group, new))
-        return [line for group in with_new for line in self._missing(groups[group])]
+        return [
+            line
+            for group in with_new
+            for line in (*self._missing(groups[group]), *_unpublished(groups[group]))
+        ]
 
     def _missing(self, records: Sequence[Record]) -> list[str]:
         first = records[0]
@@ -163,6 +179,16 @@ class Admission:
         if offered and task.name.partition(":")[2] not in offered:
             raise RequestError(f"model {model.name} cannot do {task.name}")
 
+    def _check_code(self, record: Record) -> None:
+        """Refuse a run that other code than what is at hand trained or measured."""
+        objective = record.task.name.partition(":")[2]
+        here = code_of(self._host, objective, record.protocol)
+        told = record.code or {}
+        needed = {role for role in here if not role.startswith("metric ")}  # more may be measured
+        for role in sorted(needed | set(told)):
+            if told.get(role) != here.get(role):
+                raise RequestError(f"its {role} is of other code than the one at hand")
+
     def _expected(self, record: Record) -> ExpectedTest:
         """Draw the test set of a record's task again; each is drawn once."""
         task, protocol = record.task, record.protocol
@@ -176,14 +202,49 @@ class Admission:
         return self._tests[key]
 
     def _drawn(self, used: TaskUsed, protocol: Protocol, extra: dict[str, int]) -> ExpectedTest:
-        task = self._host.task(used.name, used.options)
+        task = self._task(used, protocol)
         known = extra_metrics(self._host, task.objective.name)
-        return expected_test(protocol.apply(with_metrics(task, extra, known)), protocol)
+        return expected_test(with_metrics(task, extra, known), protocol)
+
+    def _task(self, used: TaskUsed, protocol: Protocol) -> Task:
+        """Return a task as its protocol applies it; each is built once."""
+        key = (used.name, _as_json(used.options), protocol_contents(protocol))
+        if key not in self._tasks:
+            entry, _, _ = self._host.task_entry(used.name)
+            with self._host.blaming(entry.plugin):
+                task: Task = self._host.task(used.name, used.options)
+                self._tasks[key] = protocol.apply(task)
+        return self._tasks[key]
+
+    def _check_weights(self, record: Record) -> None:
+        """Refuse a run without the weights that belong to it, unless its network is too large."""
+        if lacks_weights(record):
+            task = self._task(record.task, record.protocol)
+            entry, _ = self._host.models.get(record.model.name)
+            with self._host.blaming(entry.plugin):
+                too_large = has_larger_weights(self._host, record, task)
+            if not too_large:
+                raise RequestError(
+                    "it names no weights, and they are published with it: run it again"
+                )
 
 
 def _group(record: Record) -> str:
     """Return what all rates and seeds of a model on a task have in common."""
     return identity(record.model_copy(update={"learning_rate": None, "seed": 0}))
+
+
+def _unpublished(records: Sequence[Record]) -> list[str]:
+    """Say which runs trained as one program with these, by their own word, and are not there."""
+    held = {(record.learning_rate, record.seed) for record in records}
+    cohorts = (record.training.cohort for record in records if record.training)
+    told = {(one.learning_rate, one.seed) for cohort in cohorts for one in cohort or ()}
+    first = records[0]
+    return [
+        f"{model_key(first)[0]} on {title_of(first)}: seed {seed} at learning rate {rate(at)} "
+        "missing, which others trained together with (publish all you ran)"
+        for at, seed in sorted(told - held)
+    ]
 
 
 def _check_used(

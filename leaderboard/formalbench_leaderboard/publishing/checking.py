@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.store import weights_path
+from formalbench.store import read_record, weights_path
 
 from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.contract import broken_promises
+from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import stale_files
-from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming, read_plain
+from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
 from formalbench_leaderboard.text import harmless
@@ -33,13 +35,13 @@ class Checked:
         stale: the rendered files that are not what the records give.
         old: how many records were made with another version of a task, a model or a protocol:
             they stay, and do not count.
-        unknown: how many are of plugins that are not at hand, and could not be checked.
+        unchecked: the records of plugins that are not at hand; `problems` has a line of each.
     """
 
     problems: list[str]
     stale: list[Path]
     old: int = 0
-    unknown: int = 0
+    unchecked: int = 0
 
 
 def check_published(repository: Path, host: PluginHost) -> Checked:
@@ -47,26 +49,30 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
 
     Args:
         repository: its root.
-        host: the plugins; what they do not provide cannot be checked.
+        host: the plugins; what they do not provide cannot be checked, which is a problem. Pages
+            are then not compared: what they should say is not known.
     """
     records, problems = _read(repository / PUBLISHED_RESULTS)
     if problems:
         return Checked([_below(repository, line) for line in problems], [])
     current = current_of(host)
     standing = {file: current.standing(record) for file, record in records.items()}
-    here = {file: record for file, record in records.items() if standing[file] == "current"}
+    here = {file: record for file, record in records.items() if standing[file] != "stale"}
     for file, record in here.items():
         if file != repository / published_path(record, host):
             problems.append(f"{file}: belongs at {published_path(record, host)}")
+    unchecked = list(standing.values()).count("unknown")
     problems += _refused(here, Admission(host))
     problems += disagreeing(Found(file, record) for file, record in here.items())
     problems += _weights(repository / PUBLISHED_RESULTS, records)
-    counts = list(standing.values())
+    problems += kept_problems(repository, records)
+    known = [record for file, record in here.items() if standing[file] == "current"]
+    problems += broken_promises(known, host)
     return Checked(
         [_below(repository, line) for line in problems],
-        stale_files(repository, host),
-        counts.count("stale"),
-        counts.count("unknown"),
+        [] if unchecked else stale_files(repository, host),
+        list(standing.values()).count("stale"),
+        unchecked,
     )
 
 
@@ -75,7 +81,7 @@ def _read(results: Path) -> tuple[dict[Path, AnyRecord], list[str]]:
     problems = []
     for file in sorted(results.rglob("*.json")):
         try:
-            records[file] = read_plain(file)
+            records[file] = read_record(file)
         except RequestError as error:
             problems.append(naming(file, error))
     return records, problems

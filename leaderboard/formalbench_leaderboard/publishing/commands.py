@@ -34,8 +34,9 @@ def add_commands(app: typer.Typer) -> None:
         Every record is checked first: its task, model and protocol must be the ones at hand
         (a local plugin is named with --plugin), its test strings, chance level and identity are
         worked out again, its weights must be those that it names, and no seed or learning
-        rate of the protocol may be missing. If one is refused, nothing is written, and the
-        exit code is 1.
+        rate of the protocol may be missing. A model or a task that is not built in must keep its
+        contract (`formalbench check`), and the source of its plugin goes along, into
+        leaderboard/plugins. If one is refused, nothing is written, and the exit code is 1.
 
         A run that is published already stays as it is. If it has no weights yet, and the new
         record agrees with it in every count, they are added.
@@ -64,8 +65,10 @@ def add_commands(app: typer.Typer) -> None:
 
         Writes nothing. Every record must be one that `publish` would take, at its place, with
         its weights; every rendered file must be, byte for byte, what the records give.
-        Records of an older task, model or protocol stay and do not count. Exit code 1 if
-        anything is wrong. Whether the numbers are true is what `audit` asks.
+        Records of an older task, model or protocol stay and do not count. Of a plugin that is
+        not at hand they cannot be checked: its source is in leaderboard/plugins, to be read and
+        then named with --plugin. Exit code 1 if anything is wrong or cannot be checked. Whether
+        the numbers are true is what `audit` asks.
 
         \b
         formalbench leaderboard check
@@ -85,15 +88,19 @@ def add_commands(app: typer.Typer) -> None:
         if found.stale:
             again = "`formalbench leaderboard publish --results leaderboard/results` renders it"
             typer.echo(again, err=True)
+        if found.unchecked:
+            records = plural(found.unchecked, "record")
+            typer.echo(
+                f"{records} not checked, and no page compared: their plugins are not at hand: "
+                "install the distributions; the sources of files are in leaderboard/plugins: read "
+                "them, then name each with --plugin",
+                err=True,
+            )
         if found.problems or found.stale:
             raise typer.Exit(1)
         if found.old:
             typer.echo(
                 f"{plural(found.old, 'record')} stale: made with another version, not counted"
-            )
-        if found.unknown:
-            typer.echo(
-                f"{plural(found.unknown, 'record')} not checked: their plugin is not at hand"
             )
         _tell_uncompared(repository)
         typer.echo("every record is in order, and every rendered file is up to date")

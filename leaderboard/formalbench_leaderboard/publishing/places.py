@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.contracts.record import Origin
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.host.calls import PROJECT
 from formalbench.host.registry import Entry, S
@@ -39,7 +40,12 @@ def built_in(entries: Iterable[Entry[S]]) -> list[S]:
     What somebody has installed besides, or named with --plugin, must change no page, or it would
     be stale wherever that is missing.
     """
-    return [entry.spec for entry in entries if entry.plugin.source.distribution == PROJECT]
+    return [entry.spec for entry in entries if is_built_in(entry.plugin.source)]
+
+
+def is_built_in(source: Origin) -> bool:
+    """Say whether code comes with formalbench itself: a local file can be called the same."""
+    return source.distribution == PROJECT and not source.sha256
 
 
 def home_suite(task: str, host: PluginHost) -> str:

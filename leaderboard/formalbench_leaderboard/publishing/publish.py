@@ -19,6 +19,8 @@ from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.changes import board_changes
+from formalbench_leaderboard.publishing.contract import broken_promises
+from formalbench_leaderboard.publishing.kept_plugins import plugin_contents, plugins_of
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import left_over, linked_files, render_files
 from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
@@ -108,13 +110,15 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     sorting = _sorted([] if own else admitted(results, admission), held)
     fresh = [*sorting.added, *sorting.completed]
     _check_complete(admission, fresh, held)
+    _check_contract(fresh, host)
+    sources = _sources(fresh, host)
     replaced = {name for one in fresh if (name := _name(one.record)) in held}
     kept = {file: record for file, record in files.items() if _name(record) not in replaced}
     old = {file.relative_to(repository): record for file, record in files.items()}
     stay = {file.relative_to(repository): record for file, record in kept.items()}
     placed = {published_path(one.record, host): one for one in fresh}
     everything = stay | {path: one.record for path, one in placed.items()}
-    contents = _contents(placed)
+    contents = sources | _contents(placed)
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
@@ -183,6 +187,38 @@ def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str,
                 lines.append(naming(one.file, error))
     if lines:
         raise RefusedError(lines)
+
+
+def _check_contract(fresh: list[Found], host: PluginHost) -> None:
+    """Refuse records of a model or a task that is not built in and breaks the contract.
+
+    Raises:
+        RefusedError: one line for each promise that is broken.
+    """
+    if lines := broken_promises([one.record for one in fresh], host):
+        raise RefusedError(lines)
+
+
+def _sources(fresh: list[Found], host: PluginHost) -> dict[Path, Contents]:
+    """Return the files of the local plugins that records need, to be published with them.
+
+    Raises:
+        RefusedError: one line for each plugin that cannot be published.
+    """
+    contents: dict[Path, Contents] = {}
+    done: set[Path] = set()
+    lines: dict[str, None] = {}
+    for one in fresh:
+        try:
+            for local in plugins_of(one.record, host):
+                if local.path not in done:
+                    contents |= plugin_contents(local)
+                    done.add(local.path)
+        except RequestError as error:
+            lines.setdefault(str(error))
+    if lines:
+        raise RefusedError(list(lines))
+    return contents
 
 
 def _contents(placed: Mapping[Path, Found]) -> dict[Path, Contents]:

@@ -12,12 +12,14 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, safe_name
+from formalbench.store.plain import read_plain
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
+from formalbench_leaderboard.publishing.writing import MAX_BYTES
 from formalbench_leaderboard.renderers import front, model, suite
 from formalbench_leaderboard.renderers.figures import drawn_by, installed_version, rendered
 from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES, Links
@@ -85,8 +87,7 @@ def stale_files(repository: Path, host: PluginHost) -> list[Path]:
     differing = [
         path
         for path, contents in expected.items()
-        if path not in other
-        and (not (repository / path).is_file() or (repository / path).read_bytes() != contents)
+        if path not in other and _read(repository / path) != contents
     ]
     kept = expected if installed_version() is not None else [*expected, *other]
     return differing + left_over(repository, kept)
@@ -97,8 +98,8 @@ def uncompared_figures(repository: Path) -> dict[Path, str | None]:
 
     Versions draw other bytes. Without the library, these are all figures.
     """
-    figures = sorted((repository / FIGURES).glob("*.svg"))
-    versions = {file.relative_to(repository): drawn_by(file.read_bytes()) for file in figures}
+    figures = {file: _read(file) for file in sorted((repository / FIGURES).glob("*.svg"))}
+    versions = {file.relative_to(repository): drawn_by(svg) for file, svg in figures.items() if svg}
     here = installed_version()
     return {path: version for path, version in versions.items() if version != here or here is None}
 
@@ -109,9 +110,17 @@ def left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
         file.relative_to(repository)
         for folder in OWNED
         for file in sorted((repository / folder).rglob("*"))
-        if file.is_file()
+        if file.is_symlink() or not file.is_dir()
     )
     return [path for path in found if path not in expected]
+
+
+def _read(file: Path) -> bytes | None:
+    """Return a file's contents; None if there is none, or it is not a plain file."""
+    try:
+        return read_plain(file, MAX_BYTES)
+    except RequestError:
+        return None
 
 
 def linked_files(repository: Path) -> set[Path]:

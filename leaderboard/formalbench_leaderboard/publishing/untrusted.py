@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import stat
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
@@ -14,8 +14,10 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import read_record
 
 from formalbench_leaderboard.keys import counts_of, has_result, identity
-from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.text import harmless
+
+if TYPE_CHECKING:
+    from formalbench_leaderboard.publishing.admission import Admission
 
 
 class RefusedError(FormalbenchError):
@@ -34,32 +36,6 @@ class Found:
     record: AnyRecord
 
 
-def check_plain(file: Path) -> None:
-    """Refuse what is no plain file: a link leads anywhere, a pipe never ends.
-
-    Raises:
-        RequestError: one line.
-    """
-    try:
-        kind = file.lstat().st_mode
-    except OSError as error:
-        raise RequestError(f"{file}: {error.strerror}") from None
-    if stat.S_ISLNK(kind):
-        raise RequestError(f"{file}: a link, and only plain files are taken")
-    if not stat.S_ISREG(kind):
-        raise RequestError(f"{file}: not a plain file")
-
-
-def read_plain(file: Path) -> AnyRecord:
-    """Read one record from a plain file.
-
-    Raises:
-        RequestError: one line, if it is no plain file or no record.
-    """
-    check_plain(file)
-    return read_record(file)
-
-
 def admitted(results: Path, admission: Admission) -> list[Found]:
     """Read the records of a folder, and refuse all if one is to be refused.
 
@@ -74,7 +50,7 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
     refused = []
     for file in files:
         try:
-            record = read_plain(file)
+            record = read_record(file)
             admission.admit(record)
         except FormalbenchError as error:
             refused.append(naming(file, error))

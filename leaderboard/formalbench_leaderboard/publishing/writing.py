@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
 from formalbench.store import write_atomically
+from formalbench.store.plain import read_plain
+
+MAX_BYTES = 64 << 20
+"""No file of the leaderboard is as large: weights have at most half as many."""
 
 Contents = bytes | Callable[[], bytes] | None
 """Of a file; what is large is read when its turn comes, and None goes."""
@@ -20,7 +25,8 @@ def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
         contents: of each file, by its path below the root.
 
     Raises:
-        RequestError: one line; then everything is as it was.
+        RequestError: one line, also where a link or a device is in the place of a file; then
+            everything is as it was.
     """
     for path in contents:
         _check_inside(repository, path)
@@ -28,7 +34,7 @@ def write_all(repository: Path, contents: Mapping[Path, Contents]) -> None:
     try:
         for path, wanted in contents.items():
             file = repository / path
-            old = file.read_bytes() if file.is_file() else None
+            old = read_plain(file, MAX_BYTES) if os.path.lexists(file) else None
             new = wanted() if callable(wanted) else wanted
             if old != new:
                 before[file] = old

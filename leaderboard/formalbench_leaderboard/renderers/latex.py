@@ -57,7 +57,7 @@ def _board(board: Board) -> str:
         )
     comments = [
         f"Measured; protocol {board.name}. Means over the seeds, in percent.",
-        "Interval: of the score, 95 %, bootstrap over seeds and test strings.",
+        "Interval: of the score, 95 %, over seeds and test strings.",
         "Dagger: a run did not finish, and counts as chance level.",
         *board.notes,
     ]

@@ -36,15 +36,17 @@ HOW_TO_READ = f"""\
   perfect.
 - The **score** is the mean over the tasks of the scaled accuracy of the mean over the seeds. A
   row that lacks a task has no score and no rank.
-- An **interval** holds 95 % of {DRAWS:,} bootstrap draws: in each, the seeds of every task are
-  drawn again, and for each seed the share of its test strings that are right, within what their
-  number leaves open. With one seed it tells of the strings only, not of how seeds differ.
+- An **interval** holds 95 % of {DRAWS:,} draws of what more seeds and more strings would give: in
+  each, every seed has a random weight, and so has one that nobody has seen, which is at chance
+  in half of the draws and perfect in the other half; and the share of test strings that are right
+  is drawn within what their number leaves open. Seeds that agree thus still leave much open, one
+  alone nearly everything. An exact model has no seeds: its interval is of the strings alone.
 - The **Wilson interval** beside the maximum is another thing: the 95 % interval of the best seed
   alone, given all its test strings. The JSON form of this page has the Wilson interval of every
   seed at every length.
 - The **IQM** is the interquartile mean: of the scaled accuracies of all runs on the tasks, the
   mean of the middle half.
-- Neighbours **share a rank** where the bootstrap interval of their difference contains 0; a row
+- Neighbours **share a rank** where the interval of their difference contains 0; a row
   is **within** the ranks given in 95 % of the draws.
 - **≥ 99 % to** (≥ 90 % to) is the longest test length up to which, at every test length, the mean
   accuracy over the seeds is at least that.

@@ -83,7 +83,7 @@ def _print_board(board: Board, title: str, console: Console) -> None:
         console.print(_table(columns, new))
         console.print()
     console.print(
-        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: bootstrap "
+        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
         "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
         "Neighbours that share a rank cannot be told apart; in 95 % of the draws a row is within "
         "its ranks. IQM: the mean of the middle half of all runs' scaled accuracies.",

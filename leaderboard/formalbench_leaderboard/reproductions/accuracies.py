@@ -1,7 +1,8 @@
 """A paper's table of accuracies held against trained models: when a cell holds, and how it reads.
 
 One rule for all such tables, so that no table is judged more kindly than another. It asks for
-agreement in both directions: a model that does better than in the paper differs, too.
+agreement in both directions: a model that does better than in the paper differs, too. Where our
+interval is wide it does not decide in favour of either answer.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.aggregate import facts_of
-from formalbench_leaderboard.board import Result
+from formalbench_leaderboard.board import Result, TaskFacts
 from formalbench_leaderboard.published import PublishedResult
-from formalbench_leaderboard.reproductions.framework import Bench, Row, TableCell
+from formalbench_leaderboard.reproductions.framework import Answer, Bench, Row, TableCell
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
+from formalbench_leaderboard.seeds import Sample, mean_draws
 from formalbench_leaderboard.statistics import (
     Measured,
-    bootstrap,
     measured,
     percentile_interval,
     scaled,
@@ -31,16 +32,16 @@ TOLERANCE = 0.02
 """Numbers closer than this agree."""
 
 FURTHEST = 0.10
-"""Numbers further apart than this differ, whatever the interval: that of three seeds of which one
-failed is 50 points wide, and would agree with almost anything."""
+"""Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
+that solves the task and one that does not are further apart."""
 
 _ROUNDING = 1e-9
 
 RULE = (
-    "A cell holds if the paper's average is no more than 2 points from ours, or within our 95 % "
-    "interval (bootstrap over seeds and test strings) and no more than 10 points away, and if its "
-    "maximum, where there is one, is no more than 2 points from ours. To be better than the paper "
-    "is to differ."
+    "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
+    "points from ours. It differs if the paper's average is further away than that and outside "
+    "our 95 % interval (over seeds and test strings), whichever is better; or, where the average "
+    "tells nothing, if the maxima are 10 points apart. Otherwise our seeds cannot tell."
 )
 
 
@@ -54,6 +55,7 @@ class Score:
         low, high: interval of the mean.
         chance: accuracy of the best answer that sees only the length.
         outcome: how many seeds there are, and which did not finish.
+        worst: the worst seed's accuracy; None if it is not known.
     """
 
     best: float | None
@@ -62,6 +64,7 @@ class Score:
     high: float | None
     chance: float | None
     outcome: str
+    worst: float | None = None
 
     @classmethod
     def of_test(cls, got: Got) -> Score:
@@ -75,6 +78,7 @@ class Score:
             high=result.high,
             chance=None if facts is None else facts.chance_length,
             outcome=_outcome(result.outcome, result.seeds),
+            worst=_worst(result, facts),
         )
 
     @classmethod
@@ -97,13 +101,22 @@ class Score:
         finished, seeds = len(runs), len(got.chosen)
         outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
         key = ("validation", got.wanted.row, got.wanted.column)
-        return score_of(runs, outcome, None, key)
+        facts = facts_of(got.records)
+        return score_of(runs, outcome, None, key, None if facts is None else facts.chance_length)
 
     @property
-    def at_chance(self) -> bool | None:
-        """Whether a scaled accuracy of 0 is within its interval; None if that is not known."""
+    def at_chance(self) -> Answer:
+        """Whether it is at chance; None if that is not known.
+
+        It is if a scaled accuracy of 0 is within its interval and chance within `TOLERANCE` of its
+        mean; it is not if 0 is outside. A wide interval with 0 in it alone cannot tell.
+        """
         interval = self.scaled_interval
-        return None if interval is None else interval[0] <= _ROUNDING and interval[1] >= -_ROUNDING
+        if interval is None or self.mean is None or self.chance is None:
+            return None
+        if interval[0] > _ROUNDING or interval[1] < -_ROUNDING:
+            return False
+        return abs(self.mean - self.chance) <= TOLERANCE + _ROUNDING or "cannot tell"
 
     @property
     def scaled_interval(self) -> tuple[float, float] | None:
@@ -115,7 +128,11 @@ class Score:
 
 
 def score_of(
-    runs: Sequence[Measured], outcome: str, chance: float | None, key: Sequence[object]
+    runs: Sequence[Measured],
+    outcome: str,
+    chance: float | None,
+    key: Sequence[object],
+    failing: float | None = None,
 ) -> Score:
     """Return what some seeds reached.
 
@@ -123,16 +140,26 @@ def score_of(
         runs: one per seed that finished.
         outcome: how many seeds there are, as in `Result.outcome`.
         chance: accuracy of the best answer that sees only the length, if it is of interest.
-        key: names the bootstrap's stream of random numbers.
+        key: names the stream of random numbers behind the interval.
+        failing: what a seed that learns nothing has, if `chance` is of no interest.
     """
     seeds = len(runs)
     if not runs:
         return Score(None, None, None, None, chance, outcome)
     accuracies = [run.accuracy for run in runs]
     mean = math.fsum(accuracies) / seeds
-    draws = bootstrap(runs, ("reproduction", *key)).mean(axis=1)
-    low, high = percentile_interval(draws, around=mean)
-    return Score(max(accuracies), mean, low, high, chance, _outcome(outcome, seeds))
+    sample = Sample.of("reproduction", runs, failing if chance is None else chance)
+    low, high = percentile_interval(mean_draws([sample], key), around=mean)
+    how = _outcome(outcome, seeds)
+    return Score(max(accuracies), mean, low, high, chance, how, min(accuracies))
+
+
+def _worst(result: Result, facts: TaskFacts | None) -> float | None:
+    """Return the worst seed's accuracy; one that did not finish is at chance."""
+    if facts is None or not result.finished:
+        return None
+    reached = [run.accuracy for run in result.runs]
+    return min(facts.chance_length if one is None else one for one in reached)
 
 
 def _beyond_first(cells: Cells) -> Measured:
@@ -166,18 +193,16 @@ def obtain(
     return bench.held(wanted)
 
 
-def agrees(paper: PublishedResult, ours: Score) -> bool:
+def agrees(paper: PublishedResult, ours: Score) -> Answer:
     """Say whether a cell holds, by `RULE`."""
-    return _mean_agrees(paper.mean, ours) and _close(paper.max, ours.best)
-
-
-def _mean_agrees(paper: float | None, ours: Score) -> bool:
-    if _close(paper, ours.mean):
+    if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
         return True
-    if paper is None or ours.low is None or ours.high is None:
+    if ours.mean is None or ours.low is None or ours.high is None:
         return False
-    within = ours.low - _ROUNDING <= paper / 100 <= ours.high + _ROUNDING
-    return within and _close(paper, ours.mean, FURTHEST)
+    if _close(paper.mean, ours.mean):  # the paper may give a maximum alone
+        return False if not _close(paper.max, ours.best, FURTHEST) else "cannot tell"
+    within = ours.low - _ROUNDING <= (paper.mean or 0.0) / 100 <= ours.high + _ROUNDING
+    return "cannot tell" if within else False
 
 
 def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:

@@ -11,6 +11,7 @@ from formalbench.evaluation.cells import cell_lengths
 from formalbench_leaderboard.published import published_table
 from formalbench_leaderboard.reproductions import accuracies
 from formalbench_leaderboard.reproductions.accuracies import RULE, Score, obtain
+from formalbench_leaderboard.reproductions.answers import at_least, every, opposite
 from formalbench_leaderboard.reproductions.chi_models import (
     REGULARGPT,
     REMARKS,
@@ -20,7 +21,14 @@ from formalbench_leaderboard.reproductions.chi_models import (
     TRANSFORMER,
     on_parameters,
 )
-from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
+from formalbench_leaderboard.reproductions.framework import (
+    Bench,
+    Claim,
+    Findings,
+    Reproduction,
+    Verdict,
+    count_verdicts,
+)
 from formalbench_leaderboard.reproductions.retest import draw_strings, retest
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
 from formalbench_leaderboard.text import percent
@@ -43,6 +51,9 @@ SAME_STRINGS, STRINGS = 1024, 64
 """Strings of `LENGTH`, and of each longer length, for models trained at 0.5."""
 
 PERFECT = 0.99
+
+CHANCE, NEAR = 50.0, 1.0
+"""Of PARITY, in percent, and how close to it a number of the paper is no other."""
 
 TABLE = published_table("chi-2023-table-2")
 
@@ -107,18 +118,37 @@ def findings(
         got: what was trained, by model and probability.
         scores: what is known of it.
     """
-    cells, rows = [], []
+    cells, rows, telling = [], [], []
     for setting, model, p in product(SETTINGS, MODELS, sorted(PROBABILITIES)):
         score = scores.get((setting, model, p))
         trained = 0.5 if setting.endswith(AT_HALF) else p
         paper = TABLE.result(model, f"{setting.removesuffix(AT_HALF)}, p={p:g}")
         cell = accuracies.cell(f"{setting}, {model}", _column(p), paper, score)
         cells.append(cell)
+        if _can_tell(paper.mean):
+            telling.append(cell.verdict)
         rows.append(accuracies.data(cell, paper, score, got.get((model, trained))))
     records = [record for found in got.values() for record in found.records]
     titles = {used.name: model for model, used in MODELS.items()}
-    remarks = (*_REMARKS, on_parameters(records, titles), *REMARKS)
+    remarks = (_apart(telling), *_REMARKS, on_parameters(records, titles), *REMARKS)
     return Findings(rows, claims(scores), None, remarks, cells, records)
+
+
+def _can_tell(paper: float | None) -> bool:
+    """Say whether a number of the table is neither 100 nor chance, in percent.
+
+    Any model that solves PARITY repeats the one, any that guesses the other, so such cells say
+    nothing of how like the paper's models ours are.
+    """
+    return paper is not None and CHANCE + NEAR < paper < 100.0
+
+
+def _apart(verdicts: Sequence[Verdict]) -> str:
+    return (
+        "In most cells the paper's number is 100.0 or chance, which any model has that solves "
+        f"PARITY or guesses. Of the {len(verdicts)} cells with another number, which can tell "
+        f"whether ours is like the paper's, {count_verdicts(verdicts)}."
+    )
 
 
 _REMARKS = (
@@ -156,41 +186,36 @@ def _of(scores: Mapping[Key, Score], setting: str, model: str) -> dict[float, Sc
     return {p: score for p, score in every.items() if score is not None}
 
 
-def _means(scores: Mapping[Key, Score], setting: str, model: str) -> dict[float, float]:
-    """Return averages; 0 where no run finished."""
-    return {p: score.mean or 0.0 for p, score in _of(scores, setting, model).items()}
-
-
 def _is_robust(setting: str, model: str, scores: Mapping[Key, Score]) -> Claim:
-    means = _means(scores, setting, model)
+    found = _of(scores, setting, model)
     return Claim(
         f"{model}, {setting}: 99 % on average at every P(1)",
         "100.0 everywhere",
-        _least(means),
-        None if not means else min(means.values()) >= PERFECT,
+        _least(found),
+        every(at_least(score, PERFECT) for score in found.values()),
     )
 
 
 def _struggles(setting: str, scores: Mapping[Key, Score]) -> Claim:
-    means = _means(scores, setting, "Transformer")
+    found = _of(scores, setting, "Transformer")
     return Claim(
         f"the Transformer, {setting}: not 99 % on average at every P(1)",
         "77.2 at least (P(1) = 0.9); “struggles … even for the same length”",
-        _least(means),
-        None if not means else min(means.values()) < PERFECT,
+        _least(found),
+        opposite(every(at_least(score, PERFECT) for score in found.values())),
     )
 
 
 def _does_not_extrapolate(setting: str, scores: Mapping[Key, Score]) -> Claim:
     found = _of(scores, setting, "Transformer")
-    away = [p for p, score in found.items() if not score.at_chance]
+    away = [p for p, score in found.items() if score.at_chance in (False, None)]
     shown = ", ".join(f"{percent(score.mean)} at {p:g}" for p, score in found.items())
     return Claim(
-        f"the Transformer, {setting}: at chance at every P(1) (0 is within the interval of its "
-        "scaled accuracy)",
+        f"the Transformer, {setting}: at chance at every P(1) (within 2 points of it, and 0 "
+        "within the interval of its scaled accuracy)",
         "49.7 to 50.3",
         f"{shown}{_not_at_chance(away)}" if found else "",
-        None if not found else not away,
+        every(score.at_chance or False for score in found.values()),
     )
 
 
@@ -198,11 +223,13 @@ def _not_at_chance(away: Sequence[float]) -> str:
     return f"; not at chance at {', '.join(f'{p:g}' for p in away)}" if away else ""
 
 
-def _least(means: Mapping[float, float]) -> str:
-    if not means:
+def _least(found: Mapping[float, Score]) -> str:
+    if not found:
         return ""
-    worst = min(means, key=lambda p: means[p])
-    return f"{percent(means[worst])} at least (P(1) = {worst:g})"
+    worst = min(found, key=lambda p: found[p].mean or 0.0)
+    score = found[worst]
+    interval = f"{percent(score.low)}–{percent(score.high)}; {score.outcome}"
+    return f"{percent(score.mean or 0.0)} at least (P(1) = {worst:g}; {interval})"
 
 
 REPRODUCTION = Reproduction(

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from formalbench_leaderboard.reproductions.accuracies import Score
+from formalbench_leaderboard.reproductions.answers import at_least, at_most, below, every, rises
 from formalbench_leaderboard.reproductions.chiang_cholak_fig4_curves import (
     FIRST,
     LENGTHS,
@@ -37,35 +38,35 @@ def claims(means: Mapping[Key, Mean], tests: Scores, trained: Scores) -> list[Cl
         tests: the last weights, on strings of length 1000.
         trained: the last weights, on strings of the training length.
     """
-    standard = {n: tests[FIRST, STANDARD, n].mean or 0.0 for n in LENGTHS}
-    scaled = {n: tests[FIRST, SCALED, n].mean or 0.0 for n in LENGTHS}
+    standard = {n: tests[FIRST, STANDARD, n] for n in LENGTHS}
+    scaled = {n: tests[FIRST, SCALED, n] for n in LENGTHS}
     curves = {key: mean for key, mean in means.items() if key[0] == FIRST}
     return [
         Claim(
             f"Standard attention, trained at length 10, fails at {TEST}: at most "
             f"{percent(GUESSING, 0)} %",
             "“hardly better than random guessing” (§4.1)",
-            _told(tests[FIRST, STANDARD, 10]),
-            standard[10] <= GUESSING,
+            _told(standard[10]),
+            at_most(standard[10], GUESSING),
         ),
         Claim(
             f"Standard attention is not perfect at {TEST} from any of the training lengths",
             "“the accuracy is not perfect” (§4.1; Figure 4, left)",
             _each(standard),
-            max(standard.values()) < PERFECT,
+            every(below(score, PERFECT) for score in standard.values()),
         ),
         Claim(
             f"With standard attention, the longer the strings trained on, the better at {TEST}",
             "Figure 4, left",
             _each(standard),
-            all(a < b for a, b in pairwise(standard.values())),
+            every(rises(a, b) for a, b in pairwise(standard.values())),
         ),
         Claim(
             f"Attention scaled by log n reaches {percent(PERFECT, 0)} % at {TEST} on average from "
             "every training length",
             "“perfect test cross-entropy and accuracy” (§4.4; Figure 4, right)",
-            "; ".join(f"{n}: {_told(tests[FIRST, SCALED, n])}" for n in LENGTHS),
-            min(scaled.values()) >= PERFECT,
+            _each(scaled),
+            every(at_least(score, PERFECT) for score in scaled.values()),
         ),
         _less_bits(curves),
         _attention_grows(curves),
@@ -78,8 +79,8 @@ def _told(score: Score) -> str:
     return f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}; {score.outcome})"
 
 
-def _each(values: Mapping[int, float]) -> str:
-    return "; ".join(f"{length}: {percent(value)} %" for length, value in values.items())
+def _each(scores: Mapping[int, Score]) -> str:
+    return "; ".join(f"{length}: {_told(score)}" for length, score in scores.items())
 
 
 def _less_bits(curves: Mapping[Key, Mean]) -> Claim:
@@ -134,11 +135,7 @@ def _parity(tests: Scores, trained: Scores) -> list[Claim]:
         "not learn PARITY"
     )
     further, near = (
-        {
-            (kind, n): score.mean or 0.0
-            for (task, kind, n), score in scores.items()
-            if task == PARITY
-        }
+        {(kind, n): score for (task, kind, n), score in scores.items() if task == PARITY}
         for scores in (tests, trained)
     )
     return [
@@ -146,17 +143,17 @@ def _parity(tests: Scores, trained: Scores) -> list[Claim]:
             f"{same}: at most {percent(GUESSING, 0)} % at {TEST}",
             paper,
             _by_kind(further),
-            max(further.values()) <= GUESSING if further else None,
+            every(at_most(score, GUESSING) for score in further.values()),
         ),
         Claim(
             f"{same}, at the training length: less than {percent(HALF_WAY, 0)} %, halfway between "
             "guessing and knowing (of length 10 there are 1,024 strings: some can be memorised)",
             paper,
             _by_kind(near),
-            max(near.values()) < HALF_WAY if near else None,
+            every(below(score, HALF_WAY) for score in near.values()),
         ),
     ]
 
 
-def _by_kind(values: Mapping[tuple[str, int], float]) -> str:
-    return "; ".join(f"{kind}, {n}: {percent(value)} %" for (kind, n), value in values.items())
+def _by_kind(scores: Mapping[tuple[str, int], Score]) -> str:
+    return "; ".join(f"{kind}, {n}: {_told(score)}" for (kind, n), score in scores.items())

@@ -1,8 +1,9 @@
-"""What a reproduction is made of: data, cells and claims that hold or not, and a figure."""
+"""What a reproduction is made of: data, cells and claims with their verdicts, and a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -24,7 +25,10 @@ Scale = Literal["quick", "paper"]
 """``quick``: what two CPU cores do in minutes, an hour at most. ``paper``: as many runs, lengths,
 strings and updates as in the paper, or more."""
 
-Verdict = Literal["holds", "differs", "not run at this scale"]
+Verdict = Literal["holds", "differs", "cannot tell", "not run at this scale"]
+
+Answer = bool | Literal["cannot tell"] | None
+"""Whether something holds; None if nothing was run that could tell."""
 
 Row = Mapping[str, str | int | float]
 
@@ -103,13 +107,13 @@ class Claim:
         text: what is claimed.
         paper: what the paper says or shows: a number, or where.
         ours: what was found.
-        holds: whether it holds here; None if nothing was run that could tell.
+        holds: whether it holds here.
     """
 
     text: str
     paper: str
     ours: str
-    holds: bool | None
+    holds: Answer
 
     @property
     def verdict(self) -> Verdict:
@@ -132,7 +136,7 @@ class TableCell:
     column: str
     paper: str
     ours: str
-    holds: bool | None
+    holds: Answer
 
     @property
     def verdict(self) -> Verdict:
@@ -140,11 +144,29 @@ class TableCell:
         return verdict(self.holds)
 
 
-def verdict(holds: bool | None) -> Verdict:
+def verdict(holds: Answer) -> Verdict:
     """Return the words for an answer."""
     if holds is None:
         return "not run at this scale"
+    if holds == "cannot tell":
+        return "cannot tell"
     return "holds" if holds else "differs"
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> str:
+    """Return how many of each there are, as in ``18 hold, 1 differs``."""
+    counts = Counter(verdicts)
+    one_and_many: dict[Verdict, tuple[str, str]] = {
+        "holds": ("holds", "hold"),
+        "differs": ("differs", "differ"),
+        "cannot tell": ("cannot tell",) * 2,
+        "not run at this scale": ("not run at this scale",) * 2,
+    }
+    return ", ".join(
+        f"{counts[verdict]} {words[counts[verdict] != 1]}"
+        for verdict, words in one_and_many.items()
+        if counts[verdict]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +191,7 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether every claim that could be checked holds."""
+        """Whether no claim differs: what cannot be told from the seeds is no failure."""
         return all(claim.holds is not False for claim in self.claims)
 
 

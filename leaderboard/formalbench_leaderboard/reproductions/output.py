@@ -7,7 +7,6 @@ import datetime
 import io
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ from formalbench_leaderboard.reproductions.framework import (
     Row,
     Scale,
     Verdict,
+    count_verdicts,
 )
 from formalbench_leaderboard.reproductions.style import styled
 from formalbench_leaderboard.text import markdown, plural, spreadsheet
@@ -190,21 +190,6 @@ def scale_note(reproduction: Reproduction, scale: Scale) -> str:
         f" Reduced: {reproduction.reduced}" if scale == "quick" and reproduction.reduced else ""
     )
     return f"Scale: {scale}.{reduced}"
-
-
-def count_verdicts(verdicts: Iterable[Verdict]) -> str:
-    """Return how many of each there are, as in ``18 hold, 1 differs``."""
-    counts = Counter(verdicts)
-    one_and_many: dict[Verdict, tuple[str, str]] = {
-        "holds": ("holds", "hold"),
-        "differs": ("differs", "differ"),
-        "not run at this scale": ("not run at this scale",) * 2,
-    }
-    return ", ".join(
-        f"{counts[verdict]} {words[counts[verdict] != 1]}"
-        for verdict, words in one_and_many.items()
-        if counts[verdict]
-    )
 
 
 def took(records: Sequence[Record], how: Circumstances) -> str:

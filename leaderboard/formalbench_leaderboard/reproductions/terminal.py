@@ -16,10 +16,10 @@ from formalbench_leaderboard.reproductions.framework import (
     Reproduction,
     TableCell,
     Verdict,
+    count_verdicts,
 )
 from formalbench_leaderboard.reproductions.output import (
     Circumstances,
-    count_verdicts,
     scale_note,
     took,
 )
@@ -28,6 +28,7 @@ from formalbench_leaderboard.text import MISSING, harmless
 _STYLES: dict[Verdict, str] = {
     "holds": "green",
     "differs": "bold red",
+    "cannot tell": "yellow",
     "not run at this scale": "dim",
 }
 

@@ -38,7 +38,7 @@ class TransformerConfig(Config):
         "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
         "first is [i=1], parity is i/n and cos(i pi)",
     )
-    causal: bool = option(False, "see only the past (as all objectives but classify do)")
+    causal: bool = option(False, "see only the past, as it must where answers may see no more")
     log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
     width: int = width_option()
     heads: int = heads_option()

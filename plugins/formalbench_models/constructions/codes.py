@@ -45,11 +45,6 @@ def constant(value: float) -> Code:
     return same
 
 
-def reciprocal(i_M: Tensor, n: int) -> Tensor:
-    """Return 1/(i+1), one over the number of positions up to this one."""
-    return 1 / (i_M + 1).double()
-
-
 def cosine(turns: Code) -> Code:
     """Return the cosine of 2π times another code."""
 

@@ -33,11 +33,6 @@ def negation(what: Input) -> Form:
     return add({ONE: 1.0}, times(-1.0, what))
 
 
-def not_gate(what: Input, to: str) -> FeedForward:
-    """Write NOT x = max(0, 1 - x)."""
-    return FeedForward((HiddenUnit(negation(what), {to: 1.0}),))
-
-
 def and_gate(inputs: Sequence[Input], to: str) -> FeedForward:
     """Write AND of m bits: max(0, x_1 + … + x_m - m + 1)."""
     total = add(*inputs, {ONE: 1.0 - len(inputs)})

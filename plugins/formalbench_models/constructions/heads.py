@@ -25,7 +25,7 @@ from formalbench_models.constructions.pooling import (
 )
 from formalbench_models.constructions.vocabulary import ONE, Head, Ties
 
-_MOST_LOGITS = 1 << 22
+MOST_LOGITS = 1 << 22
 """How many logits are held at a time when no gradient is needed: 32 MiB in fp64."""
 
 _REVERSED: Mapping[Ties, Ties] = {"first": "last", "last": "first", "mean": "mean"}
@@ -98,7 +98,7 @@ class AttentionHead(nn.Module):
         """Return the average for each query; without gradients, some queries at a time."""
         most = stop - first
         if not torch.is_grad_enabled():
-            most = max(1, _MOST_LOGITS // (x_BMD.shape[0] * x_BMD.shape[1] or 1))
+            most = max(1, MOST_LOGITS // (x_BMD.shape[0] * x_BMD.shape[1] or 1))
         spans = [(at, min(at + most, stop)) for at in range(first, stop, most)]
         return torch.cat([self._by_weights(x_BMD, values_BMR, *span) for span in spans], dim=1)
 

@@ -18,7 +18,7 @@ from formalbench_models.constructions.linear import Linear
 from formalbench_models.constructions.vocabulary import Construction, FeedForward, Layer
 from formalbench_models.norm import layer_norm
 
-_MOST_NUMBERS = 1 << 23
+MOST_NUMBERS = 1 << 23
 """How many numbers the stream may hold when no gradient is needed: 64 MiB in fp64."""
 
 
@@ -138,7 +138,7 @@ class HandWritten(nn.Module):
         self._check_length(symbols_BN.shape[1])
         if not torch.is_grad_enabled():
             row = (symbols_BN.shape[1] + 2) * len(self.construction.coordinates)
-            most = max(1, _MOST_NUMBERS // row)
+            most = max(1, MOST_NUMBERS // row)
             if len(symbols_BN) > most:
                 return torch.cat([self._answer(some) for some in torch.split(symbols_BN, most)])
         return self._answer(symbols_BN)

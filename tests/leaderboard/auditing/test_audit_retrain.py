@@ -20,7 +20,20 @@ def test_training_again_gives_the_same_counts(audit, run, forge):
     assert "trained again on the same kind of machine, it gives other counts" in reasons
 
 
-@pytest.mark.parametrize("other", [{"hardware": "another"}, {"threads": 1000}, {"threads": 0}])
+@pytest.mark.parametrize(("version", "alike"), [("0.2.0", True), ("0.1.0", False)])
+def test_a_version_that_trains_to_the_same_weights_is_held_to_them(
+    audit, run, forge, version, alike
+):
+    file, record = run()
+    versions = {**record.environment.versions, "formalbench": version}
+    earlier = record.environment.model_copy(update={"versions": versions})
+    forge(file, record, environment=earlier)
+    found = audit(file, again=True)
+    assert found.retrained.alike == alike
+    assert found.retrained.changed == 0
+
+
+@pytest.mark.parametrize("other", [{"hardware": "another"}, {"threads": 1000}])
 def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit, run, other, forge):
     file, record = run()
     elsewhere = record.environment.model_copy(update=other)
@@ -60,6 +73,17 @@ def test_a_run_trains_again_with_as_many_threads(audit, run, monkeypatch, forge)
     file, record = run()
     forge(file, record, environment=record.environment.model_copy(update={"threads": 2}))
     assert audit(file, again=True).retrained.alike
+
+
+def test_what_ends_elsewhere_under_other_conditions_is_not_judged(audit, run, forge):
+    """Nothing speaks for a number that training again does not give, and that has no weights."""
+    file, record = run()
+    weights_path(file).unlink()
+    elsewhere = record.environment.model_copy(update={"hardware": "another"})
+    forge(file, record, environment=elsewhere, correct=[128] * 4)
+    found = audit(file, again=True)
+    assert (found.verdict, found.retrained.alike) == ("not judged", False)
+    assert "other conditions" in found.reasons[0]
 
 
 @pytest.mark.parametrize("seeds", [(1, 2), (0, 0, 1)])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from formalbench.store import weights_path
-from formalbench_leaderboard.auditing.audit import UNKNOWN, Auditor
+from formalbench_leaderboard.auditing.audit import Auditor
 
 
 def test_what_is_passed_over(host, run, tmp_path, forge):
@@ -29,6 +29,7 @@ def test_records_of_plugins_that_are_not_at_hand(host, run, forge):
     source = record.model.source.model_copy(update={"distribution": "mine.py", "sha256": "a" * 64})
     forge(file, record, model=record.model.model_copy(update={"source": source}))
     auditor = Auditor(host, 1, "cpu")
-    assert auditor.audit(file).verdict == "refused"
-    found = auditor.audit(file, asked=False)
-    assert (found.verdict, found.reasons) == ("skipped", [UNKNOWN])
+    for asked in (True, False):
+        found = auditor.audit(file, asked=asked)
+        assert found.verdict == "refused"
+        assert "came from mine.py" in found.reasons[0]

@@ -1,0 +1,77 @@
+"""What optimisers and schedules promise: every run is trained as if it were alone.
+
+Legend: R runs, P parameters of each.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.optimiser import Optimiser, Schedule
+from formalbench.contracts.promises import demand
+from formalbench.contracts.stream import Stream
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from formalbench.contracts.objective import Promise
+
+RUNS, PARAMETERS, STEPS = 3, 4, 3
+BASE = 1e-3
+"""The learning rate that is tried."""
+
+
+def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
+    """Return what an optimiser promises."""
+    yield "steps every run as if it were alone", lambda: _alone(optimiser)
+
+
+def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
+    """Return what a schedule promises."""
+    yield "gives a rate at every step", lambda: _rates(schedule)
+
+
+def _alone(optimiser: Optimiser) -> None:
+    import torch
+
+    before_RP = _drawn("parameters")
+    together = _trained(optimiser, before_RP, slice(None))
+    demand(together.isfinite().all(), "a parameter is not finite")
+    demand((together != before_RP).any(), "nothing changed")
+    for run in range(RUNS):
+        alone = _trained(optimiser, before_RP, slice(run, run + 1))
+        same = torch.allclose(together[run : run + 1], alone, rtol=1e-5, atol=1e-7)
+        demand(same, "a run's step depends on other runs")
+
+
+def _trained(optimiser: Optimiser, before_RP: Tensor, runs: slice) -> Tensor:
+    """Return the parameters of some runs after some steps, clipped as a protocol asks."""
+    parameters_RP = before_RP[runs].clone()
+    slots = tuple(parameters_RP.new_zeros(parameters_RP.shape) for _ in optimiser.slots)
+    rate_R1 = parameters_RP.new_tensor([[BASE * (run + 1)] for run in range(RUNS)])[runs]
+    for step in range(STEPS):
+        gradient_RP = _drawn(f"gradient {step}")[runs].clone()
+        scalars = parameters_RP.new_tensor(optimiser.scalars(step + 1))
+        numbers = rate_R1, scalars, optimiser.weight_decay
+        optimiser.clipped_step(parameters_RP, gradient_RP, slots, *numbers, 1.0)
+    return parameters_RP
+
+
+def _drawn(what: str) -> Tensor:
+    """Return numbers between -4 and 4, (R, P)."""
+    import torch
+
+    numbers = Stream("check steps", what).uniform((RUNS, PARAMETERS))
+    return torch.from_numpy(8 * numbers - 4).float()
+
+
+def _rates(schedule: Schedule) -> None:
+    memory: dict[str, float] = {}
+    for step in range(100):
+        rate = schedule.rate(step, 100, BASE, memory)
+        right = isinstance(rate, float | int) and math.isfinite(rate) and rate >= 0
+        demand(right, f"the rate of step {step} is {rate!r}")
+        if step % 20 == 19:
+            schedule.evaluated(memory, {"train/loss": 1.0, "train/error": 0.5})

@@ -1,0 +1,212 @@
+"""What a record tells of its making: within bounds, and in agreement with itself.
+
+None of it can be worked out again, and none of it ranks a model. Times, the machine and the day are
+its author's word, as far as they can be true at all.
+"""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Environment, Record, Training
+from formalbench.contracts.specs import show_value
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.evaluation.cells import split_lengths
+from formalbench.training.curriculum import stages
+from formalbench.verification.record import written_lengths
+
+from formalbench_leaderboard.keys import run_of
+from formalbench_leaderboard.text import harmless
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
+
+EARLIEST = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
+"""No record is older: the first version is of that year."""
+
+AHEAD = datetime.timedelta(days=1)
+"""By how much the clock of a record's machine may be ahead."""
+
+LONGEST = 365 * 24 * 3600
+"""Seconds that no training or test takes."""
+
+MOST_THREADS, MOST_MEMORY = 8192, 1 << 25
+"""CPU threads and MiB that no process has: 32 TiB."""
+
+DEVICES = ("cpu", "cuda")
+LIBRARIES = ("python", "formalbench", "torch", "numpy")
+
+_VERSION = re.compile(r"\d{1,4}(\.\d{1,6}){1,3}[A-Za-z0-9.+-]{0,40}")
+_FILE = re.compile(r"[A-Za-z0-9_./+=-]{1,300}")
+
+
+def check_made(record: AnyRecord, now: datetime.datetime) -> None:
+    """Refuse a record whose day, machine or command cannot be.
+
+    Args:
+        record: of either kind.
+        now: the time of the check.
+
+    Raises:
+        RequestError: one line that says why.
+    """
+    _check_date(record.date, now)
+    _check_environment(record.environment)
+    if isinstance(record, VerificationRecord):
+        _check_command(record.command, [command_words(record)])
+    else:
+        run = run_of(record)
+        told = [shlex.split(run.command), _by_itself(shlex.split(run.command), record.seed)]
+        _check_command(record.command, told)
+
+
+def _check_date(date: str, now: datetime.datetime) -> None:
+    try:
+        day = datetime.datetime.strptime(date, "%Y-%m-%dT%H:%M:%S%z")
+    except ValueError:
+        raise RequestError(f"its date, {date}, is no day and time") from None
+    if not EARLIEST <= day <= now + AHEAD:
+        raise RequestError(f"its date, {date}, is not between {EARLIEST:%Y-%m-%d} and now")
+
+
+def _check_environment(machine: Environment) -> None:
+    if machine.device not in DEVICES:
+        raise RequestError(f"its device is {machine.device}, not {' or '.join(DEVICES)}")
+    if not 1 <= machine.threads <= MOST_THREADS:
+        raise RequestError(f"its machine had {machine.threads:,} threads")
+    if machine.peak_memory_mib > MOST_MEMORY:
+        raise RequestError(f"its run took {machine.peak_memory_mib:,} MiB of memory")
+    if harmless(machine.hardware) != machine.hardware:
+        raise RequestError("its hardware's name has signs that no name has")
+    if missing := [name for name in LIBRARIES if name not in machine.versions]:
+        raise RequestError(f"it does not say which version of {missing[0]} it was made with")
+    for name, version in sorted(machine.versions.items()):
+        if not _VERSION.fullmatch(version):
+            raise RequestError(f"{version!r:.60} is no version of {name!r:.60}")
+
+
+def _check_command(command: str, expected: Iterable[Sequence[str]]) -> None:
+    """Refuse a command that is not the one of the record's parts, and of plugins by their files."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        words = []
+    files = []
+    while "--plugin" in words[:-1]:
+        at = words.index("--plugin")
+        files.append(words[at + 1])
+        del words[at : at + 2]
+    safe = all(_FILE.fullmatch(file) and not file.startswith("-") for file in files)
+    if not safe or words not in [list(one) for one in expected]:
+        raise RequestError("its command is not the one that repeats it")
+
+
+def plugin_files(command: str) -> set[str]:
+    """Return the names of the files that a record's command has as plugins."""
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return set()
+    pairs = itertools.pairwise(words)
+    return {file.rpartition("/")[2] for word, file in pairs if word == "--plugin"}
+
+
+def _by_itself(words: list[str], seed: int) -> list[str]:
+    """Return a run's command where its seed was asked for by itself."""
+    at = words.index("--seeds") + 1
+    return [*words[:at], f"{seed},", *words[at + 1 :]]
+
+
+def command_words(record: VerificationRecord) -> list[str]:
+    """Return the command line that repeats a verification, but for its plugins."""
+    asked = record.asked
+    words = ["formalbench", "verify", record.model.name, "--task", record.task.name]
+    words += ["--exhaustive", str(asked.exhaustive or 0)]
+    words += ["--lengths", written_lengths(asked.lengths)] if asked.lengths else []
+    words += ["--count", str(asked.count), "--seed", str(asked.seed)]
+    words += ["--dtype", record.dtype if record.break_length is None else "all"]
+    for scope, options in (("model", record.model.options), ("task", record.task.options)):
+        for key, value in sorted(options.items()):
+            words += ["--set", f"{scope}.{key}={show_value(value)}"]
+    return words
+
+
+def check_training(record: Record, task: Task) -> None:
+    """Refuse a training that its protocol cannot give.
+
+    Args:
+        record: of a run.
+        task: as the protocol applies it.
+
+    Raises:
+        RequestError: one line that says why.
+    """
+    if record.test is not None:
+        _check_seconds("test", record.test.seconds)
+    told = record.training
+    if told is None:
+        return
+    if record.model.kind != "learned":
+        raise RequestError("an exact model has no training")
+    _check_seconds("training", told.seconds)
+    _check_steps(record, told)
+    lengths = split_lengths(task, "train")
+    reached = [stage[-1] for stage in stages(record.protocol.curriculum, lengths)]
+    if told.stage not in reached:
+        raise RequestError(f"its curriculum has no stage that ends at length {told.stage}")
+    _check_strings(record, told, lengths)
+    _check_cohort(record, told)
+
+
+def _check_seconds(what: str, seconds: float) -> None:
+    if not 0 <= seconds <= LONGEST:
+        raise RequestError(f"its {what} took {seconds:g} seconds")
+
+
+def _check_steps(record: Record, told: Training) -> None:
+    protocol, finished = record.protocol, record.status == "finished"
+    steps = f"its training took {told.steps:,} steps"
+    if told.steps > protocol.steps or told.steps % protocol.evaluate_every:
+        raise RequestError(f"{steps}, which {protocol.title} cannot take")
+    if finished and told.ended == "stopped":
+        raise RequestError("its training was stopped, and it finished")
+    if finished and told.ended == "budget" and told.steps != protocol.steps:
+        raise RequestError(f"{steps}, and its budget is {protocol.steps:,}")
+    if finished and told.ended == "mastered" and told.steps <= protocol.decay.steps:
+        raise RequestError(f"{steps}, and its decay alone takes {protocol.decay.steps:,}")
+    if record.selected is not None and record.selected.step > told.steps:
+        raise RequestError(f"{steps}, and its checkpoint is of step {record.selected.step:,}")
+
+
+def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> None:
+    protocol: Protocol = record.protocol
+    batches = told.steps * protocol.accumulate
+    per_batch = [protocol.strings_at(length) for length in lengths]
+    least, most = batches * min(per_batch), batches * max(per_batch)
+    if told.strings > most or (record.status == "finished" and told.strings < least):
+        raise RequestError(
+            f"it trained on {told.strings:,} strings, and {told.steps:,} steps have "
+            + (f"{most:,}" if least == most else f"{least:,} to {most:,}")
+        )
+    half = 0.0005  # seconds are rounded to thousandths, their quotient to tenths
+    slow = told.strings / (told.seconds + half)
+    fast = told.strings / max(told.seconds - half, 1e-9)
+    speed = told.strings_per_second
+    if not (math.isfinite(speed) and slow - 0.1 <= speed <= fast + 0.1):
+        raise RequestError("its strings per second are not its strings by its seconds")
+
+
+def _check_cohort(record: Record, told: Training) -> None:
+    rates = record.protocol.learning_rates
+    for member in told.cohort or ():
+        if member.learning_rate not in rates:
+            rate = member.learning_rate
+            raise RequestError(f"its cohort has learning rate {rate:g}, its protocol has not")

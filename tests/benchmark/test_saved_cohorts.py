@@ -1,0 +1,150 @@
+"""Where a cohort is saved: what goes on from there is of the same numbers, and of the same code."""
+
+import sys
+from dataclasses import replace
+
+import pytest
+from formalbench.cache import cache_folder
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.progress import ProgressFile
+from formalbench.running.unit import Unit
+from formalbench.running.worker import work
+from formalbench.store import Store
+from formalbench.training import checkpoints
+
+WATCHED = """
+    name: watched
+    version: 1
+    extends: tiny
+    watch: {every: 10, lengths: [5], strings: 4}
+"""
+
+OPTIMISER = """
+    from formalbench import Config, Optimiser, OptimiserSpec, hookimpl, option
+
+    class DownConfig(Config):
+        weight_decay: float = option(0.0, "of no use", minimum=0.0)
+
+    class Down(Optimiser):
+        slots = ()
+
+        def step(self, parameters_RP, gradient_RP, slots, rate, scalars, decay):
+            parameters_RP.sub_(rate * gradient_RP * 1.0)
+
+    @hookimpl
+    def formalbench_optimisers():
+        yield OptimiserSpec("down", "for tests", Down, config=DownConfig)
+"""
+
+BACKBONE = """
+    from formalbench import Traits
+    from torch import nn
+
+    class Plain(nn.Module):
+        traits = Traits(backbone=4, causal=True)
+
+        def __init__(self, task):
+            super().__init__()
+            self.embed = nn.Embedding(len(task.alphabet), 4)
+
+        def forward(self, batch):
+            return self.embed(batch.symbols).cumsum(1) * 1.0
+"""
+
+MODEL = """
+    from formalbench import ModelSpec, hookimpl
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("mine", 1, "its code is installed", "plain_backbone:Plain")
+"""
+
+
+class Killed(BaseException):
+    """Nothing handles it, as nothing handles a kill."""
+
+
+@pytest.fixture
+def unit_of(tiny, odd_models, write, tmp_path, monkeypatch):
+    """Make a unit of one run, with the plugins as their files are now."""
+    files = {"watched.yaml": WATCHED, "down.py": OPTIMISER, "model.py": MODEL}
+    paths = [write(name, text) for name, text in files.items()]
+    write("installed/plain_backbone.py", BACKBONE)
+    monkeypatch.syspath_prepend(tmp_path / "installed")
+
+    def unit_of(model="bag", protocol="tiny", settings=()):
+        monkeypatch.delitem(sys.modules, "plain_backbone", raising=False)
+        host = PluginHost.load([tiny, odd_models, *paths])
+        request = RunRequest(
+            (model,), ("first",), protocol=protocol, seeds=1, settings=parse_settings(settings)
+        )
+        runs = make_plan(host, request, "cpu").runs
+        return Unit(runs, tmp_path / "store", tuple(host.locals()))
+
+    return unit_of
+
+
+@pytest.fixture
+def kill(monkeypatch):
+    """Do a unit, saving it at every evaluation, and kill it after 30 of its 40 steps."""
+
+    def progress(self, run, told):
+        if told.step == 30:
+            raise Killed
+
+    def kill(unit):
+        with monkeypatch.context() as patch:
+            patch.setattr(checkpoints, "EVERY", 0.0)
+            patch.setattr(ProgressFile, "progress", progress)
+            with pytest.raises(Killed):
+                work(unit)
+        return {path.name for path in (cache_folder() / "training").iterdir()}
+
+    return kill
+
+
+def test_a_watched_run_does_not_go_on_from_one_that_nobody_watched(unit_of, kill):
+    watched, plain = unit_of(protocol="watched"), unit_of()
+    assert plain.runs[0].train_id == watched.runs[0].train_id
+    kill(plain)
+    work(watched)
+    record = Store(watched.store).record_of(watched.runs[0])
+    assert len(record.training.history.curves[0].correct) == 4
+
+
+def test_a_run_on_other_threads_begins_anew(unit_of, kill):
+    unit = unit_of()
+    assert len(kill(unit)) == len(kill(unit)) == 1
+    assert len(kill(replace(unit, threads=2))) == 2  # it rounds differently
+
+
+@pytest.mark.parametrize(
+    ("file", "contents", "arguments"),
+    [
+        ("down.py", OPTIMISER, {"settings": ["protocol.optimiser.name=down"]}),
+        ("installed/plain_backbone.py", BACKBONE, {"model": "mine"}),
+    ],
+    ids=["a local optimiser", "a backbone in a readout"],
+)
+def test_code_that_changed_begins_anew(unit_of, kill, write, clear, file, contents, arguments):
+    assert len(kill(unit_of(**arguments))) == 1
+    clear()
+    assert len(kill(unit_of(**arguments))) == 1
+    write(file, contents.replace("1.0", "-50.0"))
+    clear()
+    assert len(kill(unit_of(**arguments))) == 2
+
+
+@pytest.fixture
+def clear():
+    """Forget what this process has read, as a new one would not know it."""
+    from formalbench import cache
+    from formalbench.running import worker
+
+    def clear():
+        for function in (cache._package_digest, worker._load):
+            function.cache_clear()
+
+    return clear
