@@ -13,11 +13,16 @@ function choose(model, wanted) {
   }
 }
 
+const FEW = 4; // ranks; where many models share one, models spread over the ranking differ more
+
 /** Begin with the first model of each rank: they differ most. */
 function chooseFirst(board) {
   chosen.clear();
-  const firsts = board.rows.filter((row, index) => index === 0 || row.rank !== board.rows[index - 1].rank);
-  for (const row of firsts.slice(0, 6)) choose(row.model, true);
+  const { rows } = board;
+  let firsts = rows.filter((row, index) => index === 0 || row.rank !== rows[index - 1].rank);
+  if (firsts.length < FEW)
+    firsts = [...Array(FEW).keys()].map((n) => rows[Math.round((n * (rows.length - 1)) / (FEW - 1))]);
+  for (const row of firsts.slice(0, 6)) if (row) choose(row.model, true);
 }
 
 /** Return check boxes for the models of a board; `changed` is called after each choice. */
