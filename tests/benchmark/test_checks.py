@@ -318,6 +318,15 @@ class Decides(Fine):
         return logits if bool(logits.sum() > 0) else logits + 0
 
 
+class NearlyTheSame(Fine):
+    """Is off under vmap by less than half precision could tell, and more than rounding does."""
+
+    under_vmap = False
+
+    def forward(self, batch):
+        return super().forward(batch) + 1e-6 * self.under_vmap
+
+
 class NoNetwork:
     def __init__(self, task):
         pass
@@ -354,6 +363,7 @@ def test_a_model_without_a_defect(name):
         (Stuck, "parity", "gradients"),
         (ReadsPadding, "parity", "padding"),
         (Decides, "parity", "vmap"),
+        (NearlyTheSame, "parity", "vmap"),
         (NoNetwork, "parity", "layout"),
     ],
 )

@@ -5,6 +5,7 @@ Legend: B strings, N symbols, M answers said so far.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator
 
 import torch
@@ -94,6 +95,11 @@ def _answer(network: nn.Module, batch: Batch) -> Tensor:
     return answer
 
 
+def _same(one: Tensor, other: Tensor) -> bool:
+    """Say whether numbers in double precision differ by no more than rounding."""
+    return torch.allclose(one, other, rtol=1e-9, atol=1e-9)
+
+
 def _changed_batch(batch: Batch, change: Callable[[Tensor], Tensor]) -> Batch:
     decoded = None if batch.decoded is None else change(batch.decoded)
     return Batch(change(batch.symbols), decoded=decoded)
@@ -127,7 +133,7 @@ def _independent(build: Build, task: Task) -> None:
     batch = _some(task, network)
     together = _answer(network, batch)
     alone = torch.cat([_answer(network, _only(batch, row)) for row in range(BATCH)])
-    demand(torch.allclose(together, alone, atol=1e-9), "strings of a batch affect each other")
+    demand(_same(together, alone), "strings of a batch affect each other")
 
 
 def _pure(build: Build, task: Task) -> None:
@@ -150,9 +156,9 @@ def _causal(build: Build, task: Task) -> None:
     changed = _changed(strings, len(task.alphabet))
     seen = CHANGED + (task.layout == "prefixes")
     before, after = (_answer(network, Batch(some))[:, :seen] for some in (strings, changed))
-    demand(torch.allclose(before, after, atol=1e-9), "a later symbol changed an earlier answer")
+    demand(_same(before, after), "a later symbol changed an earlier answer")
     alone = _answer(network, Batch(strings[:, :CHANGED]))
-    demand(torch.allclose(before, alone, atol=1e-9), "what follows a prefix changed its answer")
+    demand(_same(before, alone), "what follows a prefix changed its answer")
 
 
 def _decodes(build: Build, task: Task) -> None:
@@ -161,9 +167,9 @@ def _decodes(build: Build, task: Task) -> None:
     assert batch.decoded is not None
     changed = batch._replace(decoded=_changed(batch.decoded, task.outputs))
     before, after = (_answer(network, some)[:, : CHANGED + 1] for some in (batch, changed))
-    demand(torch.allclose(before, after, atol=1e-9), "what was said later changed an answer")
+    demand(_same(before, after), "what was said later changed an answer")
     alone = _answer(network, batch._replace(decoded=batch.decoded[:, :CHANGED]))
-    demand(torch.allclose(before, alone, atol=1e-9), "what was said later changed an answer")
+    demand(_same(before, alone), "what was said later changed an answer")
 
 
 def _changed(ids: Tensor, size: int) -> Tensor:
@@ -228,20 +234,40 @@ def _same_answers(padded: Tensor, alone: Tensor, example: Example) -> None:
     if example.scored is not None:
         scored = torch.from_numpy(example.scored)
         shared, alone = shared[scored], alone[scored]
-    demand(torch.allclose(shared, alone, atol=1e-9), "padding changed an answer")
+    demand(_same(shared, alone), "padding changed an answer")
 
 
 def _vmap(build: Build, task: Task) -> None:
-    """Compare one step of two runs as one program with each on its own."""
     # In training mode, so that dropout under vmap is noticed, too.
     networks = [_network(build, seed).double().train() for seed in range(2)]
     traits = traits_of(networks[0])
-    if not traits.vmap or not trained(networks[0]):
-        return  # then it never trains under vmap
+    if not traits.vmap:
+        return
     short = min(split_lengths(task, "train"), key=lambda length: abs(length - SHORT))
     length = _within(traits, short)
     runs = [task.sample(Stream("check vmap", run), length, BATCH) for run in range(2)]
-    example = tensors(stack(runs))
+    _same_logits(networks, tensors(runs[0]).batch)
+    if trained(networks[0]):
+        _same_step(networks, task, tensors(stack(runs)))
+
+
+def _same_logits(networks: list[nn.Module], batch: Batch) -> None:
+    """Compare the logits of two networks as one program with each one's own."""
+    called = copy.deepcopy(networks[0])
+    for module in called.modules():
+        vars(module)["under_vmap"] = True  # as training does
+
+    def one(weights: dict[str, Tensor], buffers: dict[str, Tensor]) -> Tensor:
+        answer: Tensor = torch.func.functional_call(called, (weights, buffers), (batch,))
+        return answer
+
+    together = torch.func.vmap(one)(*torch.func.stack_module_state(networks))
+    alone = torch.stack([_answer(network, batch) for network in networks])
+    demand(_same(together, alone), "vmap changed the numbers")
+
+
+def _same_step(networks: list[nn.Module], task: Task, example: Example) -> None:
+    """Compare one training step of two runs as one program with each on its own."""
     flat_RP = Layout.of(networks[0]).stack(networks)
 
     def step(program: Program) -> Gradients:
@@ -250,4 +276,4 @@ def _vmap(build: Build, task: Task) -> None:
     together, alone = step(Together(networks, task)), step(OneByOne(networks, task))
     for one, other in zip(together, alone, strict=True):
         # No closer: at a kink, as constructions have, a gradient may be that of either side.
-        demand(torch.allclose(one, other, atol=1e-5), "vmap changed the numbers")
+        demand(torch.allclose(one, other, atol=1e-5), "vmap changed a training step")
