@@ -50,9 +50,11 @@ if TYPE_CHECKING:
     )
     from formalbench.contracts.stream import Stream
     from formalbench.contracts.task import Task
+    from formalbench.contracts.theory import Theory
     from formalbench.host.yaml_file import read_yaml
     from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
     from formalbench.metrics.cross_entropy import CrossEntropy
+    from formalbench.theory.lookup import theory_of
 
 __version__ = "0.3.0"
 
@@ -80,9 +82,11 @@ _PLACES = {
     ),
     "contracts.stream": ("Stream",),
     "contracts.task": ("Task",),
+    "contracts.theory": ("Theory",),
     "host.yaml_file": ("read_yaml",),
     "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
     "metrics.cross_entropy": ("CrossEntropy",),
+    "theory.lookup": ("theory_of",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
 
@@ -133,6 +137,7 @@ __all__ = [
     "Symbols",
     "Task",
     "TaskSpec",
+    "Theory",
     "Traits",
     "Transduction",
     "Workplace",
@@ -143,6 +148,7 @@ __all__ = [
     "pad",
     "read_yaml",
     "run",
+    "theory_of",
 ]
 
 

@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.store import write_atomically
-from formalbench.store.plain import read_plain
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 
@@ -73,6 +71,13 @@ def cached(key: object, compute: Callable[[], Any]) -> Any:
     return value
 
 
+def cached_before(key: object) -> Any:
+    """Return what `cached` keeps for a key; None if it keeps nothing."""
+    text = json.dumps(key, sort_keys=True)
+    kept = read_sealed(place_of("values", text), text)
+    return None if kept is None else json.loads(kept)
+
+
 def place_of(folder: str, key: str) -> Path:
     """Return the file of a key in a folder of the cache."""
     return cache_folder() / folder / hashlib.sha256(key.encode()).hexdigest()[:32]
@@ -83,6 +88,8 @@ def write_sealed(path: Path, key: str, contents: bytes) -> None:
 
     A read-only home or a full disk costs time, not results.
     """
+    from formalbench.store import write_atomically  # here: it imports numpy
+
     with contextlib.suppress(RequestError):
         write_atomically(path, _seal(key, contents) + contents)
         prune(path.parent)
@@ -90,6 +97,8 @@ def write_sealed(path: Path, key: str, contents: bytes) -> None:
 
 def read_sealed(path: Path, key: str) -> bytes | None:
     """Return what was written under a key; None if it is not there, or not what was written."""
+    from formalbench.store.plain import read_plain  # likewise
+
     try:
         sealed = read_plain(path, MAX_BYTES)
     except RequestError:

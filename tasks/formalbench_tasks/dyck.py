@@ -32,6 +32,7 @@ from formalbench.contracts.language import (
 from formalbench.contracts.source import Labels, Mask, Probabilities, Strings, Symbols
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks import dyck_process, stack
 from formalbench_tasks.automaton import Automaton, from_table
@@ -46,6 +47,8 @@ PAIRS = ("()", "[]", "{}", "<>")
 
 MOST = (500, 1_000)
 """The most types, and the greatest depth that can be asked for."""
+
+_LEVEL = "Chomsky and Schützenberger (1963)"
 
 MOST_STATES = 4_096
 """Of the automaton of a bounded language, one for each stack and a dead one."""
@@ -98,6 +101,8 @@ class Dyck(
         self.outside = config.outside
         self.split = config.split
         self._for: Split | None = None
+        if D is None:
+            self.theory = Theory.least("counter" if k == 1 else "context-free", _LEVEL)
         self.shapes = Shapes(D)
 
         def is_member(strings_BN: Symbols) -> Mask:

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from formalbench import Splits, SuiteSpec, TaskSpec, hookimpl
+from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
 _FUNCTION = ("classify", "tag")
 _LANGUAGE = ("classify", "tag", "next-symbols")
@@ -121,8 +121,29 @@ _DYCKS = tuple(
     )
 )
 
+_LEAST_CLASSES = {
+    **dict.fromkeys(("first", "tomita-1", "tomita-7"), "r-trivial"),
+    **dict.fromkeys(("tomita-2", "d1", "d2", "d3", "d4", "d12", "dyck-{k}-{D}"), "c-rasp"),
+    **dict.fromkeys(("even-pairs", "tomita-4"), "star-free"),
+    **dict.fromkeys(("parity", "cycle-navigation", "modular-arithmetic"), "solvable"),
+    **dict.fromkeys(("tomita-3", "tomita-5", "tomita-6"), "solvable"),
+    "dyck-{k}": "context-free",
+}
+"""The smallest class that each language is in, as worked out from its automaton (in tests)."""
+
+_PROOFS = {
+    "dyck-{k}": "Chomsky and Schützenberger (1963); with one type a counter language",
+    "dyck-{k}-{D}": "the stack is told by counting, symbol by symbol and depth by depth",
+}
+
 _MEASURED = json.loads((Path(__file__).parent / "shortcuts.json").read_text(encoding="utf-8"))
 """By full name, how far counting gets; speed/shortcuts.py writes it."""
+
+
+def _with_theory(task: TaskSpec) -> TaskSpec:
+    """Add the classes that theory puts a task in."""
+    found = Theory.least(_LEAST_CLASSES[task.name], _PROOFS.get(task.name, ""))
+    return replace(task, theory=found)
 
 
 def _with_shortcuts(task: TaskSpec) -> TaskSpec:
@@ -149,7 +170,10 @@ def _belongs(name: str, family: str) -> bool:
     )
 
 
-_TASKS = tuple(_with_shortcuts(task) for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS))
+_TASKS = tuple(
+    _with_theory(_with_shortcuts(task))
+    for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
+)
 
 _SUITES = (
     SuiteSpec(

@@ -9,15 +9,19 @@ from typing import Annotated, Any
 
 import typer
 
-from formalbench.contracts.errors import BrokenPluginError
-from formalbench.contracts.specs import ModelSpec, Spec, Splits
+from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.specs import ModelSpec, Splits
+from formalbench.contracts.theory import CLASSES
 from formalbench.host import PluginHost
 from formalbench.host.options import option_facts
 from formalbench.host.registry import Entry
 from formalbench.host.values import OptionTable
+from formalbench.theory.lookup import check_class, in_class, theory_at_hand, theory_facts
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import print_json, print_table
 from formalbench.ui.state import host_of
+
+CLASS_NAMES = ", ".join(CLASSES)
 
 
 class ListKind(StrEnum):
@@ -37,7 +41,7 @@ class ListKind(StrEnum):
 
 
 _COLUMNS = {
-    ListKind.tasks: ("name", "objectives", "train", "test", "summary"),
+    ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
     ListKind.suites: ("name", "tasks", "summary"),
     ListKind.protocols: ("name", "device", "summary"),
@@ -60,18 +64,28 @@ def add_commands(app: typer.Typer) -> None:
         kind: Annotated[
             ListKind | None, typer.Argument(help="What to list. Default: what there is to list.")
         ] = None,
+        within: Annotated[
+            str,
+            typer.Option("--class", help=f"Only tasks in a class of languages: {CLASS_NAMES}."),
+        ] = "",
         as_json: JsonFlag = False,
     ) -> None:
         """List tasks, models, suites, protocols, objectives, executors, plugins and the like."""
+        host = host_of(ctx)
+        if within and kind is not ListKind.tasks:
+            raise RequestError("--class goes with tasks only: formalbench list tasks --class …")
         if kind is None:
-            _print_kinds(host_of(ctx), as_json)
-        else:
-            _print(host_of(ctx), kind, as_json)
+            _print_kinds(host, as_json)
+            return
+        entries = _entries(host, kind)
+        if within:
+            entries = in_class(host, entries, check_class(within))
+        _print(host, kind, entries, as_json)
 
     @app.command("plugins")
     def plugins(ctx: typer.Context, as_json: JsonFlag = False) -> None:
         """List plugins: where each comes from, what it provides, what is wrong with it."""
-        _print(host_of(ctx), ListKind.plugins, as_json)
+        _print(host_of(ctx), ListKind.plugins, [], as_json)
 
 
 def _print_kinds(host: PluginHost, as_json: bool) -> None:
@@ -88,34 +102,31 @@ def _print_kinds(host: PluginHost, as_json: bool) -> None:
 
 
 def _entries(host: PluginHost, kind: ListKind) -> list[Entry[Any]]:
-    return host.registries[kind.value].all()
+    return [] if kind is ListKind.plugins else host.registries[kind.value].all()
 
 
-def _print(host: PluginHost, kind: ListKind, as_json: bool) -> None:
+def _print(host: PluginHost, kind: ListKind, entries: list[Entry[Any]], as_json: bool) -> None:
     for registry in host.registries.values():
         for line in registry.clashes():
             print(f"formalbench: {line}", file=sys.stderr)
     if as_json:
-        print_json(_plugins(host) if kind is ListKind.plugins else _specs(host, kind))
+        print_json(_plugins(host) if kind is ListKind.plugins else _specs(host, entries))
         return
     columns = _COLUMNS[kind]
     if kind is ListKind.plugins:
         rows = [[_cell(row[column]) for column in columns] for row in _plugins(host)]
     else:
-        specs = [entry.spec for entry in _entries(host, kind)]
-        rows = [[_of_spec(spec, column) for column in columns] for spec in specs]
+        rows = [[_of_entry(entry, column) for column in columns] for entry in entries]
     print_table(columns, rows)
 
 
-def _specs(host: PluginHost, kind: ListKind) -> list[dict[str, Any]]:
-    return [
-        {**spec_facts(host, entry.spec), "plugin": entry.plugin.name}
-        for entry in _entries(host, kind)
-    ]
+def _specs(host: PluginHost, entries: list[Entry[Any]]) -> list[dict[str, Any]]:
+    return [{**spec_facts(host, entry), "plugin": entry.plugin.name} for entry in entries]
 
 
-def spec_facts(host: PluginHost, spec: Spec) -> dict[str, Any]:
+def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
     """Return what a spec says, as JSON has it; its options in full."""
+    spec = entry.spec
     facts: dict[str, Any] = {}
     splits: dict[str, Any] = {}
     for field in fields(spec):
@@ -124,6 +135,8 @@ def spec_facts(host: PluginHost, spec: Spec) -> dict[str, Any]:
             continue
         if field.name == "config":
             facts["options"] = _options(spec)
+        elif field.name == "theory":
+            facts["theory"] = theory_facts(theory_at_hand(entry))
         elif isinstance(value, Splits):
             splits = {"train": value.train, "test": value.test, "step": value.step}
         else:
@@ -146,7 +159,11 @@ def objectives_of(host: PluginHost, spec: ModelSpec) -> tuple[str, ...]:
     return spec.objectives or tuple(entry.spec.name for entry in host.objectives.all())
 
 
-def _of_spec(spec: Any, column: str) -> str:
+def _of_entry(entry: Entry[Any], column: str) -> str:
+    spec = entry.spec
+    if column == "class":
+        theory = theory_at_hand(entry)
+        return theory.finest if theory else ""
     if column == "options":
         return ", ".join(_options(spec))
     if column in ("train", "test"):

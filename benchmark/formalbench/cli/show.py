@@ -11,7 +11,9 @@ import typer
 
 from formalbench.cli.listing import objectives_of
 from formalbench.contracts.specs import show_value
+from formalbench.contracts.theory import WITHIN_REGULAR
 from formalbench.host.options import option_facts, parse_instance
+from formalbench.theory.lookup import theory_facts, theory_of_task
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import (
     console,
@@ -125,6 +127,7 @@ def _task_facts(
         "reference": entry.spec.reference,
         "alphabet": list(task.source.alphabet),
         "classes": getattr(task.source, "num_classes", None),
+        "theory": theory_facts(theory_of_task(host, name)),
         "objectives": list(entry.spec.objectives),
         "metric": task.primary.name,
         "train": list(task.splits.train),
@@ -238,6 +241,8 @@ def _print(facts: dict[str, Any]) -> None:
     for key, value in facts.items():
         if key == "traits":
             value = _that_matter(value)
+        if key == "theory":
+            value = _classes(value)
         if value not in ("", None, {}):
             screen.print(f"{key.replace('_', ' '):<{width}}  {_text(value)}", markup=False)
     if options:
@@ -250,6 +255,19 @@ def _print(facts: dict[str, Any]) -> None:
     for row in examples or ():
         string = _text(row["string"]) or "(empty)"
         screen.print(f"example  {string}  ->  {_text(row['target'])}", markup=False)
+
+
+def _classes(theory: Mapping[str, Any] | None) -> str:
+    """Return what theory says of a task in a line, the smallest class first."""
+    if theory is None:
+        return ""
+    known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
+    parts = [theory["class"]]
+    for answer, word in ((False, "not"), (None, "unknown whether")):
+        if names := [name for name, value in known.items() if value is answer]:
+            parts.append(f"{word} {', '.join(names)}")
+    line = "; ".join(parts if theory["level"] == "regular" else parts[:1])
+    return f"{line} ({theory['note']})" if theory["note"] else line
 
 
 def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:

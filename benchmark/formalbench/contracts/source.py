@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
+from formalbench.contracts.theory import Theory
 
 Symbols = npt.NDArray[np.int64]
 """Strings of one length: (B strings, N symbols), ids 0 … |alphabet|-1."""
@@ -39,9 +40,12 @@ class Source(ABC):
 
     Attributes:
         alphabet: the symbols, as shown to people; a symbol's id is its index.
+        theory: the classes that theory puts it in, where it has no automaton to work them out
+            from and its spec cannot say, as of a family whose members differ.
     """
 
     alphabet: tuple[str, ...]
+    theory: Theory | None = None
 
     @abstractmethod
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:

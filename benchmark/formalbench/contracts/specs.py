@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from formalbench.contracts.theory import Theory
+
 if TYPE_CHECKING:
     from formalbench.contracts.config import Value
 
@@ -60,6 +62,8 @@ class TaskSpec:
         reference: the paper, section or equation that defines it.
         shortcuts: by full name, the accuracy (0 to 1) at `classify`, options as they are, of the
             best classifier known that sees no order: ends, counts, pairs of neighbours.
+        theory: the classes that theory puts it in; None to have them worked out from its automaton
+            when they are asked for.
     """
 
     name: str
@@ -72,6 +76,7 @@ class TaskSpec:
     defaults: Mapping[str, Value] = field(default_factory=dict)
     reference: str = ""
     shortcuts: Mapping[str, float] = field(default_factory=dict)
+    theory: Theory | None = None
 
 
 @dataclass(frozen=True, slots=True)

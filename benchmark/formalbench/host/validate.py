@@ -14,6 +14,7 @@ from formalbench.contracts.specs import (
     SuiteSpec,
     TaskSpec,
 )
+from formalbench.contracts.theory import Theory
 from formalbench.host.names import check_name
 
 LONGEST = 10_000_000
@@ -41,6 +42,8 @@ def check_spec(spec: Any) -> None:
             _check_names(spec.objectives, "objectives")
         if isinstance(spec, TaskSpec):
             _check_splits(spec.splits)
+            right = spec.theory is None or isinstance(spec.theory, Theory)
+            _demand(right, "theory: a formalbench.Theory")
         if isinstance(spec, ModelSpec):
             _demand(spec.kind in ("learned", "exact"), "kind: learned or exact")
             _check_text(spec, "task")

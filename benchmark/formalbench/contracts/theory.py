@@ -1,0 +1,84 @@
+"""What theory says of a language: the classes it is in, from the smallest to the largest.
+
+====================  ======================================================================
+``finite``            finitely many strings
+``r-trivial``         the minimal automaton never comes back to a state that it has left
+``c-rasp``            what a counting transformer without positions computes, C-RASP
+``star-free``         first-order definable; no group in the transition monoid (aperiodic)
+``solvable``          only solvable groups in it
+``regular``           a finite automaton recognises it
+``counter``           no finite automaton does, but a finite number of counters do, in real time
+``context-free``      a grammar generates it
+``context-sensitive`` none of these
+====================  ======================================================================
+
+Each of the first six is inside the next one. Of a function with more than two classes it is
+said that the strings of every class are such a language (of every class but 0 for ``finite``).
+
+References: Yang, Veseli et al. (2026), arXiv:2608.13433, for R-trivial ⊊ C-RASP ⊊ star-free among
+    regular languages; Schützenberger (1965), "On finite monoids having only trivial subgroups";
+    Barrington and Thérien (1988), "Finite monoids and the fine structure of NC¹".
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Level = Literal["regular", "counter", "context-free", "context-sensitive"]
+
+LEVELS: tuple[Level, ...] = ("regular", "counter", "context-free", "context-sensitive")
+WITHIN_REGULAR = ("finite", "r-trivial", "c-rasp", "star-free", "solvable")
+CLASSES = (*WITHIN_REGULAR, *LEVELS)
+
+
+@dataclass(frozen=True, slots=True)
+class Theory:
+    """The classes that a language is in; each is True, False or None if that is not known.
+
+    Attributes:
+        level: of the Chomsky hierarchy, with counter languages.
+        finite: whether it is finite.
+        r_trivial: whether its syntactic monoid is R-trivial.
+        c_rasp: whether C-RASP defines it.
+        star_free: whether its syntactic monoid is aperiodic.
+        solvable: whether all groups in its syntactic monoid are solvable.
+        note: why something is not known, or where it is proved.
+    """
+
+    level: Level
+    finite: bool | None = None
+    r_trivial: bool | None = None
+    c_rasp: bool | None = None
+    star_free: bool | None = None
+    solvable: bool | None = None
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.level not in LEVELS:
+            raise ValueError(f"level {self.level!r} is none of {', '.join(LEVELS)}")
+        known = [value for name in WITHIN_REGULAR if (value := self.within(name)) is not None]
+        if known != sorted(known) or (known and self.level != "regular"):
+            raise ValueError("a language is in every class that is larger than one of its own")
+
+    @classmethod
+    def least(cls, name: str, note: str = "") -> Theory:
+        """Return what is known of a language by the smallest class of `CLASSES` that it is in."""
+        for level in LEVELS[1:]:
+            if name == level:
+                return cls(level, note=note)
+        place = CLASSES.index(name)
+        inside = {other.replace("-", "_"): at >= place for at, other in enumerate(WITHIN_REGULAR)}
+        return cls("regular", note=note, **inside)
+
+    def within(self, name: str) -> bool | None:
+        """Say whether the language is in a class of `CLASSES`; a level is the least one only."""
+        if name in WITHIN_REGULAR:
+            value: bool | None = getattr(self, name.replace("-", "_"))
+            return value
+        return self.level == name
+
+    @property
+    def finest(self) -> str:
+        """The smallest class of `CLASSES` that the language is known to be in."""
+        return next(name for name in CLASSES if self.within(name))

@@ -1,0 +1,101 @@
+"""What theory says of a task: as its plugin states it, or worked out and kept."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.errors import unknown
+from formalbench.contracts.theory import CLASSES, Theory
+
+if TYPE_CHECKING:
+    from formalbench.contracts.language import MinimalAutomaton
+    from formalbench.contracts.source import Source
+    from formalbench.contracts.specs import TaskSpec
+    from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
+
+
+def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
+    """Return what theory says of a language or an automaton; None if nobody knows.
+
+    Args:
+        thing: a source, or a minimal complete automaton (`transitions`, `classes`, `start`).
+    """
+    from formalbench.contracts.language import HasAutomaton
+    from formalbench.contracts.source import Source
+    from formalbench.theory.classes import classes_of
+
+    if not isinstance(thing, Source):
+        return classes_of(thing)
+    if isinstance(thing, HasAutomaton):
+        try:
+            return classes_of(thing.automaton)
+        except AttributeError:  # this member of a family has none
+            pass
+    return thing.theory
+
+
+def theory_of_task(host: PluginHost, name: str) -> Theory | None:
+    """Return what theory says of a task; what has to be worked out is kept for the next time."""
+    from formalbench.cache import cached
+
+    entry, _, fields = host.task_entry(name)
+    if entry.spec.theory is not None and not fields:
+        return entry.spec.theory
+
+    def compute() -> dict[str, Any] | None:
+        source = host.task(name).source
+        with host.blaming(entry.plugin):
+            found = theory_of(source)
+        return None if found is None else asdict(found)
+
+    kept = cached(_key(entry, name), compute)
+    return entry.spec.theory if kept is None else Theory(**kept)
+
+
+def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
+    """Return what theory says of a task if nothing needs to be worked out."""
+    if entry.spec.theory is not None or "{" in entry.spec.name:
+        return entry.spec.theory
+    from formalbench.cache import cached_before
+
+    kept = cached_before(_key(entry, entry.spec.name))
+    return None if kept is None else Theory(**kept)
+
+
+def in_class(host: PluginHost, entries: list[Entry[TaskSpec]], name: str) -> list[Entry[TaskSpec]]:
+    """Return the tasks that are known to be in a class; of a family, what holds of all members."""
+
+    def within(entry: Entry[TaskSpec]) -> bool:
+        theory = theory_at_hand(entry)
+        if theory is None and "{" not in entry.spec.name:
+            theory = theory_of_task(host, entry.spec.name)
+        return theory is not None and theory.within(name) is True
+
+    return [entry for entry in entries if within(entry)]
+
+
+def check_class(name: str) -> str:
+    """Return the name of a class.
+
+    Raises:
+        RequestError: if there is no such class.
+    """
+    if name not in CLASSES:
+        raise unknown("class", name, CLASSES)
+    return name
+
+
+def theory_facts(theory: Theory | None) -> dict[str, Any] | None:
+    """Return what theory says, as JSON has it."""
+    return None if theory is None else {**asdict(theory), "class": theory.finest}
+
+
+def _key(entry: Entry[TaskSpec], name: str) -> list[Any]:
+    from formalbench import __version__
+    from formalbench.theory import VERSION
+
+    plugin = entry.plugin
+    code = plugin.local.sha256 if plugin.local else [plugin.distribution, plugin.version]
+    return ["theory", VERSION, __version__, code, name.partition(":")[0], entry.spec.version]

@@ -1,0 +1,171 @@
+"""The classes of regular languages, held to slow definitions, to published labels and to bounds."""
+
+from itertools import permutations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import theory_definitions as slow
+from formalbench import Theory, theory_of
+from formalbench.contracts.theory import CLASSES, WITHIN_REGULAR
+from formalbench.theory import images
+from formalbench_tasks.automaton import Automaton, from_table
+from formalbench_tasks.regex import compile_regex
+
+
+def least(automaton) -> str:
+    found = theory_of(automaton)
+    assert found.note == ""
+    return found.finest
+
+
+def regex(text: str) -> Automaton:
+    return compile_regex(text, sorted(set(text) - set("()|*+?")))
+
+
+def random_automaton(seed: int) -> Automaton:
+    """Return a uniform one, one that mostly goes on, or a word again and again with a change."""
+    rng = np.random.default_rng(seed)
+    states, symbols = int(rng.integers(2, 6)), int(rng.integers(1, 4))
+    table = rng.integers(states, size=(states, symbols))
+    if seed % 3 == 1:
+        change = rng.integers(states), rng.integers(symbols), rng.integers(states)
+        table[:] = states - 1
+        for state in range(states - 1):
+            table[state, rng.integers(symbols)] = (state + 1) % (states - 1)
+        table[change[:2]] = change[2]
+    if seed % 3 == 2:
+        onward = np.arange(states)[:, None] + rng.integers(2, size=table.shape)
+        table = np.where(rng.random(table.shape) < 0.7, np.minimum(onward, states - 1), table)
+    return from_table(table, rng.integers(2, size=states))
+
+
+@pytest.mark.parametrize("seed", range(180))
+def test_random_automata(seed):
+    automaton = random_automaton(seed)
+    table = automaton.transitions.tolist()
+    elements = slow.monoid(table)
+    found = theory_of(automaton)
+    assert found.finite == slow.finite(table, automaton.classes, automaton.start)
+    assert found.c_rasp == slow.c_rasp(table)
+    assert found.star_free == slow.star_free(elements)
+    if len(elements) <= 60:
+        assert found.r_trivial == slow.r_trivial(elements)
+        assert found.solvable == slow.solvable(elements)
+        assert found.c_rasp <= slow.r_omega(elements)
+
+
+def test_the_random_automata_are_of_all_classes():
+    found = [least(random_automaton(seed)) for seed in range(180)]
+    assert min(found.count(name) for name in WITHIN_REGULAR) >= 6
+
+
+LEAST = {
+    "finite": ("a", "(ab|ba)c", "()|aaa|bb"),
+    "r-trivial": (
+        "a*b*c*",
+        "(a|b)*a(a|b)*b(a|b)*",
+        "(a|b)*ab(a|b)*",
+        "b(a|b)*",
+        "bba(c|a)*",
+        "c*a(a|b)*",
+        "(a|b)*d(b|c)*",
+    ),
+    "c-rasp": (
+        "(ab|bbaa)*",
+        "(ab|ba)*",
+        "(bbac)*",
+        "(ab)+a+b+a+",
+        "((ab)+b+)((ab)+b+)((ab)+b+)",
+        "(a(ab)*b)*",
+        "(ab)*bb(aabb)*",
+    ),
+    "star-free": (
+        "(0|1|2)*02*",
+        "(a|b)*b",
+        "(a|b|c)*ac*",
+        "(a|ba)*b?",
+        "(ab|aabb)*",
+        "(ab|bba)*",
+        "(a+b+)+",
+    ),
+    "solvable": ("(aa)*", "(aaaa)*", "(abab)*", "a*(ba*ba*)*", "(c|b)*(aa)*", "(a|b(aa)*b)*"),
+}
+
+
+@pytest.mark.parametrize(("name", "text"), [(n, text) for n in LEAST for text in LEAST[n]])
+def test_labelled_languages(name, text):
+    assert least(regex(text)) == name
+
+
+def word_problem(elements) -> Automaton:
+    number = {one: place for place, one in enumerate(elements)}
+    table = [[number[slow.then(one, symbol)] for symbol in elements] for one in elements]
+    return from_table(table, range(len(elements)))
+
+
+def even(permutation) -> bool:
+    pairs = [(i, j) for j in range(len(permutation)) for i in range(j)]
+    return sum(permutation[i] > permutation[j] for i, j in pairs) % 2 == 0
+
+
+def test_word_problems_of_groups():
+    four, five = list(permutations(range(4))), list(permutations(range(5)))
+    assert least(word_problem(four)) == "solvable"
+    assert least(word_problem([one for one in five if even(one)])) == "regular"
+    table = np.array([(1, 2, 3, 4, 0), (1, 0, 2, 3, 4)]).T  # two permutations generate S5
+    assert least(from_table(table, [1, 0, 0, 0, 0])) == "regular"
+
+
+def test_a_group_that_only_some_words_lead_to():
+    """A5 acts on five of seven states, which one more symbol leads to and back."""
+    cycle, three = (1, 2, 3, 4, 0, 5, 6), (1, 2, 0, 3, 4, 5, 6)
+    gather = (0, 1, 2, 3, 4, 6, 0)
+    assert least(from_table(np.array([cycle, three, gather]).T, [1, 0, 0, 0, 0, 0, 0])) == "regular"
+
+
+def test_large_automata():
+    ring = [[(state + 1) % 997, state] for state in range(997)]
+    assert least(from_table(ring, [1] + [0] * 996)) == "solvable"
+    last_nine = [[2 * word % 512, (2 * word + 1) % 512] for word in range(512)]
+    labels = np.random.default_rng(0).integers(2, size=512)
+    assert least(from_table(last_nine, labels)) == "star-free"
+    chain = [[min(state + 1, 999)] * 30 + [state] * 34 for state in range(1000)]
+    assert least(from_table(chain, [0] * 999 + [1])) == "r-trivial"
+
+
+def test_beyond_the_bounds_it_says_so(monkeypatch):
+    rng = np.random.default_rng(1)
+    automaton = from_table(rng.integers(12, size=(12, 3)), rng.integers(2, size=12))
+    assert theory_of(automaton).solvable is False
+    monkeypatch.setattr(images, "MOST_MOVES", 6)
+    found = theory_of(automaton)
+    assert (found.star_free, found.solvable, found.c_rasp) == (False, None, False)
+    assert "too large" in found.note
+    assert found.finest == "regular"
+
+
+def test_functions_of_several_classes():
+    ends = from_table([[0, 1, 2], [0, 1, 2], [0, 1, 2]], [0, 1, 2])
+    assert least(ends) == "star-free"
+    once = from_table([[1, 2], [3, 3], [3, 3], [3, 3]], [0, 1, 2, 0])
+    assert least(once) == "finite"
+
+
+def test_nothing_is_known_of_other_sources():
+    assert theory_of(SimpleNamespace(transitions=[[0]], classes=[1], start=0)).finest == "r-trivial"
+
+
+def test_a_theory_is_consistent():
+    for name in CLASSES:
+        assert Theory.least(name).finest == name
+    assert Theory.least("c-rasp").within("star-free")
+    assert Theory.least("c-rasp").within("finite") is False
+    assert Theory.least("counter").within("star-free") is None
+    assert not Theory.least("counter").within("regular")
+    with pytest.raises(ValueError, match="every class that is larger"):
+        Theory("regular", c_rasp=True, star_free=False)
+    with pytest.raises(ValueError, match="every class that is larger"):
+        Theory("counter", star_free=True)
+    with pytest.raises(ValueError, match="level 'odd' is none of regular"):
+        Theory("odd")

@@ -1,0 +1,109 @@
+"""What `list` and `show` say of theory."""
+
+import pytest
+
+KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "level", "note", "class"}
+
+ENDS_IN_B = "name: ends-in-b\nalphabet: ab\nregex: (a|b)*b\n"
+
+MAJORITY = """
+    from formalbench import Language, TaskSpec, Theory, hookimpl
+
+    class Majority(Language):
+        alphabet = ("0", "1")
+
+        def sample(self, stream, length, count):
+            return stream.integers(2, (count, length))
+
+        def classify(self, strings):
+            return (2 * strings.sum(1) > strings.shape[1]).astype(int)
+
+        def oracle(self, string):
+            return int(2 * sum(string) > len(string))
+
+    @hookimpl
+    def formalbench_tasks():
+        yield TaskSpec("majority", 1, "m", Majority, theory=Theory.least("counter", "Fischer 1968"))
+        yield TaskSpec("unsaid", 1, "m", Majority)
+"""
+
+
+def row(cli, name, *arguments):
+    rows = {row["name"]: row for row in cli("list", "tasks", "--json", *arguments).data}
+    return rows[name]
+
+
+def test_of_a_built_in_language(cli):
+    shown = cli("show", "task", "even-pairs", "--json").data["theory"]
+    assert shown == row(cli, "even-pairs")["theory"]
+    assert set(shown) == KEYS
+    assert (shown["level"], shown["class"]) == ("regular", "star-free")
+    assert (shown["star_free"], shown["c_rasp"]) == (True, False)
+    assert (
+        "theory      star-free; not finite, r-trivial, c-rasp\n"
+        in cli("show", "task", "even-pairs").out
+    )
+
+
+@pytest.mark.parametrize(("name", "found"), [("dyck-1", "counter"), ("dyck-2", "context-free")])
+def test_members_of_a_family_say_what_they_are(cli, name, found):
+    theory = cli("show", "task", name, "--json").data["theory"]
+    assert (theory["level"], theory["class"], theory["star_free"]) == (found, found, None)
+    assert "1963" in theory["note"]
+
+
+def test_of_a_bounded_dyck_language_too_large_for_an_automaton(cli):
+    assert cli("show", "task", "dyck-8-10", "--json").data["theory"]["class"] == "c-rasp"
+    assert cli("show", "task", "dyck-2-3", "--json").data["theory"]["class"] == "c-rasp"
+
+
+def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
+    path = write("ends.yaml", ENDS_IN_B)
+    assert row(cli, "ends-in-b", "--plugin", path)["theory"] is None
+    shown = cli("show", "task", "ends-in-b", "--json", "--plugin", path).data["theory"]
+    assert shown["class"] == "star-free"
+    monkeypatch.setattr("formalbench.theory.classes.classes_of", None)  # not called again
+    assert cli("show", "task", "ends-in-b", "--json", "--plugin", path).data["theory"] == shown
+    assert row(cli, "ends-in-b", "--plugin", path)["theory"] == shown
+
+
+def test_what_a_plugin_states(cli, write):
+    path = write("majority.py", MAJORITY)
+    theory = row(cli, "majority", "--plugin", path)["theory"]
+    assert (theory["level"], theory["note"]) == ("counter", "Fischer 1968")
+    assert "counter (Fischer 1968)" in cli("show", "task", "majority", "--plugin", path).out
+    assert cli("show", "task", "unsaid", "--json", "--plugin", path).data["theory"] is None
+
+
+def test_tasks_in_a_class(cli, write):
+    path = write("ends.yaml", ENDS_IN_B)
+
+    def names(wanted):
+        done = cli("list", "tasks", "--class", wanted, "--json", "--plugin", path)
+        return {row["name"] for row in done.data}
+
+    assert {"even-pairs", "d12", "first", "ends-in-b"} <= names("star-free")
+    assert not {"parity", "ends-in-b"} & names("c-rasp")
+    assert {"parity", "ends-in-b", "dyck-{k}-{D}"} <= names("regular")
+    assert "dyck-{k}" in names("context-free")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["tasks", "--class", "starfree"], "unknown class 'starfree': did you mean star-free"),
+        (["models", "--class", "star-free"], "--class goes with tasks only, not with models"),
+    ],
+)
+def test_bad_requests(cli, arguments, line):
+    done = cli("list", *arguments)
+    assert (done.code, done.out) == (2, "")
+    assert line in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_a_spec_states_a_theory_and_nothing_else(cli, write):
+    text = MAJORITY.replace('Theory.least("counter", "Fischer 1968")', '"counter"')
+    done = cli("list", "tasks", "--plugin", write("majority.py", text))
+    assert done.code == 3
+    assert "theory: a formalbench.Theory" in done.err

@@ -1,0 +1,23 @@
+"""The classes that specs state are those worked out from the automata."""
+
+import pytest
+from formalbench import HasAutomaton, theory_of
+from formalbench.theory.classes import classes_of
+from formalbench_tasks.configs import DyckConfig
+from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.plugin import formalbench_tasks
+
+
+def test_stated_classes(spec, language):
+    assert spec.theory is not None
+    if isinstance(language, HasAutomaton):
+        found = theory_of(language)
+    else:  # only some strings are in its domain
+        found = classes_of(language._automaton)
+    assert found == spec.theory
+
+
+@pytest.mark.parametrize(("k", "D"), [(1, 1), (1, 7), (2, 2), (2, 4), (3, 3), (8, 2)])
+def test_bounded_dyck_languages(k, D):
+    stated = {spec.name: spec.theory for spec in formalbench_tasks()}["dyck-{k}-{D}"]
+    assert theory_of(Dyck(DyckConfig(), k, D)).finest == stated.finest == "c-rasp"
