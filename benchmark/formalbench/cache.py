@@ -133,7 +133,7 @@ def prune(folder: Path, max_age: float = math.inf) -> None:
 
 
 def code_digest(*things: object) -> str:
-    """Return a digest of all code of the packages in which the classes of things are defined.
+    """Return a digest of all code and YAML of the packages that define the classes of things.
 
     What is kept under a key with it is found no more once that code has changed.
     """
@@ -147,7 +147,8 @@ def _package_digest(package: str) -> str:
     if place is None:  # it has no file: of a notebook, or a folder that is no package
         return ""
     file = Path(place)
-    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    inside = (path for path in file.parent.rglob("*") if path.suffix in (".py", ".yaml"))
+    files = sorted(inside) if file.name == "__init__.py" else [file]
     digest = hashlib.sha256()
     for one in files:
         digest.update(hashlib.sha256(one.read_bytes()).digest())

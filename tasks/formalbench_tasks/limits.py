@@ -5,10 +5,16 @@ from __future__ import annotations
 from formalbench.contracts.errors import RequestError
 
 MOST_SYMBOLS = 500
-"""Of an alphabet in a YAML file."""
+"""Of an alphabet in a file."""
 
 MOST_STATES = 10_000
-"""Of an automaton in a YAML file, or of the minimal one of a regular expression."""
+"""Of an automaton in a file, or of the minimal one of a regular expression."""
+
+MOST_TRANSITIONS = 1_000_000
+"""States times symbols, of an automaton in a file of its own."""
+
+MOST_BYTES = 50_000_000
+"""Of such a file."""
 
 MOST_CHARACTERS = 10_000
 """Of a regular expression."""

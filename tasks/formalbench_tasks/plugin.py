@@ -12,6 +12,8 @@ from pathlib import Path
 
 from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
+from formalbench_tasks import regular_files
+
 _FUNCTION = ("classify", "tag")
 _LANGUAGE = ("classify", "tag", "next-symbols")
 _SHORT = Splits(train=(1, 50), test=(51, 100))  # Chi et al. (2023), second half of Table 1
@@ -20,6 +22,7 @@ _CHIANG = "Chiang and Cholak (2022), section 2"
 _DELETANG = "Delétang et al. (2023), appendix A"
 _TOMITA = "Tomita (1982)"
 _CHI = "Chi et al. (2023), Table 1"
+_BHATTAMISHRA = "Bhattamishra et al. (2020), section 5"
 _YAO = "Hewitt et al. (2020); Yao et al. (2021), section 3.1"
 
 _TOMITA_SUMMARIES = {
@@ -170,9 +173,12 @@ def _belongs(name: str, family: str) -> bool:
     )
 
 
-_TASKS = tuple(
-    _with_theory(_with_shortcuts(task))
-    for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
+_TASKS = (
+    tuple(
+        _with_theory(_with_shortcuts(task))
+        for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
+    )
+    + regular_files.announce()
 )
 
 _SUITES = (
@@ -195,9 +201,62 @@ _SUITES = (
     ),
     SuiteSpec(
         name="all",
-        version=1,
+        version=2,
         summary="every language of this package whose name holds no parameter",
         tasks=tuple(task.name for task in _TASKS if "{" not in task.name),
+    ),
+    SuiteSpec(
+        name="star-free",
+        version=1,
+        summary="star-free languages: what may follow each prefix?",
+        tasks=tuple(
+            f"{name}:next-symbols"
+            for name in (
+                *("tomita-1", "tomita-2", "tomita-4", "tomita-7"),
+                *("d2", "d3", "d4", "d12"),
+                *("ordered-abcde", "one-d-between", "zero-then-twos"),
+            )
+        ),
+        reference=_BHATTAMISHRA,
+    ),
+    SuiteSpec(
+        name="not-star-free",
+        version=1,
+        summary="regular languages that count modulo something: what may follow each prefix?",
+        tasks=tuple(
+            f"{name}:next-symbols"
+            for name in (
+                *("even-a", "fours-a", "repeat-abab"),
+                *("parity", "tomita-3", "tomita-5", "tomita-6"),
+            )
+        ),
+        reference=_BHATTAMISHRA,
+    ),
+    SuiteSpec(
+        name="crasp",
+        version=1,
+        summary="pairs of languages that are alike, the first in C-RASP and the second not",
+        tasks=(
+            *("ab-or-bbaa", "ab-or-aabb"),
+            *("ab-or-ba", "ab-or-bba"),
+            *("three-ab-then-b-blocks", "ab-then-b-blocks"),
+            *("three-blocks-ab", "blocks-ab"),
+            *("subsequence-ab", "contains-ab"),
+            *("one-d-between", "zero-then-twos"),
+            *("first", "ends-in-b"),
+            *("repeat-bbac", "repeat-abab"),
+        ),
+        reference="Yang, Veseli et al. (2026), arXiv:2608.13433",
+    ),
+    SuiteSpec(
+        name="flare-regular",
+        version=1,
+        summary="the regular ones among FLaRe's languages; its even pairs are those not in ours",
+        tasks=(
+            *("even-pairs", "repeat-01", "parity", "cycle-navigation-check"),
+            *("modular-arithmetic-simple", "dyck-2-3", "first"),
+        ),
+        reference="Butoi et al. (2025), Training neural networks as recognizers",
     ),
 )
 
@@ -216,7 +275,11 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 
 @hookimpl
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Take YAML files that have an alphabet (see `formalbench_tasks.yaml_task`)."""
+    """Take YAML files that have an alphabet, and automata (`yaml_task` and `att_task` here)."""
+    if path.suffix == ".att":
+        from formalbench_tasks import att_task
+
+        return att_task.read(path)
     if path.suffix not in (".yaml", ".yml"):
         return None
     from formalbench import read_yaml

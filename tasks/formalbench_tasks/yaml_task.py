@@ -18,7 +18,8 @@ or with an automaton, every transition spelt out::
       odd: {a: even, b: odd}
 
 Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise it with
-every change to the language) and ``splits: {train: [1, 40], test: [41, 500]}``.
+every change to the language), ``objectives``, what is asked of it, the default first, and
+``splits: {train: [1, 40], test: [41, 500]}``, with ``step: 2`` for every second length only.
 
 A task's version names its test strings, and those hang on the file and on how this package draws
 from it. So the version in listings and records is 1000 times `SAMPLER` and the file's: 2001
@@ -56,7 +57,9 @@ SAMPLER = 2
 MOST_VERSIONS = 1_000
 """The version in a file is below it."""
 
-_COMMON = ("name", "alphabet", "summary", "reference", "version", "splits")
+OBJECTIVES = ("classify", "tag", "next-symbols")
+
+_COMMON = ("name", "alphabet", "summary", "reference", "version", "objectives", "splits")
 _TABLE = ("states", "start", "transitions", "accept")
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -84,18 +87,20 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     definition = found.of(_definition, data)
     version = found.of(_version, data.get("version", 1))
     summary, reference = (found.of(_line, data, key) for key in ("summary", "reference"))
+    objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
     splits = found.of(_splits, data.get("splits", {}))
     found.refuse()
     assert name
     assert definition
     assert version
+    assert objectives
     assert splits
     return TaskSpec(
         name=name,
         version=MOST_VERSIONS * SAMPLER + version,
         summary=summary or definition.summary,
         factory=_factory(path, definition),
-        objectives=("classify", "tag", "next-symbols"),
+        objectives=objectives,
         splits=splits,
         reference=reference or "",
     )
@@ -285,12 +290,27 @@ def _look_up(value: object, number: Mapping[str, int], kind: str, place: str) ->
     return number[name]
 
 
+def _objectives(value: object) -> tuple[str, ...]:
+    names = [_label(name, "objective") for name in _list(value, "objectives")]
+    for name in names:
+        if name not in OBJECTIVES:
+            close = nearest(name, OBJECTIVES, count=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise MistakeError(f"unknown objective {_show(name)}{hint}; known: {', '.join(OBJECTIVES)}")
+    if not names:
+        raise MistakeError("objectives is empty")
+    return _distinct(names, "objective")
+
+
 def _splits(value: object) -> Splits:
     shown = "splits: {train: [1, 40], test: [41, 500]}"
-    if not isinstance(value, dict) or not set(value) <= {"train", "test"}:
+    if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
         raise MistakeError(f"splits must look like {shown}, not {_show(value)}")
-    windows = {key: _lengths(lengths, key) for key, lengths in value.items()}
-    return Splits(windows.get("train", Splits().train), windows.get("test", Splits().test))
+    step = value.get("step", 1)
+    if not _is_whole(step) or step < 1:
+        raise MistakeError(f"splits: step must be a whole number from 1 up, not {_show(step)}")
+    windows = {key: _lengths(lengths, key) for key, lengths in value.items() if key != "step"}
+    return Splits(windows.get("train", Splits().train), windows.get("test", Splits().test), step)
 
 
 def _lengths(value: object, key: str) -> tuple[int, int]:

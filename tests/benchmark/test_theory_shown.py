@@ -4,7 +4,7 @@ import pytest
 
 KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "level", "note", "class"}
 
-ENDS_IN_B = "name: ends-in-b\nalphabet: ab\nregex: (a|b)*b\n"
+LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
 MAJORITY = """
     from formalbench import Language, TaskSpec, Theory, hookimpl
@@ -58,13 +58,13 @@ def test_of_a_bounded_dyck_language_too_large_for_an_automaton(cli):
 
 
 def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
-    path = write("ends.yaml", ENDS_IN_B)
-    assert row(cli, "ends-in-b", "--plugin", path)["theory"] is None
-    shown = cli("show", "task", "ends-in-b", "--json", "--plugin", path).data["theory"]
+    path = write("ends.yaml", LAST_B)
+    assert row(cli, "last-b", "--plugin", path)["theory"] is None
+    shown = cli("show", "task", "last-b", "--json", "--plugin", path).data["theory"]
     assert shown["class"] == "star-free"
     monkeypatch.setattr("formalbench.theory.classes.classes_of", None)  # not called again
-    assert cli("show", "task", "ends-in-b", "--json", "--plugin", path).data["theory"] == shown
-    assert row(cli, "ends-in-b", "--plugin", path)["theory"] == shown
+    assert cli("show", "task", "last-b", "--json", "--plugin", path).data["theory"] == shown
+    assert row(cli, "last-b", "--plugin", path)["theory"] == shown
 
 
 def test_what_a_plugin_states(cli, write):
@@ -76,15 +76,15 @@ def test_what_a_plugin_states(cli, write):
 
 
 def test_tasks_in_a_class(cli, write):
-    path = write("ends.yaml", ENDS_IN_B)
+    path = write("ends.yaml", LAST_B)
 
     def names(wanted):
         done = cli("list", "tasks", "--class", wanted, "--json", "--plugin", path)
         return {row["name"] for row in done.data}
 
-    assert {"even-pairs", "d12", "first", "ends-in-b"} <= names("star-free")
-    assert not {"parity", "ends-in-b"} & names("c-rasp")
-    assert {"parity", "ends-in-b", "dyck-{k}-{D}"} <= names("regular")
+    assert {"even-pairs", "d12", "first", "last-b"} <= names("star-free")
+    assert not {"parity", "last-b"} & names("c-rasp")
+    assert {"parity", "last-b", "dyck-{k}-{D}"} <= names("regular")
     assert "dyck-{k}" in names("context-free")
 
 

@@ -19,6 +19,8 @@ SPECS = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name
 
 
 def find(place: object) -> Any:
+    if callable(place):
+        return place
     assert isinstance(place, str)
     module, name = place.split(":")
     return getattr(importlib.import_module(module), name)

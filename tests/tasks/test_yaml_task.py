@@ -257,3 +257,28 @@ def test_a_summary_is_one_short_line():
 def test_transitions_that_are_no_mapping():
     text = TABLE[: TABLE.index("transitions:")] + "transitions: [0, 1]"
     refuse(text, "transitions must be a mapping with one entry per state")
+
+
+def test_objectives_and_a_step():
+    spec = read(
+        "name: x\nalphabet: a\nregex: (aa)*\nobjectives: [tag, classify]\n"
+        "splits: {train: [2, 40], test: [42, 500], step: 2}\n",
+    )
+    assert spec.objectives == ("tag", "classify")
+    assert (spec.splits.train, spec.splits.test, spec.splits.step) == ((2, 40), (42, 500), 2)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("objectives: [tags]", "unknown objective 'tags' (did you mean 'tag'?)"),
+        ("objectives: []", "objectives is empty"),
+        ("objectives: tag", "objectives must be a list, not 'tag'"),
+        ("objectives: [tag, tag]", "objective 'tag' is there twice"),
+        ("splits: {step: 0}", "splits: step must be a whole number from 1 up, not 0"),
+    ],
+)
+def test_bad_objectives_and_steps(line, problem):
+    with pytest.raises(RequestError) as error:
+        read(f"name: x\nalphabet: ab\nregex: a*\n{line}\n")
+    assert problem in str(error.value)

@@ -1,0 +1,120 @@
+"""Automata as AT&T text: what is taken, and what is refused in one line."""
+
+import re
+
+import numpy as np
+import pytest
+from formalbench import RequestError, theory_of
+from formalbench.contracts.stream import Stream
+from formalbench_tasks import att_task, plugin
+
+# b after every a, but the state named first is 7, and 3 is reached by nothing.
+WRITTEN = """
+7 2 a a
+2\t7\tb\tb
+
+7
+3 7 a a
+7 7 c
+"""
+
+
+def read(tmp_path, text, name="04.04.TLT.2.1.0.att"):
+    path = tmp_path / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return plugin.formalbench_read_file(path)
+
+
+def test_an_automaton(tmp_path, every_string):
+    spec = read(tmp_path, WRITTEN)
+    assert (spec.name, spec.version) == ("04-04-tlt-2-1-0", 2001)
+    assert spec.objectives == ("classify", "tag", "next-symbols")
+    language = spec.factory()
+    assert language.alphabet == ("a", "b", "c")
+    assert language.automaton.num_states == 3  # one of them accepts nothing
+    for length in range(7):
+        strings_BN = every_string(3, length)
+        words = ["".join("abc"[symbol] for symbol in row) for row in strings_BN]
+        expected = [int(re.fullmatch("(ab|c)*", word) is not None) for word in words]
+        assert language.classify(strings_BN).tolist() == expected
+        assert [language.oracle(row) for row in strings_BN.tolist()] == expected
+
+
+def test_random_automata(tmp_path):
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        moves = {
+            (int(rng.integers(6)), symbol): int(rng.integers(6))
+            for symbol in "xyz"
+            for _ in range(5)
+        }
+        final = set(rng.integers(6, size=2).tolist())
+        lines = [
+            f"{source} {target} {symbol} {symbol}" for (source, symbol), target in moves.items()
+        ]
+        text = "\n".join([*lines, *map(str, final)])
+        language = read(tmp_path, text).factory()
+        strings_BN = Stream("att", seed).integers(len(language.alphabet), (100, 8))
+        for row, label in zip(strings_BN.tolist(), language.classify(strings_BN), strict=True):
+            state = next(iter(moves))[0]
+            for symbol in row:
+                state = moves.get((state, language.alphabet[symbol]))
+            assert label == (state in final)
+
+
+def test_a_complete_one_needs_no_dead_state(tmp_path):
+    language = read(tmp_path, "0 1 a a\n1 0 a a\n0\n").factory()
+    assert language.automaton.num_states == 2
+    assert theory_of(language).finest == "solvable"
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("0 1 a a\n0 2 a a\n1\n", ":2: a second way on from state 0 with 'a': the automaton must"),
+        ("0 1 a b\n1\n", ":1: 'a' is read and 'b' written: no automaton"),
+        ("0 1 <eps> <eps>\n1\n", ":1: <eps> reads nothing"),
+        ("0 1 a a\n\n1 0.5\n", ":3: 2 fields: a transition has from, to, in and out"),
+        ("0 1 a a 0.5\n1\n", ":1: 5 fields"),
+        ("q 1 a a\n", ":1: 'q' is not the number of a state"),
+        ("-1\n", ":1: '-1' is not the number of a state"),
+        ("0 1 \x07 \x07\n", ":1: symbol '\\x07' cannot be printed"),
+        ("", ": there is no transition in it"),
+        ("3\n", ": there is no transition in it"),
+        (b"0 1 \xff \xff\n", ": not UTF-8: invalid start byte at byte 4"),
+        ("\n".join(f"{n} {n + 1} a" for n in range(10_001)), ": there are 10002 states: at most"),
+        ("\n".join(f"0 1 {chr(0x4E00 + n)}" for n in range(1001)), ": there are 1001 symbols: at"),
+        (
+            "\n".join(f"{n} {n + 1} {chr(0x4E00 + n % 900)}" for n in range(2000)),
+            ": 2001 states and 900 symbols are 1800900 transitions: at most",
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path, text, problem):
+    with pytest.raises(RequestError) as error:
+        read(tmp_path, text)
+    assert f"04.04.TLT.2.1.0.att{problem}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["a_b.att", "a..b.att", "ä.att"])
+def test_names_that_no_task_can_have(tmp_path, name):
+    with pytest.raises(RequestError, match="its name must be letters, digits"):
+        read(tmp_path, WRITTEN, name)
+
+
+def test_a_missing_file_is_one_line(tmp_path):
+    with pytest.raises(RequestError, match="No such file"):
+        att_task.read(tmp_path / "x.att")
+
+
+def test_many_states_and_symbols(tmp_path):
+    rng = np.random.default_rng(0)
+    letters = [chr(0x4E00 + symbol) for symbol in range(64)]
+    lines = [f"{q} {rng.integers(200)} {a} {a}" for q in range(200) for a in letters]
+    language = read(tmp_path, "\n".join([*lines, *map(str, range(0, 200, 2))])).factory()
+    assert language.automaton.num_states == 200
+    assert theory_of(language).star_free is False
+    strings_BN = language.sample(Stream("large"), 40, 16)
+    labels = [language.oracle(row) for row in strings_BN.tolist()]
+    assert language.classify(strings_BN).tolist() == labels

@@ -1,0 +1,123 @@
+"""The languages that come as YAML files, held to what their summaries say in words."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from formalbench import read_yaml
+from formalbench_tasks import regular_files
+
+SPECS = {spec.name: spec for spec in regular_files.announce()}
+FILES = {path.stem: read_yaml(path) for path in regular_files.FOLDER.glob("*.yaml")}
+
+
+def test_the_index_is_up_to_date():
+    assert json.loads(regular_files.INDEX.read_text()) == regular_files.index()
+    assert set(SPECS) == set(FILES) == {data["name"] for data in FILES.values()}
+
+
+def walked(word: str) -> bool:
+    """Say whether a digit ends the word and the walk before it ends there."""
+    steps, end = word[:-1], word[-1:]
+    place = (steps.count(">") - steps.count("<")) % 5
+    return end.isdigit() and not re.search(r"\d", steps) and int(end) == place
+
+
+EQUATION = re.compile(r"[0-4]([-+*][0-4])*=[0-4]")
+
+
+def by_precedence(word: str) -> bool:
+    left, _, right = word.partition("=")
+    return bool(EQUATION.fullmatch(word)) and eval(left) % 5 == int(right)
+
+
+def left_to_right(word: str) -> bool:
+    if not EQUATION.fullmatch(word):
+        return False
+    value = int(word[0])
+    for operator, digit in zip(word[1:-2:2], word[2:-2:2], strict=True):
+        value = eval(f"{value} {operator} {digit}") % 5
+    return value == int(word[-1])
+
+
+def stays(first: tuple[int, ...], second: tuple[int, ...]):
+    def is_home(word: str) -> bool:
+        things = list(range(len(first)))  # which thing lies where
+        for symbol in word:
+            moved = first if symbol == "a" else second
+            things = [things[moved.index(place)] for place in range(len(things))]
+        return things[0] == 0
+
+    return is_home
+
+
+WORDS = {
+    "a-multiple-of-3": lambda w: w.count("a") % 3 == 0,
+    "a-multiple-of-5": lambda w: w.count("a") % 5 == 0,
+    "a5-orbit": stays((1, 2, 3, 4, 0), (1, 2, 0, 3, 4)),
+    "blocks-ab": lambda w: w[:1] == "a" and w[-1:] == "b",
+    "contains-ab": lambda w: "ab" in w,
+    "cycle-navigation-check": walked,
+    "divisible-by-3": lambda w: int("0" + w, 2) % 3 == 0,
+    "ends-in-b": lambda w: w.endswith("b"),
+    "even-a": lambda w: len(w) % 2 == 0,
+    "even-a-no-bb": lambda w: w.count("a") % 2 == 0 and "bb" not in w,
+    "flip-flop-state": lambda w: w.rstrip("-").endswith("1"),
+    "fours-a": lambda w: len(w) % 4 == 0,
+    "modular-arithmetic-check": by_precedence,
+    "modular-arithmetic-simple": left_to_right,
+    "no-a-then-b": lambda w: "a" not in w[: w.rfind("b") + 1],
+    "no-bb": lambda w: "bb" not in w,
+    "no-bb-but-for-c": lambda w: "bb" not in w.replace("c", ""),
+    "one-aa-at-most": lambda w: sum(w[at : at + 2] == "aa" for at in range(len(w))) <= 1,
+    "one-d-between": lambda w: (
+        w.count("d") == 1 and "c" not in w.split("d")[0] and "a" not in w.split("d")[1]
+    ),
+    "ordered-abc": lambda w: list(w) == sorted(w),
+    "ordered-abcde": lambda w: list(w) == sorted(w) and set(w) == set("abcde"),
+    "repeat-01": lambda w: w == "01" * (len(w) // 2),
+    "repeat-abab": lambda w: w == "abab" * (len(w) // 4),
+    "repeat-bbac": lambda w: w == "bbac" * (len(w) // 4),
+    "s5-orbit": stays((1, 2, 3, 4, 0), (1, 0, 2, 3, 4)),
+    "subsequence-ab": lambda w: "b" in w[w.find("a") :] if "a" in w else False,
+    "three-blocks-ab": lambda w: (
+        re.sub(r"(.)\1+", r"\1", w) == "ababab"  # every run as one symbol
+    ),
+    "triangle": stays((1, 2, 0), (1, 0, 2)),
+    "zero-then-twos": lambda w: "0" in w and set(w[w.rfind("0") + 1 :]) <= {"2"},
+}
+EVERY = {1: 20, 2: 11, 3: 7, 4: 5, 5: 5, 8: 4, 9: 4}
+
+
+def says(name: str, word: str) -> bool:
+    if name in WORDS:
+        return bool(WORDS[name](word))
+    return re.fullmatch(FILES[name]["regex"], word) is not None
+
+
+@pytest.mark.parametrize("name", sorted(SPECS))
+def test_words_and_files_agree(name, every_string):
+    language = SPECS[name].factory()
+    lengths = range(EVERY[len(language.alphabet)] + 1)
+    for strings_BN in [every_string(len(language.alphabet), length) for length in lengths]:
+        words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
+        expected = [says(name, word) for word in words]
+        assert language.classify(strings_BN).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["modular-arithmetic-simple", "modular-arithmetic-check"])
+def test_long_equations(name):
+    from formalbench.contracts.stream import Stream
+
+    language = SPECS[name].factory()
+    strings_BN = language.sample(Stream("equations"), 41, 200)
+    words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
+    assert language.classify(strings_BN).tolist() == [says(name, word) for word in words]
+    assert np.mean([says(name, word) for word in words]) == 0.5
+
+
+def test_a_summary_and_a_source_for_each():
+    for name, spec in SPECS.items():
+        assert {"summary", "reference"} <= set(FILES[name])
+        assert len(spec.summary) <= 80
