@@ -85,6 +85,7 @@ class Recurrent(nn.Module):
             padding=True,
             cpu_cohort=0 if width >= LARGE else 2 if small else 3,
             symbol_embedding="embedding",
+            mechanisms=(f"{'elman' if kind == 'rnn' else kind}-recurrence",),
             depth=config.layers,
             width=width,
         )

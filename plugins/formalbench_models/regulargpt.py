@@ -82,6 +82,7 @@ class RegularGPT(nn.Module):
             padding=True,
             cpu_cohort=0 if width > 64 else 2 if width <= 32 else 3,  # measured: speed/README.md
             symbol_embedding="embedding",
+            mechanisms=("softmax-attention", "logarithmic-depth"),
             depth=partial(depth, chunk=self.chunk, thickness=config.thickness),
             width=width,
         )

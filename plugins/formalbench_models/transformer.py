@@ -44,6 +44,16 @@ def make_norm(config: TransformerConfig) -> nn.Module:
     return kind(config.width, eps=config.eps)
 
 
+def _mechanisms(config: TransformerConfig, causal: bool) -> tuple[str, ...]:
+    """Return what the network is built of, in the words of the theorems that speak of it."""
+    found = ["softmax-attention" if config.attention == "soft" else "hard-attention", "fixed-depth"]
+    if causal:
+        found.append("future-masked")
+    if config.positions == "none" and not config.log_length:  # a scale that tells the length
+        found.append("no-positions")
+    return tuple(found)
+
+
 class TransformerBlock(nn.Module):
     """Attention, then a feed-forward network, each with a residual and a layer norm."""
 
@@ -121,6 +131,7 @@ class Transformer(nn.Module):
             causal=self.causal,
             padding=True,
             symbol_embedding="embedding.symbol",
+            mechanisms=_mechanisms(config, self.causal),
             depth=config.layers,
             width=config.width,
         )

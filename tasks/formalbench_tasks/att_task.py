@@ -7,7 +7,8 @@ A line is a transition or a final state, its fields separated by white space::
 
 The state named first starts. Where a symbol has no transition, it leads to a state that accepts
 nothing. The alphabet is that of the transitions, in the order of code points. The task is called
-as the file, in lower case and with hyphens for dots: ``04.04.SL.2.1.0.att`` is ``04-04-sl-2-1-0``.
+as the file, in lower case, with hyphens for dots and underscores: ``04.04.SL.2.1.0.att`` is
+``04-04-sl-2-1-0``.
 
 Automata must be deterministic, without weights and without the empty symbol.
 `formalbench_tasks.limits` says how large they may be. Every mistake is a `RequestError` of one line
@@ -116,9 +117,11 @@ def read(path: Path) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it cannot be used.
     """
-    name = path.stem.lower().replace(".", "-")
+    name = re.sub("[._]", "-", path.stem.lower())
     if not _NAME.fullmatch(name):
-        raise RequestError(f"{path}: its name must be letters, digits, and single dots or hyphens")
+        raise RequestError(
+            f"{path}: its name must be letters and digits, with single dots between them"
+        )
     definition = _definition(path)
     return TaskSpec(
         name=name,

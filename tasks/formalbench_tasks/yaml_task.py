@@ -296,7 +296,8 @@ def _objectives(value: object) -> tuple[str, ...]:
         if name not in OBJECTIVES:
             close = nearest(name, OBJECTIVES, count=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise MistakeError(f"unknown objective {_show(name)}{hint}; known: {', '.join(OBJECTIVES)}")
+            known = ", ".join(OBJECTIVES)
+            raise MistakeError(f"unknown objective {_show(name)}{hint}; known: {known}")
     if not names:
         raise MistakeError("objectives is empty")
     return _distinct(names, "objective")

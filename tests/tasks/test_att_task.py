@@ -62,6 +62,10 @@ def test_random_automata(tmp_path):
             assert label == (state in final)
 
 
+def test_underscores_are_hyphens(tmp_path):
+    assert read(tmp_path, WRITTEN, "My_Own.att").name == "my-own"
+
+
 def test_a_complete_one_needs_no_dead_state(tmp_path):
     language = read(tmp_path, "0 1 a a\n1 0 a a\n0\n").factory()
     assert language.automaton.num_states == 2
@@ -97,9 +101,9 @@ def test_what_is_refused(tmp_path, text, problem):
     assert "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize("name", ["a_b.att", "a..b.att", "ä.att"])
+@pytest.mark.parametrize("name", ["a-.att", "a..b.att", "ä.att"])
 def test_names_that_no_task_can_have(tmp_path, name):
-    with pytest.raises(RequestError, match="its name must be letters, digits"):
+    with pytest.raises(RequestError, match="its name must be letters and digits"):
         read(tmp_path, WRITTEN, name)
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from formalbench.cli.facts import print_facts
 from formalbench.cli.listing import objectives_of
-from formalbench.contracts.specs import show_value
-from formalbench.contracts.theory import WITHIN_REGULAR
 from formalbench.host.options import option_facts, parse_instance
 from formalbench.theory.lookup import theory_facts, theory_of_task
 from formalbench.ui.flags import JsonFlag
@@ -19,7 +18,6 @@ from formalbench.ui.output import (
     console,
     plugins_print_to_stderr,
     print_json,
-    print_table,
 )
 from formalbench.ui.state import host_of
 
@@ -76,7 +74,7 @@ def add_commands(app: typer.Typer) -> None:
         if as_json:
             print_json(facts)
         else:
-            _print(facts)
+            print_facts(facts)
 
 
 def _warn(facts: Mapping[str, Any]) -> None:
@@ -103,6 +101,7 @@ def _task_facts(
     from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
     from formalbench.members import most_members
+    from formalbench.theory.theorems import theorem_facts, verdicts
 
     task = host.task(name)
     host.warn_of_overlap(task)
@@ -115,6 +114,7 @@ def _task_facts(
         return [chance.constant, chance.length_only]
 
     source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
+    theory = theory_of_task(host, name)
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
     middle = split_lengths(task, "train")
@@ -127,7 +127,11 @@ def _task_facts(
         "reference": entry.spec.reference,
         "alphabet": list(task.source.alphabet),
         "classes": getattr(task.source, "num_classes", None),
-        "theory": theory_facts(theory_of_task(host, name)),
+        "theory": theory_facts(theory),
+        "theorems": [
+            {**theorem_facts(theorem), "verdict": verdict}
+            for theorem, verdict in (verdicts(theory) if theory else ())
+        ],
         "objectives": list(entry.spec.objectives),
         "metric": task.primary.name,
         "train": list(task.splits.train),
@@ -150,7 +154,9 @@ def _shortcut(spec: TaskSpec, task: Task) -> float | None:
 
 def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return what there is to know about a model, its parameter count on one task included."""
+    from formalbench import __version__
     from formalbench.cache import cached
+    from formalbench.theory import VERSION as THEORY
 
     plain, texts = parse_instance(name)
     entry, fields = host.models.get(plain)
@@ -165,7 +171,17 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
 
     source = entry.plugin.source
     defaults = {key: option["default"] for key, option in options.items()}
-    key = ["show model", plain, spec.version, source.version, source.sha256, task_name, texts]
+    key = [
+        "show model",
+        __version__,
+        THEORY,
+        plain,
+        spec.version,
+        source.version,
+        source.sha256,
+        task_name,
+        texts,
+    ]
     built = cached([*key, defaults], build)
     decodes = built["traits"]["encoder_decoder"]
     does = [
@@ -182,7 +198,8 @@ def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
         "objectives": does,
         "options": options,
         "parameters": {"task": task_name, "count": built["count"]},
-        "traits": built["traits"],
+        "traits": {key: built["traits"][key] for key in built["traits"] if key != "theorems"},
+        "theorems": built["traits"]["theorems"],
         "plugin": entry.plugin.describe(),
     }
 
@@ -202,6 +219,7 @@ def _shown_on(host: PluginHost, spec: ModelSpec, fields: Mapping[str, int]) -> s
 def _traits(network: object) -> dict[str, Any]:
     """Return what a network says it is, as far as JSON can hold it."""
     from formalbench.contracts.network import traits_of
+    from formalbench.theory.theorems import about, theorem_facts
 
     traits = traits_of(network)
     facts: dict[str, Any] = {
@@ -210,6 +228,8 @@ def _traits(network: object) -> dict[str, Any]:
         "encoder_decoder": traits.encoder_decoder,
         "vmap": traits.vmap,
         "eigenvalues": traits.eigenvalues,
+        "mechanisms": list(traits.mechanisms),
+        "theorems": [theorem_facts(theorem) for theorem in about(traits)],
         "lengths": list(traits.lengths),
         "constants": dict(traits.constants),
         "depth": "grows with the length" if callable(traits.depth) else traits.depth,
@@ -231,74 +251,3 @@ def suite_facts(host: PluginHost, name: str) -> dict[str, Any]:
     for task in spec.tasks:
         host.task_entry(task)  # a suite that names an unknown task should say so here
     return asdict(spec)
-
-
-def _print(facts: dict[str, Any]) -> None:
-    options = facts.pop("options", None)
-    examples = facts.pop("examples", None)
-    screen = console()
-    width = max(map(len, facts))
-    for key, value in facts.items():
-        if key == "traits":
-            value = _that_matter(value)
-        if key == "theory":
-            value = _classes(value)
-        if value not in ("", None, {}):
-            screen.print(f"{key.replace('_', ' '):<{width}}  {_text(value)}", markup=False)
-    if options:
-        columns = ("option", "default", "allowed", "meaning")
-        rows = [
-            (key, show_value(option["default"]), _allowed(option), option["help"])
-            for key, option in options.items()
-        ]
-        print_table(columns, rows)
-    for row in examples or ():
-        string = _text(row["string"]) or "(empty)"
-        screen.print(f"example  {string}  ->  {_text(row['target'])}", markup=False)
-
-
-def _classes(theory: Mapping[str, Any] | None) -> str:
-    """Return what theory says of a task in a line, the smallest class first."""
-    if theory is None:
-        return ""
-    known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
-    parts = [theory["class"]]
-    for answer, word in ((False, "not"), (None, "unknown whether")):
-        if names := [name for name, value in known.items() if value is answer]:
-            parts.append(f"{word} {', '.join(names)}")
-    line = "; ".join(parts if theory["level"] == "regular" else parts[:1])
-    return f"{line} ({theory['note']})" if theory["note"] else line
-
-
-def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the traits that are worth a word: not those that nearly all networks have."""
-    usual = {"encoder_decoder": False, "vmap": True, "lengths": [0, None]}
-    empty: tuple[Any, ...] = ("", None, {})
-    plain = {key: value for key, value in traits.items() if key not in ("notes", "constants")}
-    return {
-        key: value
-        for key, value in {**plain, **traits["constants"], **traits["notes"]}.items()
-        if value not in empty and usual.get(key) != value
-    }
-
-
-def _allowed(option: Mapping[str, Any]) -> str:
-    if option["choices"]:
-        return " | ".join(show_value(choice) for choice in option["choices"])
-    if isinstance(option["default"], bool):
-        return "true | false"
-    low, high = option["minimum"], option["maximum"]
-    ends = ["" if end is None else f"{end:g}" for end in (low, high)]
-    return "…".join(ends) if any(ends) else ""
-
-
-def _text(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key.replace('_', ' ')} {_text(inner)}" for key, inner in value.items())
-    if isinstance(value, list | tuple):
-        if value and isinstance(value[0], list | tuple):
-            return " ".join(",".join(map(str, inner)) or "!" for inner in value)
-        return " ".join(_text(inner) for inner in value)
-    if isinstance(value, float):
-        return f"{value:.4g}"
-    return str(value)

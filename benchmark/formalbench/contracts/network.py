@@ -49,6 +49,8 @@ class Traits:
             needs it.
         eigenvalues: of a linear recurrence's transitions, as ``[0, 1]`` or ``[-1, 1]``; theory
             speaks of them. Empty if there are none.
+        mechanisms: what it is built of, in the words of `formalbench.theory.theorems`, as
+            ``softmax-attention``: so that theorems can be found that speak of it.
         lengths: the least and the greatest string length it is made for; None for no bound.
         constants: of an exact model's formulas (``c``, ``eta``, …), as they act on the logits.
         depth: layers; if they grow with the string, a function of its length.
@@ -65,6 +67,7 @@ class Traits:
     groups: tuple[ParameterGroup, ...] = ()
     symbol_embedding: str = ""
     eigenvalues: str = ""
+    mechanisms: tuple[str, ...] = ()
     lengths: tuple[int, int | None] = (0, None)
     constants: Mapping[str, float] = field(default_factory=dict)
     depth: int | Callable[[int], int] | None = None

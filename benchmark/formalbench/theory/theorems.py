@@ -1,0 +1,100 @@
+"""What theorems say that kinds of networks can do at all; `theorems.yaml` beside this has them.
+
+None speaks of training, but where its evidence is said to be an experiment. So ``can`` does not
+mean that a network will learn a language, and conditions hold of idealised networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict, model_validator
+
+from formalbench.contracts.theory import CLASSES, WITHIN_REGULAR, Theory
+
+if TYPE_CHECKING:
+    from formalbench.contracts.network import Traits
+
+Verdict = Literal["can", "cannot", "unknown"]
+
+
+class Theorem(BaseModel):
+    """What networks of a kind recognise; the file says what each field is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    mechanisms: frozenset[str]
+    eigenvalues: str = ""
+    exactly: str = ""
+    at_least: str = ""
+    at_most: str = ""
+    conditions: str
+    source: str
+    evidence: Literal["theorem", "experiment"] = "theorem"
+
+    @model_validator(mode="after")
+    def _names_classes(self) -> Theorem:
+        classes = [name for name in (self.exactly, self.at_least, self.at_most) if name]
+        if not classes or not set(classes) <= set(CLASSES):
+            raise ValueError(f"{self.name} names no class, or an unknown one")
+        return self
+
+    def speaks_of(self, mechanisms: Iterable[str], eigenvalues: str) -> bool:
+        """Say whether a network built of these mechanisms is of the kind."""
+        return self.mechanisms <= set(mechanisms) and self.eigenvalues in ("", eigenvalues)
+
+    def verdict(self, theory: Theory) -> Verdict:
+        """Say whether networks of the kind can recognise a language."""
+        contained = self.exactly or self.at_least
+        if contained and theory.within(contained):
+            return "can"
+        if self.exactly and theory.level != "regular":
+            return "cannot"  # no language beyond regular ones is in a class of them
+        bound = self.exactly or self.at_most
+        if bound in WITHIN_REGULAR and theory.within(bound) is False:
+            return "cannot"
+        return "unknown"
+
+
+@lru_cache(maxsize=1)
+def theorems() -> tuple[Theorem, ...]:
+    """Return all theorems, in the order of the file."""
+    import yaml
+
+    text = (Path(__file__).parent / "theorems.yaml").read_text(encoding="utf-8")
+    return tuple(Theorem(**each) for each in yaml.safe_load(text)["theorems"])
+
+
+def about(traits: Traits) -> list[Theorem]:
+    """Return the theorems that speak of a network."""
+    facts = traits.mechanisms, traits.eigenvalues
+    return [theorem for theorem in theorems() if theorem.speaks_of(*facts)]
+
+
+def predict(traits: Traits, theory: Theory) -> tuple[Verdict, Theorem | None]:
+    """Say whether a network can recognise a language at all, and by which theorem.
+
+    The first theorem that decides does, and theorems come before experiments.
+    """
+    known = sorted(about(traits), key=lambda theorem: theorem.evidence == "experiment")
+    for theorem in known:
+        if (verdict := theorem.verdict(theory)) != "unknown":
+            return verdict, theorem
+    return "unknown", None
+
+
+def verdicts(theory: Theory) -> list[tuple[Theorem, Verdict]]:
+    """Return every theorem that decides a language, with what it says."""
+    found = [(theorem, theorem.verdict(theory)) for theorem in theorems()]
+    return [(theorem, verdict) for theorem, verdict in found if verdict != "unknown"]
+
+
+def theorem_facts(theorem: Theorem) -> dict[str, object]:
+    """Return a theorem as JSON has it, without what it does not say."""
+    facts = theorem.model_dump(mode="json")
+    said = {key: value for key, value in facts.items() if value}
+    return {**said, "mechanisms": sorted(theorem.mechanisms)}

@@ -1,0 +1,61 @@
+"""What theorems say of networks and languages."""
+
+import pytest
+from formalbench import Theory, Traits
+from formalbench.theory.theorems import Theorem, about, predict, theorems
+from pydantic import ValidationError
+
+NOPE = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
+GATES = ("diagonal-recurrence", "input-dependent-gates")
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "eigenvalues", "language", "verdict", "by"),
+    [
+        (NOPE, "", "c-rasp", "can", "counting-transformers"),
+        (NOPE, "", "star-free", "cannot", "c-rasp-experiments"),
+        (NOPE, "", "regular", "cannot", "transformers-in-tc0"),
+        (NOPE[:2], "", "solvable", "unknown", None),
+        (GATES, "[0, 1]", "star-free", "can", "non-negative-gates"),
+        (GATES, "[0, 1]", "solvable", "cannot", "non-negative-gates"),
+        (GATES, "[-1, 1]", "solvable", "unknown", None),
+        (GATES, "[-1, 1]", "regular", "cannot", "diagonal-in-tc0"),
+        (GATES, "[0, 1]", "counter", "unknown", None),
+        (("products-of-reflections",), "[-1, 1]", "regular", "can", "products-of-reflections"),
+        (("products-of-reflections",), "[0, 1]", "regular", "unknown", None),
+        (("elman-recurrence",), "", "regular", "can", "elman-finite-precision"),
+        (("elman-recurrence",), "", "context-free", "cannot", "elman-finite-precision"),
+        (("lstm-recurrence",), "", "counter", "unknown", None),
+        (("softmax-attention", "logarithmic-depth"), "", "regular", "can", "logarithmic-depth"),
+        ((), "", "finite", "unknown", None),
+    ],
+)
+def test_predictions(mechanisms, eigenvalues, language, verdict, by):
+    traits = Traits(mechanisms=mechanisms, eigenvalues=eigenvalues)
+    found, theorem = predict(traits, Theory.least(language))
+    assert (found, theorem and theorem.name) == (verdict, by)
+    assert theorem is None or theorem in about(traits)
+
+
+def test_what_is_not_known_of_a_language_decides_nothing():
+    theory = Theory("regular", c_rasp=False)
+    assert predict(Traits(mechanisms=GATES, eigenvalues="[0, 1]"), theory) == ("unknown", None)
+
+
+def test_each_theorem_has_conditions_and_a_source():
+    names = [theorem.name for theorem in theorems()]
+    assert len(set(names)) == len(names) >= 10
+    assert all(theorem.conditions and "20" in theorem.source for theorem in theorems())
+    with pytest.raises(ValidationError, match="x names no class"):
+        Theorem(name="x", mechanisms=frozenset(), conditions="", source="", at_least="starfree")
+
+
+def test_what_is_shown(cli):
+    shown = cli("show", "task", "even-pairs", "--json").data["theorems"]
+    said = {theorem["name"]: theorem["verdict"] for theorem in shown}
+    assert (said["non-negative-gates"], said["c-rasp-experiments"]) == ("can", "cannot")
+    told = cli("show", "task", "even-pairs").out
+    assert "theorem  future-masked + no-positions + softmax-attention: cannot (experiment: " in told
+    of_model = cli("show", "model", "gru", "--json").data
+    assert [theorem["name"] for theorem in of_model["theorems"]] == ["gru-finite-precision"]
+    assert of_model["traits"]["mechanisms"] == ["gru-recurrence"]
