@@ -14,6 +14,10 @@ from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
 from formalbench_tasks import regular_files
 
+from formalbench_tasks.functions.specs import FUNCTIONS
+from formalbench_tasks.groups.specs import GROUPS
+from formalbench_tasks.recall.specs import RECALL
+
 _FUNCTION = ("classify", "tag")
 _LANGUAGE = ("classify", "tag", "next-symbols")
 _SHORT = Splits(train=(1, 50), test=(51, 100))  # Chi et al. (2023), second half of Table 1
@@ -78,6 +82,28 @@ _MODULAR = (
         summary="the value mod 5 of an expression such as 3+2*4-1",
         factory="formalbench_tasks.modular_arithmetic:ModularArithmetic",
         reference=_DELETANG,
+    ),
+    TaskSpec(
+        name="modular-arithmetic-brackets",
+        version=1,
+        summary="the value mod 5 of an expression such as ((3+2)*-1)",
+        factory="formalbench_tasks.arithmetic.modular_brackets:ModularArithmeticBrackets",
+        reference=_DELETANG,
+    ),
+    TaskSpec(
+        name="solve-equation",
+        version=1,
+        summary="the x in an equation mod 5 such as ((3+x)-1)=4",
+        factory="formalbench_tasks.arithmetic.solve_equation:SolveEquation",
+        reference=_DELETANG,
+    ),
+    TaskSpec(
+        name="missing-duplicate",
+        version=1,
+        summary="which symbol is missing in a string said twice?",
+        factory="formalbench_tasks.missing_duplicate:MissingDuplicate",
+        reference=_DELETANG,
+        keywords=("missing duplicate string",),
     ),
 )
 
@@ -173,13 +199,14 @@ def _belongs(name: str, family: str) -> bool:
     )
 
 
-_TASKS = (
-    tuple(
+_LANGUAGES = (
+    *(
         _with_theory(_with_shortcuts(task))
         for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
-    )
-    + regular_files.announce()
+    ),
+    *regular_files.announce(),
 )
+_TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
 
 _SUITES = (
     SuiteSpec(
@@ -200,10 +227,39 @@ _SUITES = (
         reference=_CHI,
     ),
     SuiteSpec(
+        name="chomsky",
+        version=1,
+        summary="regular, context-free and context-sensitive tasks of one paper",
+        tasks=(
+            *("even-pairs", "modular-arithmetic", "parity", "cycle-navigation"),
+            *("stack-manipulation", "reverse-string"),
+            *("modular-arithmetic-brackets", "solve-equation"),
+            *("duplicate-string", "missing-duplicate", "odds-first", "binary-addition"),
+            *("binary-multiplication", "square-root", "bucket-sort"),
+        ),
+        reference="Delétang et al. (2023), Table 2",
+    ),
+    SuiteSpec(
+        name="state-tracking",
+        version=1,
+        summary="how things stand after every symbol: groups from Z2 to S5",
+        tasks=(
+            *("parity:tag", "cycle-navigation:tag", "group-z60:tag", "group-a4xz5:tag"),
+            *("group-s3:tag", "group-s4:tag", "group-a5:tag", "group-s5:tag", "flip-flop"),
+        ),
+        reference="Merrill et al. (2024); Grazzi et al. (2025)",
+    ),
+    SuiteSpec(
+        name="recall",
+        version=1,
+        summary="what was said before, to be said again",
+        tasks=("mqar", "copy", "flip-flop"),
+    ),
+    SuiteSpec(
         name="all",
         version=2,
-        summary="every language of this package whose name holds no parameter",
-        tasks=tuple(task.name for task in _TASKS if "{" not in task.name),
+        summary="every language without a parameter in its name whose shortcuts were measured",
+        tasks=tuple(t.name for t in _LANGUAGES if "{" not in t.name and t.shortcuts),
     ),
     SuiteSpec(
         name="star-free",

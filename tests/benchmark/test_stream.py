@@ -131,3 +131,31 @@ def test_two_processes_draw_the_same_numbers(python):
         "s = Stream('x', 1.5, {'k': [1]}); print(s.integers(7, 50).tolist(), s.raw(3).tolist())"
     )
     assert python("-c", code, PYTHONHASHSEED="1") == python("-c", code, PYTHONHASHSEED="2")
+
+
+def test_one_bound_for_each_integer():
+    highs = np.array([[1, 2, 5], [1 << 32, 3, 7]])
+    drawn = np.array([Stream("below", key).below(highs) for key in range(3000)])
+    assert drawn.dtype == np.int64
+    assert ((drawn >= 0) & (drawn < highs)).all()
+    for place, high in (((0, 1), 2), ((0, 2), 5), ((1, 1), 3), ((1, 2), 7)):
+        counts = np.bincount(drawn[:, place[0], place[1]], minlength=high)
+        assert chisquare(counts).pvalue > 1e-4
+    assert (
+        Stream("a").below(np.full((2, 3), 3)).tolist()
+        == Stream("a").integers(3, 6).reshape(2, 3).tolist()
+    )
+    assert Stream("a").below(np.zeros(0, dtype=np.int64)).shape == (0,)
+
+
+def test_a_bound_that_does_not_divide_the_range_rejects():
+    high = 3 << 30  # of the 32-bit integers a quarter is too many
+    drawn = Stream("rejected").below(np.full(40_000, high))
+    assert chisquare(np.bincount(drawn >> 28, minlength=12)).pvalue > 1e-4
+    assert drawn.max() < high
+
+
+@pytest.mark.parametrize("high", [0, -1, (1 << 32) + 1])
+def test_bounds_have_bounds(high):
+    with pytest.raises(ValueError, match="highs must be within"):
+        Stream("a").below(np.array([3, high]))

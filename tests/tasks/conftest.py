@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 from formalbench.contracts.language import Language
+from formalbench.contracts.source import Transduction
 from formalbench.contracts.specs import TaskSpec
 from formalbench_tasks.plugin import formalbench_tasks
 
 sys.path.insert(0, str(Path(__file__).parent))  # definitions that tests share
 
-SPECS = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
+PLAIN = {spec.name: spec for spec in formalbench_tasks() if "{" not in spec.name}
+SPECS = {name: spec for name, spec in PLAIN.items() if "classify" in spec.objectives}
+FUNCTIONS = {name: spec for name, spec in PLAIN.items() if "transduce" in spec.objectives}
 
 
 def find(place: object) -> Any:
@@ -26,17 +29,17 @@ def find(place: object) -> Any:
     return getattr(importlib.import_module(module), name)
 
 
-def build(spec: TaskSpec, **options: object) -> Language:
+def build(spec: TaskSpec, **options: object) -> Any:
     config = [find(spec.config)(**options)] if spec.config else []
-    language = find(spec.factory)(*config)
-    assert isinstance(language, Language)
-    return language
+    source = find(spec.factory)(*config)
+    assert isinstance(source, Transduction if "transduce" in spec.objectives else Language)
+    return source
 
 
 @pytest.fixture(scope="session")
-def make() -> Callable[..., Language]:
-    """Build a language by name, with options."""
-    return lambda name, **options: build(SPECS[name], **options)
+def make() -> Callable[..., Any]:
+    """Build a language or a function by name, with options."""
+    return lambda name, **options: build(PLAIN[name], **options)
 
 
 @pytest.fixture(scope="session")
@@ -60,6 +63,12 @@ def spec(request) -> TaskSpec:
 def language(spec) -> Language:
     """The language of each task in turn, with its default options."""
     return build(spec)
+
+
+@pytest.fixture(scope="session", params=sorted(FUNCTIONS))
+def function(request) -> Transduction:
+    """Each function from strings to strings in turn."""
+    return build(FUNCTIONS[request.param])
 
 
 def _objective(name: str):

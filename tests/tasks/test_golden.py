@@ -66,6 +66,15 @@ GOLDEN = {
     "triangle": "4f0449721d043ef9",
     "two-counters-in-turn": "5a46273088e68122",
     "zero-then-twos": "6e1fb4f55b6612c6",
+    "modular-arithmetic-brackets": "d70d38f5abce6502",
+    "solve-equation": "72aff9568c2d115f",
+    "missing-duplicate": "a768fbf19c231969",
+    "group-s3": "15d15e5564bdede7",
+    "group-s4": "7143bb764e219756",
+    "group-s5": "7db2dd4dc26b773d",
+    "group-a4": "682923bb2231ee24",
+    "group-a5": "2bd486425d6df4be",
+    "group-a4xz5": "6467d2113bb43654",
 }
 
 

@@ -2,11 +2,13 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pluggy
 import pytest
-from formalbench import HasAutomaton, HasMembers, HasPrefixClasses
+from formalbench import HasAutomaton, HasMembers, HasPrefixClasses, RequestError
 from formalbench.contracts import hooks
+from formalbench.host import PluginHost
 from formalbench_tasks import plugin, regular_files
 from formalbench_tasks.configs import DyckConfig, ParityConfig
 
@@ -40,6 +42,11 @@ def test_names():
     expected = {"parity", "first", "even-pairs", "cycle-navigation", "modular-arithmetic"}
     expected |= {f"tomita-{number}" for number in range(1, 8)} | {"d1", "d2", "d3", "d4", "d12"}
     expected |= {"dyck-{k}", "dyck-{k}-{D}"}
+    expected |= {"modular-arithmetic-brackets", "solve-equation", "missing-duplicate"}
+    expected |= {"reverse-string", "duplicate-string", "odds-first", "bucket-sort"}
+    expected |= {"binary-addition", "binary-multiplication", "square-root", "stack-manipulation"}
+    expected |= {"copy", "repeat-copy", "sort", "first-occurrences", "mqar", "flip-flop"}
+    expected |= {f"group-{name}" for name in ("z{n}", "s3", "s4", "s5", "a4", "a5", "a4xz5")}
     assert set(TASKS) == expected | set(regular_files.index())
     assert len(plugin.formalbench_tasks()) == len(TASKS)
 
@@ -47,11 +54,17 @@ def test_names():
 def test_suites_name_known_tasks_once():
     suites = {suite.name: suite for suite in plugin.formalbench_suites()}
     more = {"star-free", "not-star-free", "crasp", "flare-regular"}
+    more |= {"chomsky", "state-tracking", "recall"}
     assert set(suites) == {"default", "chi-table1", "all", *more}
+    host = PluginHost.load()
     for suite in suites.values():
-        assert {name.partition(":")[0] for name in suite.tasks} <= {*TASKS, "dyck-2-3"}
+        assert all(host.task_entry(name) for name in suite.tasks)
         assert len(set(suite.tasks)) == len(suite.tasks)
-    assert set(suites["all"].tasks) == {name for name in TASKS if "{" not in name}
+    languages = {name for name, spec in TASKS.items() if "classify" in spec.objectives}
+    measured = {name for name in languages if "{" not in name and TASKS[name].shortcuts}
+    assert set(suites["all"].tasks) == measured
+    assert len(measured) == 19
+    assert len(suites["chomsky"].tasks) == 15
     assert len(suites["chi-table1"].tasks) == 12
 
 
@@ -65,6 +78,12 @@ def test_suites_divide_as_theory_does():
     assert not any(within(task, "star-free") for task in suites["not-star-free"])
     assert all(within(task, "c-rasp") for task in suites["crasp"][::2])
     assert not any(within(task, "c-rasp") for task in suites["crasp"][1::2])
+PUBLISHED_LENGTHS = {
+    **dict.fromkeys(("copy", "repeat-copy", "sort"), ((1, 50), (51, 150), 1)),
+    "first-occurrences": ((3, 40), (41, 256), 1),
+    "flip-flop": ((4, 128), (130, 512), 2),
+    "mqar": ((16, 64), (66, 256), 2),
+}
 
 
 def test_lengths():
@@ -76,6 +95,9 @@ def test_lengths():
         expected = ((1, 50), (51, 100), 1) if short else ((1, 40), (41, 500), 1)
         if name.startswith("dyck"):
             expected = ((2, 50), (52, 100), 2)
+        if name.startswith("group"):
+            expected = ((1, 32), (33, 500), 1)
+        expected = PUBLISHED_LENGTHS.get(name, expected)
         assert (spec.splits.train, spec.splits.test, spec.splits.step) == expected
 
 
@@ -107,7 +129,7 @@ def test_options_have_bounds_and_choices():
 )
 def test_languages_say_what_they_know(spec, language, objective, needed):
     assert (objective in spec.objectives) <= isinstance(language, needed)
-    assert isinstance(language, HasAutomaton) == (spec.name != "modular-arithmetic")
+    assert isinstance(language, HasAutomaton) == ("tag" in spec.objectives)
     assert isinstance(language, HasMembers) == ("next-symbols" in spec.objectives)
 
 
@@ -121,3 +143,26 @@ def test_other_files_are_left_to_others(tmp_path):
 def test_functions_have_no_next_symbols(name):
     assert "next-symbols" not in TASKS[name].objectives
     assert ("tag" in TASKS[name].objectives) == (name == "cycle-navigation")
+
+
+@pytest.mark.parametrize(
+    ("word", "found"),
+    [
+        ("state-tracking", "group-s5"),
+        ("word-problem", "group-a5"),
+        ("associative-recall", "mqar"),
+        ("addition", "binary-addition"),
+        ("compute-sqrt", "square-root"),
+    ],
+)
+def test_what_people_call_a_task_leads_to_it(word, found):
+    with pytest.raises(RequestError, match=f"unknown task '{word}': did you mean .*{found}"):
+        PluginHost.load().task_entry(word)
+
+
+def test_keywords_are_words():
+    host = PluginHost.load()
+    for wrong in ("one text", (1,), ("",)):
+        bad = replace(TASKS["parity"], keywords=wrong)
+        with pytest.raises(ValueError, match="bad keywords"):
+            host.registries["tasks"].add(bad, host.plugins[0])

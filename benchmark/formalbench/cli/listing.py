@@ -41,7 +41,7 @@ class ListKind(StrEnum):
 
 
 _COLUMNS = {
-    ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
+    ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary", "keywords"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
     ListKind.suites: ("name", "tasks", "summary"),
     ListKind.protocols: ("name", "device", "summary"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class FormalbenchError(Exception):
@@ -44,7 +44,13 @@ def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
     return difflib.get_close_matches(word, sorted(set(known)), n=count, cutoff=0.5)
 
 
-def unknown(kind: str, word: str, known: Iterable[str], listing: str = "") -> RequestError:
+def unknown(
+    kind: str,
+    word: str,
+    known: Iterable[str],
+    listing: str = "",
+    called: Sequence[str] = (),
+) -> RequestError:
     """Build the error for a name that nobody registered, naming the nearest right ones.
 
     Args:
@@ -52,9 +58,10 @@ def unknown(kind: str, word: str, known: Iterable[str], listing: str = "") -> Re
         word: the name.
         known: the right ones.
         listing: a command that shows them, where they may be many.
+        called: those of them that people also call by this word.
     """
     names = sorted(set(known))
-    close = nearest(word, names)
+    close = list(called) or nearest(word, names)
     if close:
         hint = f"did you mean {' or '.join(close)}?"
     elif listing and len(names) > MOST_NAMED:

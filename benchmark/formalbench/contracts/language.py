@@ -72,6 +72,14 @@ class HasPrefixClasses(ABC):
         """Return the class of every non-empty prefix, (B, N)."""
 
 
+class HasQuestions(ABC):
+    """Asks for the classes of some prefixes only."""
+
+    @abstractmethod
+    def asked(self, strings_BN: Symbols) -> Mask:
+        """Say which symbols end a prefix whose class is asked for, (B, N)."""
+
+
 class HasMembers(ABC):
     """Has members that can be drawn, and knows what may follow a prefix of one."""
 
@@ -201,6 +209,7 @@ class HasParts(ABC):
 
 CAPABILITIES: dict[type, str] = {
     HasPrefixClasses: "the class of every prefix",
+    HasQuestions: "questions",
     HasMembers: "members and what may follow a prefix",
     HasNearMisses: "near misses",
     HasProcess: "a process that generates members",

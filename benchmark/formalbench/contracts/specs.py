@@ -64,6 +64,8 @@ class TaskSpec:
             best classifier known that sees no order: ends, counts, pairs of neighbours.
         theory: the classes that theory puts it in; None to have them worked out from its automaton
             when they are asked for.
+        keywords: what else people call it or look for, as ``state tracking``; listings show them,
+            and whoever asks for one as a name is told this one.
     """
 
     name: str
@@ -77,6 +79,7 @@ class TaskSpec:
     reference: str = ""
     shortcuts: Mapping[str, float] = field(default_factory=dict)
     theory: Theory | None = None
+    keywords: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

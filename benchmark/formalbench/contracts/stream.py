@@ -63,6 +63,21 @@ class Stream:
             product[rejected] = (self.raw(rejected.size) >> _SHIFT_32) * np.uint64(high)
         return (product >> _SHIFT_32).astype(np.int64).reshape(shape)
 
+    def below(self, highs: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Draw for each of `highs` (1 … 2^32) an integer uniform on 0 … high-1, as `integers` does.
+
+        Args:
+            highs: how many values there are; of any shape, which is the result's.
+        """
+        if highs.size and not 1 <= highs.min() <= highs.max() <= 1 << 32:
+            raise ValueError(f"highs must be within 1 … 2^32, not {highs.min()} … {highs.max()}")
+        values = highs.reshape(-1).astype(np.uint64)
+        thresholds = np.uint64(1 << 32) % values
+        products = (self.raw(values.size) >> _SHIFT_32) * values
+        while (rejected := np.flatnonzero((products & _LOW_32) < thresholds)).size:
+            products[rejected] = (self.raw(rejected.size) >> _SHIFT_32) * values[rejected]
+        return (products >> _SHIFT_32).astype(np.int64).reshape(highs.shape)
+
     def uniform(self, shape: int | tuple[int, ...]) -> npt.NDArray[np.float64]:
         """Draw floats uniform on the multiples of 2^-53 in [0, 1)."""
         size = math.prod(shape) if isinstance(shape, tuple) else shape

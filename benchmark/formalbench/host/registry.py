@@ -69,8 +69,18 @@ class Registry(Generic[S]):
                 found += entries
                 fields = matched
         if not found:
-            raise unknown(self.kind, name, self._entries, f"formalbench list {self.kind}s")
+            listing = f"formalbench list {self.kind}s"
+            raise unknown(self.kind, name, self._entries, listing, self._called(name))
         return self._only(found), fields
+
+    def _called(self, word: str) -> list[str]:
+        """Return the names of the specs that have a word among their keywords."""
+        plain = word.replace("-", " ").lower()
+        return [
+            name
+            for name, entries in self._entries.items()
+            if any(plain in getattr(entry.spec, "keywords", ()) for entry in entries)
+        ]
 
     def _only(self, entries: list[Entry[S]]) -> Entry[S]:
         if len(entries) > 1:

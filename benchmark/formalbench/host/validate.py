@@ -44,6 +44,7 @@ def check_spec(spec: Any) -> None:
             _check_splits(spec.splits)
             right = spec.theory is None or isinstance(spec.theory, Theory)
             _demand(right, "theory: a formalbench.Theory")
+            _check_keywords(spec.keywords)
         if isinstance(spec, ModelSpec):
             _demand(spec.kind in ("learned", "exact"), "kind: learned or exact")
             _check_text(spec, "task")
@@ -80,6 +81,11 @@ def _check_text(spec: Any, field: str) -> None:
 def _check_names(names: Any, field: str) -> None:
     right = isinstance(names, tuple | list) and names and all(isinstance(n, str) for n in names)
     _demand(bool(right), f"{field}: a tuple of names, at least one")
+
+
+def _check_keywords(keywords: Any) -> None:
+    right = isinstance(keywords, tuple | list) and all(isinstance(k, str) and k for k in keywords)
+    _demand(bool(right), "keywords: a tuple of words")
 
 
 def _check_splits(splits: Any) -> None:

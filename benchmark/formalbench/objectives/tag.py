@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasPrefixClasses, Language
+from formalbench.contracts.language import HasPrefixClasses, HasQuestions, Language
 from formalbench.contracts.objective import Promise, as_plain
 from formalbench.contracts.promises import Patience, demand
 from formalbench.contracts.source import Symbols
@@ -18,6 +20,7 @@ from formalbench.objectives.answers import (
     class_margin,
     first_difference,
     least_margin,
+    strings_of,
     telling_class,
 )
 from formalbench.objectives.lengths import some_lengths
@@ -33,7 +36,8 @@ if TYPE_CHECKING:
 class Tag(WholeString):
     """One label per position: the class of the prefix that ends there.
 
-    Logits are (B, N, K), targets (B, N). A string is correct if every label is.
+    Logits are (B, N, K), targets (B, N). A string is correct if every label is. Of a source that
+    asks for some of them only (`HasQuestions`), no other is scored, and its target is 0.
     """
 
     name = "tag"
@@ -49,8 +53,12 @@ class Tag(WholeString):
         return length >= 1 and bool(source.has_length(length))
 
     def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
-        """Ask for the class of every non-empty prefix, (B, N)."""
-        return Example(strings_BN, source.classify_prefixes(strings_BN))
+        """Ask for the class of every non-empty prefix, or of some, (B, N)."""
+        classes_BN = source.classify_prefixes(strings_BN)
+        if not isinstance(source, HasQuestions):
+            return Example(strings_BN, classes_BN)
+        asked_BN = source.asked(strings_BN)
+        return Example(strings_BN, np.where(asked_BN, classes_BN, 0), scored=asked_BN)
 
     def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean cross-entropy over all positions in nats."""
@@ -61,12 +69,20 @@ class Tag(WholeString):
         return StringAccuracy(), CrossEntropy()
 
     def show(self, source: Any, string: Symbols) -> str:
-        """Return the labels, separated by spaces."""
-        return " ".join(str(int(label)) for label in source.classify_prefixes(string[None])[0])
+        """Return the labels, separated by spaces; ``-`` where none is asked for."""
+        example = self.examples(source, string[None], Stream("show"))
+        (labels,) = self.plain(source, example)
+        return " ".join("-" if label is None else str(label) for label in labels)
 
     def plain(self, source: Any, example: Example) -> list[Any]:
-        """Return the labels as lists of numbers."""
-        return as_plain(example.targets)
+        """Return the labels as lists of numbers, with None where none is asked for."""
+        labels = as_plain(example.targets)
+        if example.scored is None:
+            return labels
+        return [
+            [label if asked else None for label, asked in zip(*rows, strict=True)]
+            for rows in zip(labels, example.scored.tolist(), strict=True)
+        ]
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return the least gap between the two largest logits of any position, (B,)."""
@@ -82,6 +98,8 @@ class Tag(WholeString):
         def labels(string: list[int]) -> list[int]:
             return [source.oracle(string[:end]) for end in range(1, len(string) + 1)]
 
+        if isinstance(source, HasQuestions):
+            return _first_contradicted(source, example)
         return first_difference(example, example.targets, labels)
 
     def promises(self, task: Task) -> Iterator[Promise]:
@@ -89,8 +107,24 @@ class Tag(WholeString):
         yield "labels every prefix as its oracle does", lambda: _check_labels(task)
 
 
+def _first_contradicted(source: Any, example: Example) -> int | None:
+    """Return the index of the first string with an answer asked for that the oracle contradicts."""
+    rows = zip(strings_of(example), example.targets.tolist(), example.scored.tolist(), strict=True)
+    for index, (string, labels, asked) in enumerate(rows):
+        for end, wanted in enumerate(asked[: len(string)], 1):
+            if wanted and source.oracle(string[:end]) != labels[end - 1]:
+                return index
+    return None
+
+
 def _check_labels(task: Task) -> None:
     source: Any = task.source
+    if isinstance(source, HasQuestions):
+        for length in some_lengths(task)[:3]:
+            example = task.sample(Stream("check tags"), length, 8)
+            wrong = task.objective.contradicts(source, example)
+            demand(wrong is None, f"length {length}: a label asked for is not the oracle's")
+        return
     patience = Patience()
     for length in (1, 2, 7, some_lengths(task)[2]):
         strings = source.sample(Stream("check tags"), length, 8)

@@ -1,0 +1,1 @@
+"""Arithmetic mod 5 with brackets: its value, and the unknown in an equation."""

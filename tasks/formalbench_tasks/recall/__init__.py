@@ -1,0 +1,1 @@
+"""Recall: what was last written, and what was paired with what."""

@@ -1,0 +1,140 @@
+"""Multi-query associative recall: which value was paired with a key?
+
+Legend: B strings, N symbols, D pairs, G gaps between queries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from formalbench import RequestError
+from formalbench.contracts.language import HasPrefixClasses, HasQuestions, Language
+from formalbench.contracts.source import Labels, Mask, Symbols
+from formalbench.contracts.stream import Stream
+
+from formalbench_tasks.configs import RecallConfig
+from formalbench_tasks.limits import check_length
+
+SYMBOLS_A_PAIR = 16
+_WEIGHT = 1 << 24
+
+
+class Recall(Language, HasPrefixClasses, HasQuestions):
+    """Pairs of a key and a value, and then keys again: the class is the value of the last one.
+
+    Symbols are numbers: keys 1 … V/2-1, values V/2 … V-1 (0 is not used). A string begins with
+    pairs, one for every 16 of its symbols unless the option says how many; keys are different,
+    and so are values. Then each key comes once more, at every second place at most, and there
+    the value behind its first occurrence is asked for. Queries are nearer to the pairs than
+    chance would have them: the g-th place has weight 1/g; in the reference it is g^-0.99.
+
+    Between queries are values drawn at random. The reference has any symbols there, keys of the
+    string among them, about which it does not ask.
+
+    Regular, of a size that grows with V and D: all of a string's pairs must be kept.
+
+    Reference: Arora et al. (2024), "Zoology", section 4 and its code (MQAR).
+    """
+
+    def __init__(self, config: RecallConfig) -> None:
+        if config.vocabulary % 2:
+            raise RequestError(f"vocabulary={config.vocabulary}: must be even")
+        if config.pairs >= config.vocabulary // 2:
+            raise RequestError(
+                f"pairs={config.pairs}: vocabulary={config.vocabulary} has "
+                f"{config.vocabulary // 2 - 1} keys"
+            )
+        self.alphabet = tuple(map(str, range(config.vocabulary)))
+        self.num_classes = config.vocabulary
+        self._values = config.vocabulary // 2
+        self._pairs = config.pairs
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings of an even length, (count, length)."""
+        check_length(length)
+        pairs, half = self.pairs(length), self._values
+        keys_BD = 1 + _different(stream, half - 1, (count, pairs))
+        values_BD = half + _different(stream, half, (count, pairs))
+        strings_BN = half + stream.integers(half, (count, length))
+        strings_BN[:, 0 : 2 * pairs : 2] = keys_BD
+        strings_BN[:, 1 : 2 * pairs : 2] = values_BD
+        places_BD = 2 * pairs + 2 * _places(stream, length // 2 - pairs, (count, pairs))
+        np.put_along_axis(strings_BN, places_BD, keys_BD, axis=1)
+        return strings_BN
+
+    def pairs(self, length: int) -> int:
+        """Return how many pairs strings of a length begin with."""
+        return self._pairs or length // SYMBOLS_A_PAIR
+
+    def classify(self, strings_BN: Symbols) -> Labels:
+        """Return the value of each string's last symbol, (B,); 0 if it is no key that has one."""
+        if strings_BN.shape[1] == 0:
+            return np.zeros(len(strings_BN), dtype=np.int64)
+        return self.classify_prefixes(strings_BN)[:, -1]
+
+    def classify_prefixes(self, strings_BN: Symbols) -> Labels:
+        """Return the value paired with every prefix's last symbol, (B, N); 0 if none is."""
+        count, length = strings_BN.shape
+        rows_B = np.arange(count)
+        value_BS = np.zeros((count, self.num_classes), dtype=np.int64)
+        classes_BN = np.zeros((count, length), dtype=np.int64)
+        for place in range(0, length, 2):
+            symbols_B = strings_BN[:, place]
+            known_B = value_BS[rows_B, symbols_B]
+            classes_BN[:, place] = known_B
+            if place + 1 < length:
+                new_B = (known_B == 0) & (symbols_B < self._values)
+                value_BS[rows_B[new_B], symbols_B[new_B]] = strings_BN[new_B, place + 1]
+        return classes_BN
+
+    def asked(self, strings_BN: Symbols) -> Mask:
+        """Say where a key comes again, (B, N)."""
+        again_BN: Mask = self.classify_prefixes(strings_BN) > 0
+        return again_BN
+
+    def in_domain(self, strings_BN: Symbols) -> Mask:
+        """Say which strings have keys at every second place only, and values else, (B,)."""
+        length = strings_BN.shape[1]
+        if length % 2 or not length:
+            return np.zeros(len(strings_BN), dtype=np.bool_)
+        least_N = np.where(np.arange(length) % 2, self._values, 1)
+        inside: Mask = np.logical_and.reduce(strings_BN >= least_N, axis=1)
+        return inside
+
+    def round_length(self, length: int) -> int:
+        """Shorten an odd length by one."""
+        return length - length % 2
+
+    def has_length(self, length: int) -> bool:
+        """Say whether there are pairs, keys enough, and room for all of them to come again."""
+        pairs = self.pairs(length)
+        return length % 2 == 0 and 0 < pairs < self._values and 4 * pairs <= length
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Look for the last symbol's first occurrence, and say what came next."""
+        last = string[-1] if string else 0
+        before = list(string[:-1])
+        if not 0 < last < self._values or last not in before:
+            return 0
+        return before[before.index(last) + 1]
+
+
+def _different(stream: Stream, high: int, shape: tuple[int, int]) -> Labels:
+    """Draw different integers below `high` for every row, in any order."""
+    keys = stream.raw(shape[0] * high).reshape(shape[0], high)
+    return np.argsort(keys, axis=1, kind="stable")[:, : shape[1]]
+
+
+def _places(stream: Stream, places: int, shape: tuple[int, int]) -> Labels:
+    """Draw different places for every row, the g-th from 1 on with weight 1/g."""
+    ends_G = np.cumsum(_WEIGHT // np.arange(1, places + 1))
+    drawn_BD = np.full(shape, -1, dtype=np.int64)
+    for column in range(shape[1]):
+        rows = np.arange(shape[0])
+        while rows.size:
+            found = np.searchsorted(ends_G, stream.integers(int(ends_G[-1]), rows.size), "right")
+            taken = (drawn_BD[rows, :column] == found[:, None]).any(axis=1)
+            drawn_BD[rows, column] = found
+            rows = rows[taken]
+    return drawn_BD

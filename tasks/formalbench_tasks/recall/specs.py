@@ -1,0 +1,30 @@
+"""What is announced of recall; static data."""
+
+from __future__ import annotations
+
+from formalbench import Splits, TaskSpec
+
+RECALL = (
+    TaskSpec(
+        name="flip-flop",
+        version=1,
+        summary="the bit last written, whenever it is read",
+        factory="formalbench_tasks.recall.flip_flop:FlipFlop",
+        objectives=("tag",),
+        splits=Splits(train=(4, 128), test=(130, 512), step=2),
+        config="formalbench_tasks.configs:FlipFlopConfig",
+        reference="Liu et al. (2023), section 3, FFL(p)",
+        keywords=("state tracking", "recall", "memory"),
+    ),
+    TaskSpec(
+        name="mqar",
+        version=1,
+        summary="the value that was paired with a key, whenever the key comes again",
+        factory="formalbench_tasks.recall.mqar:Recall",
+        objectives=("tag",),
+        splits=Splits(train=(16, 64), test=(66, 256), step=2),
+        config="formalbench_tasks.configs:RecallConfig",
+        reference="Arora et al. (2024), section 4",
+        keywords=("associative recall", "multi query associative recall", "recall", "memory"),
+    ),
+)

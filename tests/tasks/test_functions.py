@@ -1,0 +1,267 @@
+"""Every function from strings to strings: the fast implementation against the oracle."""
+
+import hashlib
+from itertools import product
+
+import numpy as np
+import pytest
+from formalbench.contracts.stream import Stream
+from formalbench.objectives.transduce import Transduce
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+LONGEST = {2: 10, 3: 7, 5: 5, 126: 2, 150: 2}
+
+EVERYWHERE = {
+    *("reverse-string", "duplicate-string", "odds-first", "bucket-sort", "square-root"),
+    *("copy", "repeat-copy", "sort", "first-occurrences"),
+}
+
+GOLDEN = {
+    "reverse-string": "28aa0ed47a3a7ac2",
+    "duplicate-string": "b92ccb15a72a0bf2",
+    "odds-first": "40350d8d6ed17035",
+    "bucket-sort": "4c07f73dc3842ffb",
+    "binary-addition": "ff4cb99704a3b147",
+    "binary-multiplication": "2c4411cd31e0d3f0",
+    "square-root": "2b8c5ce6be62d017",
+    "stack-manipulation": "18c2f342dbbf310a",
+    "copy": "47637f21e65b4fbc",
+    "repeat-copy": "c59e41babf0a5272",
+    "first-occurrences": "6b2069d59a69380b",
+}
+
+
+def ids(function, text):
+    words = text.split() if " " in text else list(text)
+    return np.array([[function.alphabet.index(word) for word in words]], dtype=np.int64)
+
+
+def answers(function, strings_BN):
+    answers_BM, sizes_B = function.transduce(strings_BN)
+    assert answers_BM.dtype == sizes_B.dtype == np.int64
+    rows = zip(answers_BM.tolist(), sizes_B.tolist(), strict=True)
+    assert not any(any(answer[size:]) for answer, size in rows)
+    rows = zip(answers_BM.tolist(), sizes_B.tolist(), strict=True)
+    return [answer[:size] for answer, size in rows]
+
+
+def test_answers_are_the_oracles_on_every_short_string(function, every_string):
+    symbols = len(function.alphabet)
+    for length in range(LONGEST[symbols] + 1):
+        strings_BN = every_string(symbols, length)
+        strings_BN = strings_BN[function.in_domain(strings_BN)]
+        expected = [function.oracle(string) for string in strings_BN.tolist()]
+        assert answers(function, strings_BN) == expected
+        if function.has_length(length) and length:
+            assert len(expected) > 0
+            assert max(map(len, expected)) <= function.answer_length(length)
+
+
+def test_answers_are_the_oracles_on_long_strings(function):
+    for length in (40, 101, 500):
+        if not function.has_length(length):
+            continue
+        strings_BN = function.sample(Stream("long", length), length, 20)
+        expected = [function.oracle(string) for string in strings_BN.tolist()]
+        assert answers(function, strings_BN) == expected
+
+
+def test_samples_have_the_right_shape_and_domain(function):
+    for length in (*range(1, 8), 41, 500):
+        if not function.has_length(length):
+            continue
+        for count in (0, 1, 7):
+            strings_BN = function.sample(Stream("shape", length), length, count)
+            assert strings_BN.shape == (count, length)
+            assert strings_BN.dtype == np.int64
+            assert function.in_domain(strings_BN).all()
+            assert len(answers(function, strings_BN)) == count
+
+
+@pytest.mark.parametrize("name", sorted(GOLDEN))
+def test_pinned_samples(make, name):
+    strings_BN = make(name).sample(Stream("golden", name), 60, 64)
+    assert hashlib.sha256(strings_BN.astype("<i8").tobytes()).hexdigest()[:16] == GOLDEN[name]
+
+
+@pytest.mark.parametrize("name", sorted(EVERYWHERE))
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_answers_are_the_oracles_on_arbitrary_strings(make, name, data):
+    function = make(name)
+    symbol = st.integers(0, len(function.alphabet) - 1)
+    string = data.draw(st.lists(symbol, max_size=200))
+    strings_BN = np.array([string], dtype=np.int64).reshape(1, -1)
+    assert answers(function, strings_BN) == [function.oracle(string)]
+
+
+BITS = st.text("01", min_size=1, max_size=300)
+
+
+@settings(max_examples=50, deadline=None)
+@given(left=BITS, right=BITS)
+def test_sums_and_products_are_pythons(make, left, right):
+    for name, sign in (("binary-addition", "+"), ("binary-multiplication", "*")):
+        function = make(name)
+        one, other = int(left[::-1], 2), int(right[::-1], 2)
+        result = one + other if sign == "+" else one * other
+        expected = [int(bit) for bit in f"{result:b}"[::-1]]
+        (answer,) = answers(function, ids(function, left + sign + right))
+        assert answer == expected
+        assert len(answer) < function.answer_length(len(left) + len(right) + 1)  # END fits
+
+
+@settings(max_examples=50, deadline=None)
+@given(bits=BITS)
+def test_roots_are_the_greatest_whose_square_fits(make, bits):
+    function = make("square-root")
+    (answer,) = answers(function, ids(function, bits))
+    root, number = int("".join(map(str, answer)), 2), int(bits, 2)
+    assert root**2 <= number < (root + 1) ** 2
+    assert len(answer) == -(-len(bits) // 2)
+
+
+@settings(max_examples=50, deadline=None)
+@given(stack=st.text("01", max_size=40), actions=st.lists(st.integers(2, 4), max_size=80))
+def test_stacks_are_those_of_a_list(make, stack, actions):
+    function = make("stack-manipulation")
+    string = [*map(int, stack), *actions]
+    strings_BN = np.array([string], dtype=np.int64).reshape(1, -1)
+    assert function.in_domain(strings_BN).all()
+    assert answers(function, strings_BN) == [function.oracle(string)]
+
+
+@pytest.mark.parametrize(
+    ("name", "string", "answer"),
+    [
+        ("reverse-string", "011", "110"),
+        ("duplicate-string", "01", "0101"),
+        ("odds-first", "00110", "01010"),
+        ("odds-first", "110", "110"),
+        ("bucket-sort", "10204112", "00111224"),
+        ("repeat-copy", "0110", "0110"),
+        ("copy", "7 0 4", "704"),
+        ("sort", "7 0 4", "047"),
+        ("first-occurrences", "3 1 3 3 2 1", "312"),
+        ("square-root", "100101", "110"),
+        ("square-root", "111", "10"),
+        ("square-root", "0", "0"),
+        ("square-root", "1", "1"),
+        ("binary-addition", "001+01101", "01011"),
+        ("binary-addition", "1001+000001", "100101"),
+        ("binary-addition", "1+1", "01"),
+        ("binary-addition", "00+0", "0"),
+        ("binary-addition", "1000+0", "1"),
+        ("binary-multiplication", "001*01101", "0001101"),
+        ("binary-multiplication", "1001*000001", "000001001"),
+        ("binary-multiplication", "111*0", "0"),
+        ("stack-manipulation", "0 1 1 0 push1 pop pop", "110"),
+        ("stack-manipulation", "1 1 0 pop pop pop", ""),
+        ("stack-manipulation", "1 pop pop push0 push1", "10"),
+        ("stack-manipulation", "pop push1 pop pop push0", "0"),
+    ],
+)
+def test_answers_by_hand(make, name, string, answer):
+    function = make(name)
+    (found,) = answers(function, ids(function, string))
+    assert "".join(map(str, found)) == answer
+    assert function.oracle(ids(function, string)[0].tolist()) == found
+
+
+@pytest.mark.parametrize(
+    ("name", "string"),
+    [
+        *(("binary-addition", text) for text in ("1", "+", "1+", "+1", "1++1", "1+1+", "101")),
+        ("binary-multiplication", "*"),
+        ("stack-manipulation", "1 pop 0"),
+        ("stack-manipulation", "push0 1"),
+    ],
+)
+def test_what_is_outside_the_domain(make, name, string):
+    function = make(name)
+    assert not function.in_domain(ids(function, string)).any()
+
+
+def test_lengths(make):
+    for name in ("binary-addition", "binary-multiplication"):
+        assert [make(name).has_length(length) for length in range(5)] == [False] * 3 + [True] * 2
+        with pytest.raises(ValueError, match="do not fit into 2"):
+            make(name).sample(Stream("short"), 2, 1)
+    assert [make("stack-manipulation").has_length(length) for length in range(3)] == [
+        False,
+        True,
+        True,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "blanks"),
+    [
+        ("reverse-string", 40),
+        ("duplicate-string", 80),
+        ("odds-first", 40),
+        ("bucket-sort", 40),
+        ("square-root", 20),
+        ("binary-addition", 41),
+        ("binary-multiplication", 40),
+        ("stack-manipulation", 41),
+    ],
+)
+def test_blanks_and_what_is_scored_are_the_references(make, name, blanks):
+    function = make(name)
+    strings_BN = function.sample(Stream("mask"), 40, 50)
+    example = Transduce().examples(function, strings_BN, Stream("mask"))
+    assert example.inputs.shape == (50, 40 + blanks)
+    assert not example.scored[:, :40].any()
+    sizes = [len(function.oracle(string)) for string in strings_BN.tolist()]
+    ends = [size < blanks for size in sizes]  # END counts, what stands behind it does not
+    assert example.scored.sum(axis=1).tolist() == np.add(sizes, ends).tolist()
+    if name.startswith(("binary", "stack")):
+        assert all(ends)
+    else:
+        assert not any(ends)
+
+
+def test_numbers_drawn_are_uniform(make):
+    strings_BN = make("binary-addition").sample(Stream("numbers"), 5, 20_000)
+    found = ["".join(map(str, string)) for string in strings_BN.tolist()]
+    numbers = [
+        f"{left}2{right}"
+        for size in (1, 2, 3)
+        for left in map("".join, product("01", repeat=size))
+        for right in map("".join, product("01", repeat=4 - size))
+        if "1" in left and "1" in right
+    ]
+    assert set(found) == set(numbers)
+    places = [found.count(text) / len(found) for text in numbers]
+    expected = [1 / 3 / sum(t.index("2") == text.index("2") for t in numbers) for text in numbers]
+    assert places == pytest.approx(expected, abs=0.01)
+
+
+def test_roots_are_of_uniform_numbers_but_0(make):
+    strings_BN = make("square-root").sample(Stream("numbers"), 3, 14_000)
+    counts = np.bincount(strings_BN @ [4, 2, 1], minlength=8)
+    assert counts[0] == 0
+    assert counts[1:] / 14_000 == pytest.approx([1 / 7] * 7, abs=0.012)
+
+
+@pytest.mark.parametrize("name", ["copy", "sort"])
+def test_different_symbols_in_any_order(make, name):
+    function = make(name)
+    assert [function.has_length(length) for length in (150, 151)] == [True, False]
+    strings_BN = function.sample(Stream("different"), 150, 20)
+    assert (np.sort(strings_BN, axis=1) == np.arange(150)).all()
+    pairs_B2 = function.sample(Stream("pairs"), 2, 30_000)
+    assert (pairs_B2[:, 0] != pairs_B2[:, 1]).all()
+    assert np.bincount(pairs_B2[:, 0], minlength=150) / 200 == pytest.approx([1] * 150, abs=0.35)
+    assert (pairs_B2[:, 0] < pairs_B2[:, 1]).mean() == pytest.approx(0.5, abs=0.012)
+
+
+def test_stacks_drawn_have_every_size(make):
+    strings_BN = make("stack-manipulation").sample(Stream("stacks"), 5, 20_000)
+    sizes = np.bincount((strings_BN < 2).sum(axis=1), minlength=6)
+    assert sizes[[0, 5]].tolist() == [0, 0]
+    assert sizes[1:5] / 20_000 == pytest.approx([0.25] * 4, abs=0.012)
+    actions = np.bincount(strings_BN[strings_BN > 1], minlength=5)[2:]
+    assert actions / actions.sum() == pytest.approx([1 / 3] * 3, abs=0.012)
