@@ -13,7 +13,6 @@ from pathlib import Path
 from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
 from formalbench_tasks import regular_files
-
 from formalbench_tasks.functions.specs import FUNCTIONS
 from formalbench_tasks.groups.specs import GROUPS
 from formalbench_tasks.recall.specs import RECALL

@@ -78,6 +78,8 @@ def test_suites_divide_as_theory_does():
     assert not any(within(task, "star-free") for task in suites["not-star-free"])
     assert all(within(task, "c-rasp") for task in suites["crasp"][::2])
     assert not any(within(task, "c-rasp") for task in suites["crasp"][1::2])
+
+
 PUBLISHED_LENGTHS = {
     **dict.fromkeys(("copy", "repeat-copy", "sort"), ((1, 50), (51, 150), 1)),
     "first-occurrences": ((3, 40), (41, 256), 1),

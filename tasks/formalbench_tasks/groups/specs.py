@@ -13,9 +13,9 @@ GROUPS = tuple(
         summary=f"the product of elements of {shown}, by their numbers",
         factory=f"formalbench_tasks.groups.word_problem:{factory}",
         objectives=("classify", "tag"),
-        splits=Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2025), §5
+        splits=Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2025), §5.2
         config="formalbench_tasks.configs:GroupConfig",
-        reference="Merrill et al. (2024), section 5; Grazzi et al. (2025), section 5",
+        reference="Merrill et al. (2024); Grazzi et al. (2025), section 5.2",
         keywords=(*_KEYWORDS, *also),
     )
     for name, shown, factory, also in (

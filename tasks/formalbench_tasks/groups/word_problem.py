@@ -47,8 +47,9 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
         group: whose elements are multiplied.
         config: which of its elements are symbols, and how many tokens there are for each.
 
-    Reference: Merrill et al. (2024), §5, for S5, A5, Z60 and A4xZ5; restricted symbols and
-        several tokens: Grazzi et al. (2025), §5.
+    Reference: Merrill et al. (2024), "The illusion of state in state-space models", and its code
+        for S5, A5, Z60 and A4xZ5; restricted symbols and several tokens: Grazzi et al. (2025),
+        section 5.2.
     """
 
     def __init__(self, group: PermutationGroup, config: GroupConfig) -> None:

@@ -31,7 +31,7 @@ class FlipFlop(Language, HasPrefixClasses, HasQuestions):
     0.1 (dense); here `ignored` is one option of a task, in training and testing alike.
 
     Reference: Liu et al. (2023), "Exposing attention glitches with flip-flop language
-        modeling", section 3, FFL(p).
+        modeling", FFL(p).
     """
 
     alphabet = ("w", "r", "i", "0", "1")

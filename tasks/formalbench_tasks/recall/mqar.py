@@ -34,7 +34,7 @@ class Recall(Language, HasPrefixClasses, HasQuestions):
 
     Regular, of a size that grows with V and D: all of a string's pairs must be kept.
 
-    Reference: Arora et al. (2024), "Zoology", section 4 and its code (MQAR).
+    Reference: Arora et al. (2024), "Zoology", and its code (MQAR).
     """
 
     def __init__(self, config: RecallConfig) -> None:

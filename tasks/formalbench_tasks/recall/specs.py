@@ -13,7 +13,7 @@ RECALL = (
         objectives=("tag",),
         splits=Splits(train=(4, 128), test=(130, 512), step=2),
         config="formalbench_tasks.configs:FlipFlopConfig",
-        reference="Liu et al. (2023), section 3, FFL(p)",
+        reference="Liu et al. (2023), FFL(p)",
         keywords=("state tracking", "recall", "memory"),
     ),
     TaskSpec(
@@ -24,7 +24,7 @@ RECALL = (
         objectives=("tag",),
         splits=Splits(train=(16, 64), test=(66, 256), step=2),
         config="formalbench_tasks.configs:RecallConfig",
-        reference="Arora et al. (2024), section 4",
+        reference="Arora et al. (2024), MQAR",
         keywords=("associative recall", "multi query associative recall", "recall", "memory"),
     ),
 )
