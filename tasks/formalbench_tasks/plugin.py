@@ -155,12 +155,17 @@ _LEAST_CLASSES = {
     **dict.fromkeys(("even-pairs", "tomita-4"), "star-free"),
     **dict.fromkeys(("parity", "cycle-navigation", "modular-arithmetic"), "solvable"),
     **dict.fromkeys(("tomita-3", "tomita-5", "tomita-6"), "solvable"),
-    "dyck-{k}": "context-free",
+    **dict.fromkeys(("dyck-{k}", "modular-arithmetic-brackets", "solve-equation"), "context-free"),
+    "missing-duplicate": "context-sensitive",
 }
 """The smallest class that each language is in, as worked out from its automaton (in tests)."""
 
 _PROOFS = {
     "dyck-{k}": "Chomsky and Schützenberger (1963); with one type a counter language",
+    **dict.fromkeys(
+        ("modular-arithmetic-brackets", "solve-equation", "missing-duplicate"),
+        "Delétang et al. (2023), Table 1",
+    ),
     "dyck-{k}-{D}": "the stack is told by counting, symbol by symbol and depth by depth",
 }
 

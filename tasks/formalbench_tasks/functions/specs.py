@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from formalbench import Splits, TaskSpec
+from formalbench import Splits, TaskSpec, Theory
 
 _DELETANG = "Delétang et al. (2023), appendix A"
+_LEVEL = "Delétang et al. (2023), Table 1"
 _OBJECTIVES = ("transduce",)
 _HERE = "formalbench_tasks.functions."
+
+_FREE, _SENSITIVE = "context-free", "context-sensitive"
 
 REARRANGEMENTS = tuple(
     TaskSpec(
@@ -16,13 +19,14 @@ REARRANGEMENTS = tuple(
         factory=f"{_HERE}rearrangements:{factory}",
         objectives=_OBJECTIVES,
         reference=_DELETANG,
+        theory=Theory.least(level, _LEVEL),
         keywords=keywords,
     )
-    for name, factory, summary, keywords in (
-        ("reverse-string", "ReverseString", "the string from its end", ("reversal",)),
-        ("duplicate-string", "DuplicateString", "the string twice", ("copy", "copying")),
-        ("odds-first", "OddsFirst", "the 2nd, 4th, … symbol, then the 1st, 3rd, …", ()),
-        ("bucket-sort", "BucketSort", "the symbols in order", ("sort", "sorting")),
+    for name, level, factory, summary, keywords in (
+        ("reverse-string", _FREE, "ReverseString", "the string from its end", ("reversal",)),
+        ("duplicate-string", _SENSITIVE, "DuplicateString", "the string twice", ("copy", "copying")),
+        ("odds-first", _SENSITIVE, "OddsFirst", "the 2nd, 4th, … symbol, then the 1st, 3rd, …", ()),
+        ("bucket-sort", _SENSITIVE, "BucketSort", "the symbols in order", ("sort", "sorting")),
     )
 )
 
@@ -34,6 +38,7 @@ ARITHMETIC = tuple(
         factory=f"{_HERE}binary:{factory}",
         objectives=_OBJECTIVES,
         reference=_DELETANG,
+        theory=Theory.least(_SENSITIVE, _LEVEL),
         keywords=keywords,
     )
     for name, factory, summary, keywords in (
@@ -65,6 +70,7 @@ STACK = TaskSpec(
     factory=f"{_HERE}stack_manipulation:StackManipulation",
     objectives=_OBJECTIVES,
     reference=_DELETANG,
+    theory=Theory.least(_FREE, _LEVEL),
     keywords=("stack", "state tracking"),
 )
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from formalbench import Splits, TaskSpec
+from formalbench import Splits, TaskSpec, Theory
 
 _KEYWORDS = ("state tracking", "word problem", "group")
+
+_NOT_SOLVABLE = ("a5", "s5")
 
 GROUPS = tuple(
     TaskSpec(
@@ -16,6 +18,7 @@ GROUPS = tuple(
         splits=Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2025), §5.2
         config="formalbench_tasks.configs:GroupConfig",
         reference="Merrill et al. (2024); Grazzi et al. (2025), section 5.2",
+        theory=Theory.least("regular" if name in _NOT_SOLVABLE else "solvable"),
         keywords=(*_KEYWORDS, *also),
     )
     for name, shown, factory, also in (

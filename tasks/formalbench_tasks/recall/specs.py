@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench import Splits, TaskSpec
+from formalbench import Splits, TaskSpec, Theory
 
 RECALL = (
     TaskSpec(
@@ -14,6 +14,7 @@ RECALL = (
         splits=Splits(train=(4, 128), test=(130, 512), step=2),
         config="formalbench_tasks.configs:FlipFlopConfig",
         reference="Liu et al. (2023), FFL(p)",
+        theory=Theory.least("star-free", "the flip-flop monoid has no groups"),
         keywords=("state tracking", "recall", "memory"),
     ),
     TaskSpec(
