@@ -24,7 +24,13 @@ REARRANGEMENTS = tuple(
     )
     for name, level, factory, summary, keywords in (
         ("reverse-string", _FREE, "ReverseString", "the string from its end", ("reversal",)),
-        ("duplicate-string", _SENSITIVE, "DuplicateString", "the string twice", ("copy", "copying")),
+        (
+            "duplicate-string",
+            _SENSITIVE,
+            "DuplicateString",
+            "the string twice",
+            ("copy", "copying"),
+        ),
         ("odds-first", _SENSITIVE, "OddsFirst", "the 2nd, 4th, … symbol, then the 1st, 3rd, …", ()),
         ("bucket-sort", _SENSITIVE, "BucketSort", "the symbols in order", ("sort", "sorting")),
     )
