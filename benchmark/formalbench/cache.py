@@ -97,6 +97,8 @@ def write_sealed(path: Path, key: str, contents: bytes) -> None:
 
 def read_sealed(path: Path, key: str) -> bytes | None:
     """Return what was written under a key; None if it is not there, or not what was written."""
+    if not path.exists():
+        return None
     from formalbench.store.plain import read_plain  # likewise
 
     try:

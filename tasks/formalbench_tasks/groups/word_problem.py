@@ -84,6 +84,7 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each product among the strings drawn."""
+        check_length(length)
         drawn = -(-length // self.tokens)
         while len(self._distributions) <= drawn:
             self._distributions.append(self._distributions[-1][self._before].mean(axis=0))
