@@ -72,6 +72,7 @@ class MissingDuplicate(Language):
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each symbol."""
+        check_length(length)
         return (0.5, 0.5) if self.has_length(length) else (0.0, 0.0)
 
     def oracle(self, string: Sequence[int]) -> int:

@@ -47,10 +47,19 @@ def every_string() -> Callable[[int, int], np.ndarray]:
     """Return all strings of one length over so many symbols, (S^N, N)."""
 
     def strings(symbols: int, length: int) -> np.ndarray:
+        assert symbols**length <= 1_000_000, "choose the length by `longest`"
         rows = list(product(range(symbols), repeat=length))
         return np.array(rows, dtype=np.int64).reshape(len(rows), length)
 
     return strings
+
+
+@pytest.fixture(scope="session")
+def longest() -> Callable[[int, int], int]:
+    """Return the length up to which there are at most so many strings of each length."""
+    return lambda symbols, strings: next(
+        (length for length in range(strings) if symbols ** (length + 1) > strings), strings
+    )
 
 
 @pytest.fixture(scope="session", params=sorted(SPECS))

@@ -100,28 +100,33 @@ def test_known_sizes(make, name, states):
     assert make(name).automaton.num_states == states
 
 
-def test_next_symbols_agree_with_a_search(membership, every_string):
-    """A symbol is legal iff some continuation within Q symbols is a member."""
-    length, reach = 5, min(membership.automaton.num_states, 7)
-    strings_BN = every_string(2, length)
+def test_next_symbols_agree_with_a_search(membership, every_string, longest):
+    """A symbol is legal iff some continuation is a member: with Q states, one within Q symbols."""
+    symbols = len(membership.alphabet)
+    reach = min(membership.automaton.num_states, 11, longest(symbols, 4000) + 1)
+    length = min(5, longest(symbols, 200))
+    strings_BN = every_string(symbols, length)
     sets_BNS = membership.next_symbols(strings_BN)
-    assert sets_BNS.shape == (len(strings_BN), length + 1, 3)
+    assert sets_BNS.shape == (len(strings_BN), length + 1, symbols + 1)
     assert sets_BNS.dtype == np.bool_
     memory = {}
 
     def alive(prefix):
+        if prefix and not alive(prefix[:-1]):
+            return False
         if prefix not in memory:
             memory[prefix] = any(
                 membership.oracle([*prefix, *suffix])
                 for more in range(reach)
-                for suffix in every_string(2, more).tolist()
+                for suffix in every_string(symbols, more).tolist()
             )
         return memory[prefix]
 
     for string, sets in zip(strings_BN.tolist(), sets_BNS.tolist(), strict=True):
         for end in range(length + 1):
             prefix = tuple(string[:end])
-            expected = [alive((*prefix, 0)), alive((*prefix, 1)), membership.oracle(prefix) == 1]
+            expected = [alive((*prefix, symbol)) for symbol in range(symbols)]
+            expected.append(membership.oracle(prefix) == 1)
             assert sets[end] == expected, prefix
 
 

@@ -57,6 +57,7 @@ class ModularArithmeticBrackets(Language):
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each value among the strings drawn."""
+        check_length(length)
         if length < 1:
             return (0.0,) * MODULUS
         zero = share_of_zero(length)

@@ -85,6 +85,7 @@ class SolveEquation(Language):
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of each solution: digits are uniform, whichever becomes the x."""
+        check_length(length)
         return (1 / MODULUS if self.has_length(length) else 0.0,) * MODULUS
 
     def oracle(self, string: Sequence[int]) -> int:
