@@ -65,6 +65,11 @@ DEFINITIONS = {
     **{f"d{depth}": depth_within(depth) for depth in (1, 2, 3, 4, 12)},
 }
 
+ASKED = {  # which symbols end a prefix whose class is asked for
+    "flip-flop": lambda word: [symbol == "r" for symbol in word],
+    "mqar": lambda word: [int(s) < 64 and s in word[:at] for at, s in enumerate(word)],
+}
+
 HOST = PluginHost.load()
 TASKS = [
     f"{entry.spec.name}:{objective}"
@@ -109,7 +114,12 @@ def expected(task, word):
     if task.objective.name == "classify":
         return str(member(word))
     if task.objective.name == "tag":
-        return " ".join(str(member(prefix)) for prefix in prefixes[1:])
+        answers = [str(member(prefix)) for prefix in prefixes[1:]]
+        asked = ASKED.get(task.source_name, lambda word: [True] * len(word))
+        return " ".join(
+            answer if is_asked else "-"
+            for answer, is_asked in zip(answers, asked(word), strict=True)
+        )
     if alive is None:
         return None
     sets = []

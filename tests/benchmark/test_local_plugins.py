@@ -202,11 +202,13 @@ def test_a_file_of_any_kind_that_a_plugin_reads(write, cli, refused):
     assert "bad name 'All B'" in refused("plugins", "--plugin", reader, "--plugin", bad)
 
 
-def test_a_folder_holds_automata_too(write, refused):
+def test_a_folder_holds_automata_too(write, cli):
     write("folder/mod.att", "0 0 a a\n0\n")
     write("folder/notes.txt", "nothing")
-    # It is offered to the plugins, of which none here reads it.
-    assert "none reads .att" in refused("plugins", "--plugin", "folder")
+    rows = cli("plugins", "--json", "--plugin", "folder").data
+    (row,) = [row for row in rows if row["name"] == "mod.att"]
+    assert row["provides"] == {"tasks": 1}
+    assert not [row for row in rows if row["name"] == "notes.txt"]
 
 
 @pytest.mark.parametrize(

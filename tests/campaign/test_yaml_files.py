@@ -15,7 +15,7 @@ TASK = """
 """
 
 AUTOMATON = """
-    name: ends-in-b
+    name: b-at-the-end
     alphabet: [a, b]
     states: [p, q]
     start: p
@@ -50,7 +50,7 @@ FILES = {
     "task": (TASK, [("show", "task", "no-aba"), ("sample", "no-aba", "--length", 7)]),
     "automaton": (
         AUTOMATON,
-        [("show", "task", "ends-in-b"), ("sample", "ends-in-b:tag", "--length", 5)],
+        [("show", "task", "b-at-the-end"), ("sample", "b-at-the-end:tag", "--length", 5)],
     ),
     "suite": (SUITE, [("show", "suite", "mine"), ("list", "suites")]),
     "protocol": (PROTOCOL, [("show", "protocol", "mine"), ("list", "protocols")]),

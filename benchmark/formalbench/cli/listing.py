@@ -41,7 +41,7 @@ class ListKind(StrEnum):
 
 
 _COLUMNS = {
-    ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary", "keywords"),
+    ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
     ListKind.suites: ("name", "tasks", "summary"),
     ListKind.protocols: ("name", "device", "summary"),
@@ -68,16 +68,28 @@ def add_commands(app: typer.Typer) -> None:
             str,
             typer.Option("--class", help=f"Only tasks in a class of languages: {CLASS_NAMES}."),
         ] = "",
+        search: Annotated[
+            str,
+            typer.Option(
+                "--search", help="Only what these words are said of: 'state tracking', 'dyck'."
+            ),
+        ] = "",
         as_json: JsonFlag = False,
     ) -> None:
-        """List tasks, models, suites, protocols, objectives, executors, plugins and the like."""
+        """List tasks, models, suites, protocols, objectives, executors, plugins and the like.
+
+        formalbench list tasks --search 'state tracking'
+        formalbench list tasks --class star-free --json
+        """
         host = host_of(ctx)
         if within and kind is not ListKind.tasks:
             raise RequestError("--class goes with tasks only: formalbench list tasks --class …")
+        if search and kind in (None, ListKind.plugins):
+            raise RequestError("--search goes with a kind: formalbench list tasks --search …")
         if kind is None:
             _print_kinds(host, as_json)
             return
-        entries = _entries(host, kind)
+        entries = [entry for entry in _entries(host, kind) if _speaks_of(entry.spec, search)]
         if within:
             entries = in_class(host, entries, check_class(within))
         _print(host, kind, entries, as_json)
@@ -103,6 +115,16 @@ def _print_kinds(host: PluginHost, as_json: bool) -> None:
 
 def _entries(host: PluginHost, kind: ListKind) -> list[Entry[Any]]:
     return [] if kind is ListKind.plugins else host.registries[kind.value].all()
+
+
+def _speaks_of(spec: Any, search: str) -> bool:
+    """Say whether all words are in a name, a summary or the keywords; hyphens are spaces."""
+    said = " ".join((spec.name, spec.summary, *getattr(spec, "keywords", ())))
+    return all(word in _plain(said) for word in _plain(search).split())
+
+
+def _plain(text: str) -> str:
+    return text.replace("-", " ").casefold()
 
 
 def _print(host: PluginHost, kind: ListKind, entries: list[Entry[Any]], as_json: bool) -> None:
