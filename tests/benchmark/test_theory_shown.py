@@ -90,7 +90,7 @@ def test_tasks_in_a_class(cli, write):
     ("arguments", "line"),
     [
         (["tasks", "--class", "starfree"], "unknown class 'starfree': did you mean star-free"),
-        (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list tasks --class"),
+        (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list tasks"),
     ],
 )
 def test_bad_requests(cli, arguments, line):
