@@ -1,0 +1,238 @@
+r"""Data sets as YAML files describe them.
+
+::
+
+    name: my-data
+    data:
+      train: {strings: main.tok, labels: labels.txt}
+      validation: {strings: validation/main.tok, labels: validation/labels.txt}
+      test:                                     # or a single part, as the others
+        short: {strings: short/main.tok, labels: short/labels.txt}
+        long: {strings: long/main.tok, labels: long/labels.txt}
+
+Paths are relative to the YAML file. A file of strings has one a line, its symbols separated by
+spaces, and an empty line is the empty string; a file of labels has one a line. Where ``labels`` is
+not given, a line is a string, a tab and its label.
+
+Optional: ``alphabet`` (the symbols of the training strings, if not given), ``classes`` (all labels,
+the first is class 0; those of the training strings, if not given, in order), ``separated: false``
+if symbols are single characters that stand without spaces, ``theory``, the smallest class of
+`formalbench.contracts.theory` that the language is in, ``summary``, ``reference``, ``version``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from formalbench.cache import cached
+from formalbench.contracts.errors import RequestError, nearest
+from formalbench.contracts.specs import Splits, TaskSpec
+from formalbench.contracts.theory import CLASSES, Theory
+from formalbench.host.data_files import data_hash
+
+from formalbench_tasks.mistakes import MistakeError, Mistakes
+from formalbench_tasks.yaml_parts import (
+    MOST_VERSIONS,
+    alphabet_of,
+    check_known,
+    distinct,
+    label_of,
+    line_of,
+    list_of,
+    name_of,
+    show,
+    version_of,
+)
+
+if TYPE_CHECKING:
+    from formalbench_tasks.datasets.source import DataSet
+
+READER = 1
+"""Raised whenever another string is drawn, or another answer given, of the same files."""
+
+KEYS = (
+    *("name", "data", "alphabet", "classes", "separated", "theory"),
+    *("summary", "reference", "version"),
+)
+SPLITS = ("train", "validation", "test")
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a data set.
+
+    Attributes:
+        split: what it is for.
+        group: its name, if the test has named parts.
+        strings: the file.
+        labels: the file; None if labels stand behind the strings.
+    """
+
+    split: str
+    group: str
+    strings: Path
+    labels: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A data set, as its YAML file has it.
+
+    Attributes:
+        path: of the YAML file.
+        digest: SHA-256 of it and of all files that it names.
+        parts: the training strings first.
+        alphabet: None for the symbols of the training strings.
+        classes: None for the labels of the training strings.
+        separated: whether symbols are separated by spaces.
+        theory: what theory says of it, as far as the file does.
+    """
+
+    path: Path
+    digest: str
+    parts: tuple[Part, ...]
+    alphabet: tuple[str, ...] | None
+    classes: tuple[str, ...] | None
+    separated: bool
+    theory: Theory | None
+
+
+def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
+    """Turn the contents of a YAML file into a task; the data itself is looked through once.
+
+    Args:
+        path: the file.
+        data: what it holds, as read by a safe YAML loader.
+
+    Raises:
+        RequestError: one line, if anything in it, or in a file that it names, cannot be used.
+    """
+    try:
+        spec, described = _described(path, data)
+    except MistakeError as problem:
+        raise RequestError(f"{path}: {problem}") from None
+
+    def look() -> dict[str, Any]:
+        from formalbench_tasks.datasets.reading import facts_of  # here: it imports numpy
+
+        return facts_of(described)
+
+    facts = cached(["data set", READER, described.digest], look)
+    return replace(
+        spec,
+        summary=spec.summary or facts["summary"],
+        splits=Splits(tuple(facts["train"]), tuple(facts["test"])),
+    )
+
+
+def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Description]:
+    found = Mistakes()
+    found.of(check_known, data, KEYS)
+    name = found.of(_required_name, data)
+    version = found.of(version_of, data.get("version", 1))
+    summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
+    alphabet = found.of(alphabet_of, data["alphabet"]) if "alphabet" in data else None
+    classes = found.of(_classes, data["classes"]) if "classes" in data else None
+    separated = found.of(_truth, data, "separated")
+    theory = found.of(_theory, data["theory"]) if "theory" in data else None
+    parts = _parts(path.parent, data["data"], found)
+    found.refuse()
+    assert name
+    assert version
+    described = Description(
+        path=path,
+        digest=data_hash(path),
+        parts=tuple(parts),
+        alphabet=alphabet,
+        classes=classes,
+        separated=bool(separated),
+        theory=theory,
+    )
+    spec = TaskSpec(
+        name=name,
+        version=MOST_VERSIONS * READER + version,
+        summary=summary or "",
+        factory=lambda: _build(described),
+        reference=reference or "",
+        theory=theory,
+    )
+    return spec, described
+
+
+def _build(described: Description) -> DataSet:
+    from formalbench_tasks.datasets.source import data_set  # here: it imports numpy
+
+    return data_set(described)
+
+
+def _parts(folder: Path, data: object, found: Mistakes) -> list[Part]:
+    """Return all parts without a mistake; the others are noted."""
+    if not isinstance(data, dict):
+        found.of(_refuse, "data must have train, validation and test, each with its strings")
+        return []
+    found.of(_check_splits, data)
+    parts = []
+    for split in SPLITS:
+        value = data.get(split)
+        named = split == "test" and isinstance(value, dict) and "strings" not in value
+        for group, files in value.items() if named and isinstance(value, dict) else [("", value)]:
+            if split in data and (part := found.of(_part, folder, split, group, files)):
+                parts.append(part)
+    return parts
+
+
+def _check_splits(data: Mapping[str, Any]) -> None:
+    if missing := [split for split in SPLITS if not data.get(split)]:
+        raise MistakeError(f"data has no {' and no '.join(missing)}")
+    if extra := [key for key in data if key not in SPLITS]:
+        raise MistakeError(f"data: unknown key {show(extra[0])}; known: {', '.join(SPLITS)}")
+
+
+def _part(folder: Path, split: str, group: object, files: object) -> Part:
+    name = name_of(group) if group != "" else ""
+    place = f"data: {split} {name}".rstrip()
+    if not isinstance(files, dict) or not {"strings"} <= set(files) <= {"strings", "labels"}:
+        raise MistakeError(f"{place} must look like {{strings: FILE, labels: FILE}}")
+    for key, file in files.items():
+        if not isinstance(file, str) or not file or not file.isprintable():
+            raise MistakeError(f"{place}: {key} must be the name of a file, not {show(file)}")
+    paths = {key: folder / file for key, file in files.items()}
+    if missing := [path for path in paths.values() if not path.is_file()]:
+        raise MistakeError(f"{place}: no file {missing[0]}")
+    return Part(split, name, paths["strings"], paths.get("labels"))
+
+
+def _required_name(data: Mapping[str, Any]) -> str:
+    if "name" not in data:
+        raise MistakeError("the key 'name' is missing")
+    return name_of(data["name"])
+
+
+def _classes(value: object) -> tuple[str, ...]:
+    labels = [str(one) if isinstance(one, bool) else one for one in list_of(value, "classes")]
+    names = distinct([label_of(one, "class") for one in labels], "class")
+    if len(names) < 2:
+        raise MistakeError(f"classes must name two labels or more, not {show(value)}")
+    return names
+
+
+def _truth(data: Mapping[str, Any], key: str) -> bool:
+    value = data.get(key, True)
+    if not isinstance(value, bool):
+        raise MistakeError(f"{key} must be true or false, not {show(value)}")
+    return value
+
+
+def _theory(value: object) -> Theory:
+    if value not in CLASSES:
+        close = nearest(str(value), CLASSES, count=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(CLASSES)}"
+        raise MistakeError(f"theory: unknown class {show(value)}{hint}")
+    return Theory.least(str(value), "as the data set states it")
+
+
+def _refuse(text: str) -> None:
+    raise MistakeError(text)
