@@ -22,11 +22,13 @@ class CellResults:
         strings: how many there were.
         correct: how many of them were right; where each of a string's answers counts, a string
             counts by the share of them that are.
+        group: of a test with named parts, which of them each is of.
     """
 
     length: tuple[int, ...]
     strings: tuple[int, ...]
     correct: tuple[float, ...]
+    group: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

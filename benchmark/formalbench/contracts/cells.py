@@ -153,6 +153,15 @@ class Cells(Part):
         """Out of how many answers `correct` is, per cell."""
         return self.strings if self.answers is None else self.answers
 
+    @property
+    def by_group(self) -> dict[str, float]:
+        """The share that is right of each named part of the test, each of its cells counting
+        the same; nothing if it has no named parts."""
+        shares: dict[str, list[float]] = {}
+        for group, right, asked in zip(self.group or (), self.correct, self.asked, strict=False):
+            shares.setdefault(group, []).append(right / asked)
+        return {group: math.fsum(found) / len(found) for group, found in sorted(shares.items())}
+
     def whole(self, metric: str) -> Measure | None:
         """Return a metric other than the primary one, summed up over all cells."""
         sums = self.metrics.get(metric)

@@ -61,7 +61,7 @@ SPLITS = ("train", "validation", "test")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class FilePart:
     """A part of a data set.
 
     Attributes:
@@ -93,7 +93,7 @@ class Description:
 
     path: Path
     digest: str
-    parts: tuple[Part, ...]
+    parts: tuple[FilePart, ...]
     alphabet: tuple[str, ...] | None
     classes: tuple[str, ...] | None
     separated: bool
@@ -168,7 +168,7 @@ def _build(described: Description) -> DataSet:
     return data_set(described)
 
 
-def _parts(folder: Path, data: object, found: Mistakes) -> list[Part]:
+def _parts(folder: Path, data: object, found: Mistakes) -> list[FilePart]:
     """Return all parts without a mistake; the others are noted."""
     if not isinstance(data, dict):
         found.of(_refuse, "data must have train, validation and test, each with its strings")
@@ -191,7 +191,7 @@ def _check_splits(data: Mapping[str, Any]) -> None:
         raise MistakeError(f"data: unknown key {show(extra[0])}; known: {', '.join(SPLITS)}")
 
 
-def _part(folder: Path, split: str, group: object, files: object) -> Part:
+def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     name = name_of(group) if group != "" else ""
     place = f"data: {split} {name}".rstrip()
     if not isinstance(files, dict) or not {"strings"} <= set(files) <= {"strings", "labels"}:
@@ -202,7 +202,7 @@ def _part(folder: Path, split: str, group: object, files: object) -> Part:
     paths = {key: folder / file for key, file in files.items()}
     if missing := [path for path in paths.values() if not path.is_file()]:
         raise MistakeError(f"{place}: no file {missing[0]}")
-    return Part(split, name, paths["strings"], paths.get("labels"))
+    return FilePart(split, name, paths["strings"], paths.get("labels"))
 
 
 def _required_name(data: Mapping[str, Any]) -> str:

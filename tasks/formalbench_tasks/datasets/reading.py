@@ -23,8 +23,8 @@ from formalbench.contracts.source import Labels
 from formalbench.host.data_files import MAX_BYTES, data_hash
 from formalbench.store.plain import read_plain
 
-from formalbench_tasks.datasets.description import READER, Description, Part
-from formalbench_tasks.datasets.table import Ints, Table, as_keys
+from formalbench_tasks.datasets.description import READER, Description, FilePart
+from formalbench_tasks.datasets.table import Ints, StringTable, as_keys
 from formalbench_tasks.limits import LONGEST_SPLIT
 
 MOST_SYMBOLS = 10_000
@@ -69,7 +69,7 @@ def facts_of(described: Description) -> dict[str, Any]:
     return {"summary": summary, "train": splits.train, "test": splits.test}
 
 
-def read_table(described: Description) -> Table:
+def read_table(described: Description) -> StringTable:
     """Read all files of a data set.
 
     Raises:
@@ -84,11 +84,10 @@ def read_table(described: Description) -> Table:
         read.starts.append(len(read.lengths))
         _read_part(part, described.separated, symbols, classes, read)
         symbols, classes = dict(symbols), dict(classes)
-    if len(classes) < 2:
-        only = ", ".join(map(_show, classes))
-        _refuse(described.parts[0].labels or described.parts[0].strings, f"only one label: {only}")
-    if hidden := [name for name in symbols if not name.isprintable()]:
-        _refuse(described.path, f"symbol {_show(hidden[0])} cannot be printed")
+        if hidden := [name for name in symbols if not name.isprintable()]:
+            _refuse(part.strings, f"symbol {_show(hidden[0])} cannot be printed")
+        if len(classes) < 2:
+            _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
     if data_hash(described.path) != described.digest:
         raise RequestError(f"{described.path}: its data changed while it was read: start again")
     return _table(described, read, symbols, classes)
@@ -120,7 +119,7 @@ def _given(names: tuple[str, ...] | None) -> dict[str, int]:
 
 
 def _read_part(
-    part: Part, separated: bool, symbols: dict[str, int], classes: dict[str, int], read: _Read
+    part: FilePart, separated: bool, symbols: dict[str, int], classes: dict[str, int], read: _Read
 ) -> None:
     before = len(read.lengths)
     labels: Iterable[str] = () if part.labels is None else lines_of(part.labels)
@@ -169,7 +168,7 @@ def _label(place: tuple[Path, int], line: str, classes: dict[str, int]) -> int:
 
 def _table(
     described: Description, read: _Read, symbols: dict[str, int], classes: dict[str, int]
-) -> Table:
+) -> StringTable:
     """Sort what was read: by length, then by symbols."""
     alphabet, ranks_S = _ordered(symbols, described.alphabet)
     labels, ranks_K = _ordered(classes, described.classes)
@@ -192,7 +191,7 @@ def _table(
         same_B = (block_BN[order][1:] == block_BN[order][:-1]).all(axis=1)
         _check_labels(described, read, rows_B, labels_B[rows_B], same_B)
         shared += _shared(parts_B[rows_B], same_B)
-    return Table(
+    return StringTable(
         alphabet=alphabet,
         classes=labels,
         groups=tuple(part.group for part in described.parts[2:]),

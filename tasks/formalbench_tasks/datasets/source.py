@@ -16,9 +16,9 @@ from formalbench.contracts.source import Labels, Mask, Symbols
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
 
-from formalbench_tasks.datasets.description import READER, Description, Part
+from formalbench_tasks.datasets.description import READER, Description, FilePart
 from formalbench_tasks.datasets.reading import lines_of, read_table, words_of
-from formalbench_tasks.datasets.table import Table
+from formalbench_tasks.datasets.table import StringTable
 
 TRAIN, VALIDATION, TEST = range(3)
 
@@ -26,7 +26,7 @@ TRAIN, VALIDATION, TEST = range(3)
 class Data(Language):
     """Strings from files, some of all parts."""
 
-    def __init__(self, described: Description, table: Table) -> None:
+    def __init__(self, described: Description, table: StringTable) -> None:
         self.described, self.table = described, table
         self.alphabet = table.alphabet
         self.num_classes = len(table.classes)
@@ -97,7 +97,7 @@ class DataPart(Data, HasFixedStrings):
         groups: by name, the numbers of the table's parts.
     """
 
-    def __init__(self, described: Description, table: Table, groups: dict[str, int]) -> None:
+    def __init__(self, described: Description, table: StringTable, groups: dict[str, int]) -> None:
         super().__init__(described, table)
         self.groups = tuple(groups)
         self._numbers = groups
@@ -158,7 +158,7 @@ class DataSet(Data, HasParts):
         return own[0], own[-1]
 
 
-def _pairs(part: Part) -> Iterator[tuple[str, str]]:
+def _pairs(part: FilePart) -> Iterator[tuple[str, str]]:
     """Return the strings of a part as they are written, each with its label."""
     if part.labels is not None:
         yield from zip(lines_of(part.strings), lines_of(part.labels), strict=True)
@@ -174,7 +174,7 @@ def data_set(described: Description) -> DataSet:
     key = f"data set {READER} {described.digest}"
     path = place_of("data-sets", key)
     kept = read_sealed(path, key)
-    table = None if kept is None else Table.unpack(kept)
+    table = None if kept is None else StringTable.unpack(kept)
     if table is None:
         table = read_table(described)
         write_sealed(path, key, table.pack())

@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Table:
+class StringTable:
     """All strings of a data set.
 
     Attributes:
@@ -85,7 +85,7 @@ class Table:
         return file.getvalue()
 
     @staticmethod
-    def unpack(contents: bytes) -> Table | None:
+    def unpack(contents: bytes) -> StringTable | None:
         """Return what a file holds; None if this version of a library cannot read it."""
         try:
             with np.load(io.BytesIO(contents), allow_pickle=False) as data:
@@ -93,7 +93,7 @@ class Table:
                 alphabet, classes, groups, shared = json.loads(data["names"].tobytes())
         except (ValueError, KeyError, EOFError, zipfile.BadZipFile):
             return None
-        return Table(tuple(alphabet), tuple(classes), tuple(groups), shared, **arrays)
+        return StringTable(tuple(alphabet), tuple(classes), tuple(groups), shared, **arrays)
 
     def _keys(self, strings_BN: Symbols) -> npt.NDArray[np.void]:
         return as_keys(strings_BN.astype(self.symbols.dtype))
