@@ -50,7 +50,11 @@ def test_no_string_reaches_a_record_or_a_page(cli, run, results):
     assert board.code == 0
     cells = board.data["measured"][0]["rows"][0]["results"][0]["runs"][0]["cells"]
     assert set(cells["group"]) == {"short", "long"}
-    for text in (json.dumps(record), board.out):
+    arguments = ("--results", results, "--plugin", EXAMPLE, "--format", "html", "--output", "page")
+    assert cli("leaderboard", *arguments).code == 0
+    page = Path("page/index.html").read_text(encoding="utf-8")
+    assert '"examples":[]' in page
+    for text in (json.dumps(record), board.out, page):
         assert longest not in text
 
 

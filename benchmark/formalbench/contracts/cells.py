@@ -155,8 +155,7 @@ class Cells(Part):
 
     @property
     def by_group(self) -> dict[str, float]:
-        """The share that is right of each named part of the test, each of its cells counting
-        the same; nothing if it has no named parts."""
+        """The share that is right of each named part of the test; its cells count the same."""
         shares: dict[str, list[float]] = {}
         for group, right, asked in zip(self.group or (), self.correct, self.asked, strict=False):
             shares.setdefault(group, []).append(right / asked)
