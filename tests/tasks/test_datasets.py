@@ -5,9 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench import RequestError, Stream, read_yaml
+from formalbench import HasFixedStrings, Language, RequestError, Stream, read_yaml
 from formalbench.contracts.example import Example
+from formalbench.evaluation import cells
 from formalbench.host import PluginHost
+from formalbench.objectives.classify import Classify
+from formalbench.training.curriculum import draw_length, length_weights
 from formalbench_tasks.datasets import description, source
 from formalbench_tasks.datasets.table import StringTable
 
@@ -103,8 +106,55 @@ def test_what_is_trained_on_is_drawn_from_its_own_part(folder):
         train.sample(Stream("draw"), 1, 1)
 
 
+class Coins(Language, HasFixedStrings):
+    """Of each length ten strings; `ones` says how many of them are of class 1."""
+
+    alphabet = ("0", "1")
+
+    def __init__(self, ones):
+        self.ones = ones
+
+    def fixed(self, length, group):
+        of_class_1 = np.arange(10) < self.ones(length)
+        return of_class_1[:, None] * np.ones(length, np.int64)
+
+    def number(self, length):
+        return 10
+
+    def classify(self, strings_BN):
+        return strings_BN[:, 0]
+
+    def sample(self, stream, length, count):
+        raise NotImplementedError
+
+    def oracle(self, string):
+        raise NotImplementedError
+
+
+def fair(length):
+    return np.random.default_rng(length).binomial(10, 0.5)
+
+
+def test_a_string_does_not_tell_of_itself():
+    def chance(ones):
+        return Classify().chance(Coins(ones), range(1, 200), Stream("unused"))
+
+    coins = chance(fair)
+    assert 0.5 <= coins.constant < 0.53
+    assert coins.length_only == pytest.approx(coins.constant)  # counted on itself it is 0.62
+    assert chance(lambda length: 10 * (length % 2)).length_only == 1
+    half = chance(lambda length: 10 if length % 2 else fair(length))
+    assert 0.70 < half.constant < 0.80
+    assert half.length_only == pytest.approx(half.constant, abs=0.02)
+    mixed = chance(lambda length: 9 if length % 2 else 1)
+    assert (mixed.constant, mixed.length_only) == pytest.approx((0.5, 0.9), abs=0.01)
+
+
 def test_chance_is_counted_on_the_test(folder):
     data = build(folder)
+    chance = Classify().chance(data, [0, 2, 2, 4], Stream("unused"))
+    assert chance.constant == pytest.approx(3 / 8)
+    assert chance.by_length == pytest.approx((1, 2 / 3, 2 / 3, 0))
     assert data.class_distribution(2) == (0, 2 / 3, 1 / 3)
     assert data.class_distribution(4) == (0.5, 0, 0.5)
     assert data.class_distribution(3) == (0, 1, 0)  # not in the test: of what there is
@@ -253,3 +303,32 @@ def test_examples_are_of_the_objective(folder):
     example = task.of("train").sample(Stream("some"), 2, 4)
     assert isinstance(example, Example)
     assert example.targets.tolist() == task.source.classify(example.inputs).tolist()
+
+
+def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):
+    monkeypatch.setattr(cells, "MAX_CELLS", 2)
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+    host = PluginHost.load([path])
+    found = cells.test_set(host.task("my-data"), host.protocol("quick")).cells
+    told = [(cell.group, cell.first, cell.last, cell.strings) for cell in found]
+    assert told == [("short", 0, 0, 1), ("long", 2, 2, 1), ("short", 2, 2, 2), ("long", 4, 4, 2)]
+    monkeypatch.setattr(cells, "MAX_CELLS", 1)
+    found = cells.test_set(host.task("my-data"), host.protocol("quick")).cells
+    told = [(cell.group, cell.first, cell.last, cell.lengths) for cell in found]
+    assert told == [("short", 0, 2, [0, 2, 2]), ("long", 2, 4, [2, 4, 4])]
+    with pytest.raises(RequestError, match="no strings but those that it is tested on"):
+        cells.fresh_set(host.task("my-data"), host.protocol("quick"), 1)
+
+
+def test_each_string_is_trained_on_equally_often(folder):
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+    host = PluginHost.load([path])
+    task, protocol = host.task("my-data"), host.protocol("quick")
+    lengths = cells.split_lengths(task, "train")
+    assert lengths == [0, 2, 3]  # of the training strings alone
+    weights = length_weights(task, protocol, lengths)
+    assert (weights / weights.sum()).tolist() == pytest.approx([1 / 5, 3 / 5, 1 / 5])
+    early = Counter(draw_length(protocol, lengths[:2], batch, weights) for batch in range(2000))
+    assert early[2] / 2000 == pytest.approx(3 / 4, abs=0.05)
