@@ -66,6 +66,7 @@ def test_the_end_of_a_run_tells_of_each_part(cli, tiny):
     [line] = [
         line for line in (done.out + done.err).splitlines() if "rnn on" in line and "%" in line
     ]
+    assert "To publish" not in done.out
     assert ", long " in line
     assert ", short " in line
 

@@ -257,7 +257,7 @@ def hash_of(text):
         ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings"),
         ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings"),
         ("dev.tok", "b b\nx\n", "dev.tok:2: unknown symbol 'x' (name all in 'alphabet')"),
-        ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: 0, 1, 2"),
+        ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: '0', '1', '2' "),
         ("long.txt", "1\n\n7\n", "long.txt:2: no label"),
         ("short.tok", "", "short.tok: no string in it"),
         ("short.tok", b"a\n\xff\n", "short.tok: not UTF-8: invalid start byte"),
@@ -285,6 +285,10 @@ def test_bad_yaml_is_told_at_once(folder):
         "version must be a whole number from 1 up",
     ):
         assert part in line
+    many = "".join(f"    p{at}: {{strings: dev.tok}}\n" for at in range(101))
+    assert "the test has 103 parts: at most 100" in refusal(folder, f"{DATA}{many}")
+    long = DATA.replace("short:", f"{'s' * 65}:")
+    assert "the name of a part has 65 characters: at most 64" in refusal(folder, long)
     assert refusal(folder, "name: no\ndata: {train: {strings: dev.tok}, tests: 1}\n").endswith(
         "data has no validation and no test"
     )

@@ -59,6 +59,12 @@ KEYS = (
 )
 SPLITS = ("train", "validation", "test")
 
+MOST_PARTS = 100
+"""Of a test."""
+
+LONGEST_NAME = 64
+"""Of a part, in characters."""
+
 
 @dataclass(frozen=True, slots=True)
 class FilePart:
@@ -189,10 +195,14 @@ def _check_splits(data: Mapping[str, Any]) -> None:
         raise MistakeError(f"data has no {' and no '.join(missing)}")
     if extra := [key for key in data if key not in SPLITS]:
         raise MistakeError(f"data: unknown key {show(extra[0])}; known: {', '.join(SPLITS)}")
+    if isinstance(data["test"], dict) and len(data["test"]) > MOST_PARTS:
+        raise MistakeError(f"the test has {len(data['test'])} parts: at most {MOST_PARTS}")
 
 
 def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     name = name_of(group) if group != "" else ""
+    if len(name) > LONGEST_NAME:
+        raise MistakeError(f"the name of a part has {len(name)} characters: at most {LONGEST_NAME}")
     place = f"data: {split} {name}".rstrip()
     if not isinstance(files, dict) or not {"strings"} <= set(files) <= {"strings", "labels"}:
         raise MistakeError(f"{place} must look like {{strings: FILE, labels: FILE}}")

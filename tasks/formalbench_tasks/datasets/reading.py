@@ -159,7 +159,7 @@ def _label(place: tuple[Path, int], line: str, classes: dict[str, int]) -> int:
     try:
         number = classes[label]
     except KeyError:
-        known = ", ".join(sorted(classes)[:8])
+        known = ", ".join(map(_show, sorted(classes)[:8]))
         _refuse(place, f"unknown label {_show(label)}; known: {known} (name all in 'classes')")
     if number >= MOST_CLASSES:
         _refuse(place, f"more than {MOST_CLASSES} different labels")
