@@ -285,6 +285,10 @@ def test_bad_yaml_is_told_at_once(folder):
         "version must be a whole number from 1 up",
     ):
         assert part in line
+    null = DATA.replace("strings: dev.tok", 'strings: "a\\0b"')
+    assert "data: validation: strings must be the name of a file" in refusal(folder, null)
+    name = DATA.replace("dev.tok", "x" * 300)
+    assert "data: validation: no file xxx" in refusal(folder, name)
     many = "".join(f"    p{at}: {{strings: dev.tok}}\n" for at in range(101))
     assert "the test has 103 parts: at most 100" in refusal(folder, f"{DATA}{many}")
     long = DATA.replace("short:", f"{'s' * 65}:")

@@ -58,6 +58,7 @@ def _named(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in FILES and isinstance(inner, str):
-                yield inner
+                if inner.isprintable():  # no other is the name of a file
+                    yield inner
             else:
                 yield from _named(inner)

@@ -207,12 +207,19 @@ def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     if not isinstance(files, dict) or not {"strings"} <= set(files) <= {"strings", "labels"}:
         raise MistakeError(f"{place} must look like {{strings: FILE, labels: FILE}}")
     for key, file in files.items():
-        if not isinstance(file, str) or not file or not file.isprintable():
+        if not isinstance(file, str) or not 0 < len(file) < 1000 or not file.isprintable():
             raise MistakeError(f"{place}: {key} must be the name of a file, not {show(file)}")
     paths = {key: folder / file for key, file in files.items()}
-    if missing := [path for path in paths.values() if not path.is_file()]:
+    if missing := [path for path in paths.values() if not _is_file(path)]:
         raise MistakeError(f"{place}: no file {missing[0]}")
     return FilePart(split, name, paths["strings"], paths.get("labels"))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # its name is longer than any can be
+        return False
 
 
 def _required_name(data: Mapping[str, Any]) -> str:
