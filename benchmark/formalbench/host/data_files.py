@@ -1,8 +1,8 @@
 """The files that a YAML plugin names under ``data``: they belong to its contents.
 
-Wherever it is in that part, a value under ``strings`` or ``labels`` is a file, relative to the
-folder of the plugin. What a run is known by hangs on the hash of all of them: other data, another
-task.
+Wherever it is in that part, a value under ``strings``, ``labels`` or ``outputs`` is a file,
+relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
+data, another task.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host.yaml_file import read_yaml
 
 DATA = "data"
-FILES = ("strings", "labels")
+FILES = ("strings", "labels", "outputs")
 
 MAX_BYTES = 1 << 30
 """Of one file."""

@@ -12,7 +12,8 @@ r"""Data sets as YAML files describe them.
 
 Paths are relative to the YAML file. A file of strings has one a line, its symbols separated by
 spaces, and an empty line is the empty string; a file of labels has one a line. Where ``labels`` is
-not given, a line is a string, a tab and its label.
+not given, a line is a string, a tab and its label. With ``outputs`` in the place of ``labels``, a
+file of strings, the task is a function from strings to strings.
 
 Optional: ``alphabet`` (the symbols of the training strings, if not given), ``classes`` (all labels,
 the first is class 0; those of the training strings, if not given, in order), ``separated: false``
@@ -22,7 +23,7 @@ if symbols are single characters that stand without spaces, ``theory``, the smal
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,7 @@ from formalbench_tasks.yaml_parts import (
 )
 
 if TYPE_CHECKING:
+    from formalbench_tasks.datasets.function import FunctionSet
     from formalbench_tasks.datasets.source import DataSet
 
 READER = 1
@@ -58,6 +60,8 @@ KEYS = (
     *("summary", "reference", "version"),
 )
 SPLITS = ("train", "validation", "test")
+
+_FORMS = ({"strings"}, {"strings", "labels"}, {"strings", "outputs"})
 
 MOST_PARTS = 100
 """Of a test."""
@@ -74,7 +78,7 @@ class FilePart:
         split: what it is for.
         group: its name, if the test has named parts.
         strings: the file.
-        labels: the file; None if labels stand behind the strings.
+        labels: the file of labels, or of answers; None if labels stand behind the strings.
     """
 
     split: str
@@ -95,6 +99,7 @@ class Description:
         classes: None for the labels of the training strings.
         separated: whether symbols are separated by spaces.
         theory: what theory says of it, as far as the file does.
+        function: whether answers are strings.
     """
 
     path: Path
@@ -104,6 +109,7 @@ class Description:
     classes: tuple[str, ...] | None
     separated: bool
     theory: Theory | None
+    function: bool
 
 
 def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
@@ -145,6 +151,7 @@ def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Descripti
     separated = found.of(_truth, data, "separated")
     theory = found.of(_theory, data["theory"]) if "theory" in data else None
     parts = _parts(path.parent, data["data"], found)
+    function = found.of(_function, data)
     found.refuse()
     assert name
     assert version
@@ -156,22 +163,26 @@ def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Descripti
         classes=classes,
         separated=bool(separated),
         theory=theory,
+        function=bool(function),
     )
     spec = TaskSpec(
         name=name,
         version=MOST_VERSIONS * READER + version,
         summary=summary or "",
         factory=lambda: _build(described),
+        objectives=("transduce", "decode") if function else ("classify",),
         reference=reference or "",
         theory=theory,
     )
     return spec, described
 
 
-def _build(described: Description) -> DataSet:
-    from formalbench_tasks.datasets.source import data_set  # here: it imports numpy
+def _build(described: Description) -> DataSet | FunctionSet:
+    from formalbench_tasks.datasets.function import FunctionSet  # here: they import numpy
+    from formalbench_tasks.datasets.source import data_set
 
-    return data_set(described)
+    data = data_set(described)
+    return FunctionSet(data) if described.function else data
 
 
 def _parts(folder: Path, data: object, found: Mistakes) -> list[FilePart]:
@@ -204,7 +215,8 @@ def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     if len(name) > LONGEST_NAME:
         raise MistakeError(f"the name of a part has {len(name)} characters: at most {LONGEST_NAME}")
     place = f"data: {split} {name}".rstrip()
-    if not isinstance(files, dict) or not {"strings"} <= set(files) <= {"strings", "labels"}:
+    keys = set(files) if isinstance(files, dict) else set()
+    if not isinstance(files, dict) or keys not in _FORMS:
         raise MistakeError(f"{place} must look like {{strings: FILE, labels: FILE}}")
     for key, file in files.items():
         if not isinstance(file, str) or not 0 < len(file) < 1000 or not file.isprintable():
@@ -212,7 +224,25 @@ def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     paths = {key: folder / file for key, file in files.items()}
     if missing := [path for path in paths.values() if not _is_file(path)]:
         raise MistakeError(f"{place}: no file {missing[0]}")
-    return FilePart(split, name, paths["strings"], paths.get("labels"))
+    return FilePart(split, name, paths["strings"], paths.get("labels", paths.get("outputs")))
+
+
+def _function(data: Mapping[str, Any]) -> bool:
+    """Say whether answers are strings: those of all parts, or of none."""
+    kinds = {"outputs" in files for files in _files_of(data["data"])}
+    if kinds == {False, True}:
+        raise MistakeError("data: either all parts have outputs, or none")
+    if kinds == {True} and (extra := [key for key in ("classes", "theory") if key in data]):
+        raise MistakeError(f"{extra[0]} is for labels, and the data has outputs")
+    return kinds == {True}
+
+
+def _files_of(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        if "strings" in value:
+            yield value
+        for inner in value.values():
+            yield from _files_of(inner)
 
 
 def _is_file(path: Path) -> bool:

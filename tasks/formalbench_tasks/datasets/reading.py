@@ -31,6 +31,7 @@ MOST_SYMBOLS = 10_000
 """Of the alphabet that data has."""
 
 MOST_CLASSES = 1_000
+MOST_ANSWERS = 1_000_000
 
 _AT_ONCE = 1 << 16
 """Strings that are moved at once."""
@@ -38,7 +39,7 @@ _AT_ONCE = 1 << 16
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 
 
-class _Names(dict[str, int]):
+class Names(dict[str, int]):
     """Numbers for names, from 0 in the order in which they come."""
 
     def __missing__(self, name: str) -> int:
@@ -52,7 +53,7 @@ class _Read:
 
     symbols: array[int] = field(default_factory=lambda: array("H"))
     lengths: array[int] = field(default_factory=lambda: array("L"))
-    labels: array[int] = field(default_factory=lambda: array("H"))
+    labels: array[int] = field(default_factory=lambda: array("L"))
     starts: list[int] = field(default_factory=list)
 
 
@@ -82,11 +83,12 @@ def read_table(described: Description) -> StringTable:
     read = _Read()
     for part in described.parts:
         read.starts.append(len(read.lengths))
-        _read_part(part, described.separated, symbols, classes, read)
-        symbols, classes = dict(symbols), dict(classes)
+        _read_part(part, described, symbols, classes, read)
+        symbols = dict(symbols)
+        classes = classes if described.function else dict(classes)
         if hidden := [name for name in symbols if not name.isprintable()]:
             _refuse(part.strings, f"symbol {_show(hidden[0])} cannot be printed")
-        if len(classes) < 2:
+        if len(classes) < 2 and not described.function:
             _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
     if data_hash(described.path) != described.digest:
         raise RequestError(f"{described.path}: its data changed while it was read: start again")
@@ -114,12 +116,16 @@ def words_of(line: str, separated: bool) -> Sequence[str]:
 
 def _given(names: tuple[str, ...] | None) -> dict[str, int]:
     if names is None:
-        return _Names()
+        return Names()
     return {name: number for number, name in enumerate(names)}
 
 
 def _read_part(
-    part: FilePart, separated: bool, symbols: dict[str, int], classes: dict[str, int], read: _Read
+    part: FilePart,
+    described: Description,
+    symbols: dict[str, int],
+    classes: dict[str, int],
+    read: _Read,
 ) -> None:
     before = len(read.lengths)
     labels: Iterable[str] = () if part.labels is None else lines_of(part.labels)
@@ -129,10 +135,10 @@ def _read_part(
             text, tab, label = line.rpartition("\t")
             if not tab:
                 _refuse(place, "no tab and label behind the string")
-            read.labels.append(_label(place, label, classes))
+            read.labels.append(_label(place, label, classes, described.function))
         held = len(read.symbols)
         try:
-            read.symbols.extend(map(symbols.__getitem__, words_of(text, separated)))
+            read.symbols.extend(map(symbols.__getitem__, words_of(text, described.separated)))
         except KeyError as error:
             _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
         except OverflowError:
@@ -144,25 +150,32 @@ def _read_part(
         read.lengths.append(len(read.symbols) - held)
     for number, line in enumerate(labels, start=1):
         assert part.labels is not None
-        read.labels.append(_label((part.labels, number), line, classes))
+        read.labels.append(_label((part.labels, number), line, classes, described.function))
     strings, labelled = len(read.lengths) - before, len(read.labels) - before
     if not strings:
         _refuse(part.strings, "no string in it")
     if strings != labelled:
-        _refuse(part.labels or part.strings, f"{labelled:,} labels for {strings:,} strings")
+        what = "answers" if described.function else "labels"
+        _refuse(part.labels or part.strings, f"{labelled:,} {what} for {strings:,} strings")
 
 
-def _label(place: tuple[Path, int], line: str, classes: dict[str, int]) -> int:
-    label = line.strip()
-    if not label:
+def written(line: str) -> str:
+    """Return a label or an answer as a line has it, whatever spaces stand around and within."""
+    return " ".join(line.split())
+
+
+def _label(place: tuple[Path, int], line: str, classes: dict[str, int], function: bool) -> int:
+    label = written(line)
+    if not label and not function:
         _refuse(place, "no label")
     try:
         number = classes[label]
     except KeyError:
         known = ", ".join(map(_show, sorted(classes)[:8]))
         _refuse(place, f"unknown label {_show(label)}; known: {known} (name all in 'classes')")
-    if number >= MOST_CLASSES:
-        _refuse(place, f"more than {MOST_CLASSES} different labels")
+    most, what = (MOST_ANSWERS, "answers") if function else (MOST_CLASSES, "labels")
+    if number >= most:
+        _refuse(place, f"more than {most} different {what}")
     return number
 
 
@@ -173,7 +186,7 @@ def _table(
     alphabet, ranks_S = _ordered(symbols, described.alphabet)
     labels, ranks_K = _ordered(classes, described.classes)
     symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=np.uint16)]
-    labels_B = ranks_K[np.frombuffer(read.labels, dtype=np.uint16)]
+    labels_B = ranks_K[np.frombuffer(read.labels, dtype=f"u{read.labels.itemsize}")]
     lengths_B = np.frombuffer(read.lengths, dtype=f"u{read.lengths.itemsize}").astype(np.int64)
     starts_B = np.cumsum(lengths_B) - lengths_B
     parts_B = _parts(described, read)
@@ -214,17 +227,18 @@ def _parts(described: Description, read: _Read) -> Ints:
 def _ordered(
     numbers: dict[str, int], given: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], Ints]:
-    """Return names in their order, numbers before words, and the place of each by its number."""
-
-    def key(name: str) -> tuple[bool, int, str]:
-        whole = bool(_WHOLE.fullmatch(name))
-        return not whole, int(name) if whole else 0, name
-
-    names = given or tuple(sorted(numbers, key=key))
+    """Return names in their order, and the place of each by its number."""
+    names = given or tuple(sorted(numbers, key=in_order))
     ranks = np.zeros(len(names), dtype=np.min_scalar_type(len(names)))
     for place, name in enumerate(names):
         ranks[numbers[name]] = place
     return names, ranks
+
+
+def in_order(name: str) -> tuple[bool, int, str]:
+    """Return what names are sorted by: numbers before words."""
+    whole = bool(_WHOLE.fullmatch(name))
+    return not whole, int(name) if whole else 0, name
 
 
 def _gathered(symbols_T: Ints, starts_B: Labels, length: int) -> Ints:
@@ -250,7 +264,8 @@ def _check_labels(
     bad = np.flatnonzero(same_B & (labels_B[1:] != labels_B[:-1]))
     if len(bad):
         one, other = (_place(described, read, int(rows_B[bad[0] + at])) for at in (0, 1))
-        _refuse(other, f"the same string as in {one[0]}:{one[1]}, with another label")
+        what = "answer" if described.function else "label"
+        _refuse(other, f"the same string as in {one[0]}:{one[1]}, with another {what}")
 
 
 def _place(described: Description, read: _Read, row: int) -> tuple[Path, int]:

@@ -17,7 +17,7 @@ from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.datasets.description import READER, Description, FilePart
-from formalbench_tasks.datasets.reading import lines_of, read_table, words_of
+from formalbench_tasks.datasets.reading import lines_of, read_table, words_of, written
 from formalbench_tasks.datasets.table import StringTable
 
 TRAIN, VALIDATION, TEST = range(3)
@@ -84,7 +84,7 @@ class Data(Language):
         for part in self.described.parts:
             for text, label in _pairs(part):
                 if list(words_of(text, self.described.separated)) == wanted:
-                    return self.table.classes.index(label.strip())
+                    return self.table.classes.index(written(label))
         raise RequestError(f"{self.described.path}: a string that is not in the data")
 
 
