@@ -143,7 +143,7 @@ def cell_results(cells: Cells) -> CellResults:
     if cells.answers is not None:
         every = zip(cells.correct, cells.strings, cells.answers, strict=True)
         correct = tuple(right * strings / asked for right, strings, asked in every)
-    return CellResults(cells.length, cells.strings, correct)
+    return CellResults(cells.length, cells.strings, correct, cells.group)
 
 
 def _measured(run: SeedResult, chance: float | None) -> Measured | None:

@@ -7,6 +7,7 @@ else. Shares are fractions of one, unrounded.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from formalbench_leaderboard.constructions import ExactModels
 from formalbench_leaderboard.keys import ModelKey
@@ -22,11 +23,13 @@ class CellResults:
         strings: how many there were.
         correct: how many of them were right; where each of a string's answers counts, a string
             counts by the share of them that are.
+        group: of a test with named parts, which of them each is of.
     """
 
     length: tuple[int, ...]
     strings: tuple[int, ...]
     correct: tuple[float, ...]
+    group: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +54,21 @@ class SeedResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a theorem says of a model on a task, whatever was measured.
+
+    Attributes:
+        verdict: ``cannot``, or ``can``, which does not mean that it learns it.
+        theorem: by its name in `formalbench.theory.theorems`.
+        evidence: ``theorem``, or ``experiment`` where nothing is proved.
+    """
+
+    verdict: Literal["can", "cannot"]
+    theorem: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
 class Result:
     """What a model reached on a task: all seeds at the selected learning rate.
 
@@ -72,6 +90,7 @@ class Result:
         longest_99, longest_90: the longest test length up to which, at every test length,
             the mean accuracy over the seeds is at least 99 % (90 %); None if there is none.
         runs: each of them, by seed.
+        prediction: what theory says; None if it says nothing, or was not asked.
     """
 
     task: str
@@ -91,6 +110,7 @@ class Result:
     longest_99: int | None
     longest_90: int | None
     runs: tuple[SeedResult, ...]
+    prediction: Prediction | None = None
 
     @property
     def outcome(self) -> str:
@@ -152,6 +172,7 @@ class TaskFacts:
         first, last: shortest and longest test length.
         cells: how many lengths are tested.
         strings: how many strings, over all lengths.
+        language_class: the smallest class that theory is known to put it in, if any.
     """
 
     title: str
@@ -162,6 +183,7 @@ class TaskFacts:
     last: int
     cells: int
     strings: int
+    language_class: str | None = None
 
     @property
     def scored(self) -> bool:

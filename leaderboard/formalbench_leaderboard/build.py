@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
+from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import without_collection
 
 from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
-from formalbench_leaderboard.board import Board, Page, Row, TaskFacts
+from formalbench_leaderboard.board import Board, Page, Prediction, Row, TaskFacts
 from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Counted, Current, checkable, counted
 from formalbench_leaderboard.keys import ModelKey, model_key, title_of
@@ -43,6 +45,8 @@ class View:
         current: what tasks, protocols and models stand for now (see `counted`).
         ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
             at hand, so that nobody here can check it; if not, a note says so.
+        theory: of a task by its full name; None where nobody knows.
+        predicted: what theorems say of a model on a task, both by their names, options behind them.
     """
 
     title: str
@@ -53,6 +57,8 @@ class View:
     published: tuple[PublishedTable, ...] = ()
     current: Current = field(default_factory=Current)
     ranks_unchecked: bool = True
+    theory: Callable[[str], Theory | None] = lambda task: None
+    predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
 
 
 def build_page(
@@ -86,7 +92,7 @@ def _board(part: Counted, view: View) -> Board:
     by_task: dict[str, list[Record]] = defaultdict(list)
     for record in part.records:
         by_task[title_of(record)].append(record)
-    facts = {title: facts_of(checkable(runs, view.current)) for title, runs in by_task.items()}
+    facts = {title: _facts(runs, view) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))
     rows, row_notes = _rows(part.records, (*view.tasks, *others), facts, view)
     return Board(
@@ -100,6 +106,13 @@ def _board(part: Counted, view: View) -> Board:
         rows=tuple(rows),
         notes=(*row_notes, *part.notes, *_differing_tests(by_task)),
     )
+
+
+def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
+    facts, theory = facts_of(checkable(runs, view.current)), view.theory(runs[0].task.name)
+    if facts is None or theory is None:
+        return facts
+    return replace(facts, language_class=theory.finest)
 
 
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
@@ -136,7 +149,7 @@ def _rows(
     for key, runs in sorted(by_model.items()):
         shown = key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})"
         found = {
-            title: aggregate(runs[title], facts[title], (*key, title))
+            title: _aggregated(runs[title], facts[title], (*key, title), view)
             for title in titles
             if title in runs
         }
@@ -149,6 +162,15 @@ def _rows(
             unchecked.append(_unchecked(row))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
     return _ranked(entries), [*unchecked, *notes]
+
+
+def _aggregated(
+    runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object], view: View
+) -> Aggregate:
+    """Aggregate the runs of a model on a task, with what theory says of it."""
+    found, of = aggregate(runs, facts, key), runs[0]
+    prediction = view.predicted(display(of.model.name, of.model.options), of.task.name)
+    return replace(found, result=replace(found.result, prediction=prediction))
 
 
 def _unchecked(row: Row) -> str:

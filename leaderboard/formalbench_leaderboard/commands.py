@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from formalbench.contracts.theory import CLASSES
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
@@ -18,6 +21,8 @@ if TYPE_CHECKING:
     from formalbench_leaderboard.board import Page
 
 Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures"]
+
+CLASS_NAMES = ", ".join(CLASSES)
 
 _FOLDERS = ("html", "figures")
 """The formats that are several files."""
@@ -52,6 +57,12 @@ def show(
             metavar="P", help="Show this protocol only. Different protocols are never compared."
         ),
     ] = None,
+    within: Annotated[
+        str,
+        typer.Option(
+            "--class", metavar="C", help=f"Only tasks in a class of languages: {CLASS_NAMES}."
+        ),
+    ] = "",
     format: Annotated[
         Format,
         typer.Option(
@@ -81,12 +92,14 @@ def show(
     \b
     formalbench leaderboard
     formalbench leaderboard --results my-results --protocol quick
+    formalbench leaderboard --class star-free
     formalbench leaderboard --format latex --output board.tex
     """
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
         return
     from formalbench.contracts.errors import RequestError
+    from formalbench.theory.lookup import check_class
     from formalbench.ui.state import host_of
 
     from formalbench_leaderboard.build import build_page
@@ -96,6 +109,7 @@ def show(
         read_with_published,
         suite_view,
     )
+    from formalbench_leaderboard.theory import in_class, predicted
 
     check_folders(results or ())
     if format in _FOLDERS and output is None:
@@ -106,6 +120,10 @@ def show(
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.title for record in held.records})
         held = held._replace(verifications=[])  # they are made under no protocol
+    if within:
+        held, view = in_class(held, view, check_class(within))
+    if format == "json":
+        view = replace(view, predicted=cache(partial(predicted, host_of(ctx))))
     page = build_page(held.records, view, held.verifications)
     _show(page, [*held.records, *held.verifications], host_of(ctx), suite, format, output)
     if held.invalid:
@@ -170,7 +188,8 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
     from formalbench.contracts.errors import RequestError
 
     defaults = {"suite": "default", "format": "table"}
-    lost = [name for name, value in ctx.params.items() if value and value != defaults.get(name)]
+    given = {name.replace("within", "class"): value for name, value in ctx.params.items()}
+    lost = [name for name, value in given.items() if value and value != defaults.get(name)]
     if lost:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
 

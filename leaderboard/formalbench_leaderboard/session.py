@@ -10,6 +10,7 @@ from pathlib import Path
 import typer
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
+from formalbench.host.data_files import data_files
 from formalbench.ui.screen import Screen
 from rich.console import Console
 from rich.text import Text
@@ -47,8 +48,11 @@ def print_session(
     for line in held.invalid:
         typer.echo(harmless(line), err=True)
     print_page(build_page([*held.records, *records], view), console)
+    needed = _needed_plugins(session, records)
+    if any(map(data_files, needed)):
+        return  # data is not published, nor what was measured on it
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
-    for path in _needed_plugins(session, records):
+    for path in needed:
         words += ["--plugin", str(path)]
     # Not wrapped, so that it can be copied whatever the width.
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)

@@ -26,6 +26,7 @@ from formalbench_leaderboard.keys import (
 )
 from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.snapshot import read_snapshot
+from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -138,6 +139,7 @@ def suite_view(
         published=tuple(table for table in known if table.tasks),
         current=current_of(host),
         ranks_unchecked=ranks_unchecked,
+        theory=cache(partial(theory_here, host)),
     )
 
 

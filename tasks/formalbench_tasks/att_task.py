@@ -30,7 +30,8 @@ from formalbench import RequestError, TaskSpec
 
 from formalbench_tasks.definition import TableDefinition
 from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST_TRANSITIONS
-from formalbench_tasks.yaml_task import MOST_VERSIONS, OBJECTIVES, SAMPLER
+from formalbench_tasks.yaml_parts import MOST_VERSIONS
+from formalbench_tasks.yaml_task import OBJECTIVES, SAMPLER
 
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language

@@ -335,7 +335,10 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 
 @hookimpl
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Take YAML files that have an alphabet, and automata (`yaml_task` and `att_task` here)."""
+    """Take YAML files with data or an alphabet, and automata.
+
+    They are read by `datasets.description`, `yaml_task` and `att_task`.
+    """
     if path.suffix == ".att":
         from formalbench_tasks import att_task
 
@@ -345,6 +348,10 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
     from formalbench import read_yaml
 
     data = read_yaml(path)
+    if "data" in data:
+        from formalbench_tasks.datasets import description
+
+        return description.read(path, data)
     if "alphabet" not in data:
         return None
     from formalbench_tasks.yaml_task import read

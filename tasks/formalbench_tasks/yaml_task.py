@@ -34,19 +34,30 @@ Every mistake is a `RequestError` of one line that names the file.
 
 from __future__ import annotations
 
-import re
-import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, nearest
 from formalbench.contracts.specs import Splits, TaskSpec
 
 from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
-from formalbench_tasks.limits import LONGEST_SPLIT, MOST_STATES, MOST_SYMBOLS
+from formalbench_tasks.limits import LONGEST_SPLIT, MOST_STATES
 from formalbench_tasks.mistakes import MistakeError, Mistakes
 from formalbench_tasks.regex import RegexError, parse
+from formalbench_tasks.yaml_parts import (
+    MOST_VERSIONS,
+    alphabet_of,
+    check_known,
+    distinct,
+    is_whole,
+    label_of,
+    line_of,
+    list_of,
+    name_of,
+    show,
+    version_of,
+)
 
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
@@ -54,14 +65,10 @@ if TYPE_CHECKING:
 SAMPLER = 2
 """Raised whenever `formalbench_tasks.custom` draws any other string of the same file."""
 
-MOST_VERSIONS = 1_000
-"""The version in a file is below it."""
-
 OBJECTIVES = ("classify", "tag", "next-symbols")
 
 _COMMON = ("name", "alphabet", "summary", "reference", "version", "objectives", "splits")
 _TABLE = ("states", "start", "transitions", "accept")
-_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
 def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
@@ -83,10 +90,10 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     found = Mistakes()
     found.of(_check_keys, data)
-    name = found.of(_name, data["name"]) if "name" in data else None
+    name = found.of(name_of, data["name"]) if "name" in data else None
     definition = found.of(_definition, data)
-    version = found.of(_version, data.get("version", 1))
-    summary, reference = (found.of(_line, data, key) for key in ("summary", "reference"))
+    version = found.of(version_of, data.get("version", 1))
+    summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
     objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
     splits = found.of(_splits, data.get("splits", {}))
     found.refuse()
@@ -110,18 +117,10 @@ def _definition(data: Mapping[str, Any]) -> Definition | None:
     """Return what defines the language; None if a key is missing, which is told elsewhere."""
     if "alphabet" not in data:
         return None
-    alphabet = _alphabet(data["alphabet"])
+    alphabet = alphabet_of(data["alphabet"])
     if "regex" in data:
         return _regex(data["regex"], alphabet)
     return _table(data, alphabet) if set(_TABLE) <= set(data) else None
-
-
-def _version(version: object) -> int:
-    if not _is_whole(version) or version < 1:
-        raise MistakeError(f"version must be a whole number from 1 up, not {_show(version)}")
-    if version >= MOST_VERSIONS:
-        raise MistakeError(f"version must be below {MOST_VERSIONS}, not {_show(version)}")
-    return version
 
 
 def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
@@ -137,12 +136,7 @@ def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
 
 
 def _check_keys(data: Mapping[str, Any]) -> None:
-    known = (*_COMMON, "regex", *_TABLE)
-    for key in data:
-        if key not in known:
-            close = nearest(str(key), known, count=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(known)}"
-            raise MistakeError(f"unknown key {_show(key)}{hint}")
+    check_known(data, (*_COMMON, "regex", *_TABLE))
     if "name" not in data:
         raise MistakeError("the key 'name' is missing")
     given = [key for key in _TABLE if key in data]
@@ -155,92 +149,29 @@ def _check_keys(data: Mapping[str, Any]) -> None:
         raise MistakeError(f"an automaton needs the key {missing!r}")
 
 
-def _name(value: object) -> str:
-    if not isinstance(value, str) or not _NAME.fullmatch(value):
-        raise MistakeError(
-            f"name must be lower-case letters, digits and single hyphens, not {_show(value)}"
-        )
-    return value
-
-
-def _line(data: Mapping[str, Any], key: str) -> str:
-    value = data.get(key, "")
-    if not isinstance(value, str):
-        raise MistakeError(f"{key} must be text, not {_show(value)}")
-    line = " ".join(value.split())
-    if not line.isprintable():
-        raise MistakeError(f"{key} cannot be printed: {_show(line)}")
-    return line
-
-
-def _alphabet(value: object) -> tuple[str, ...]:
-    if isinstance(value, str):
-        symbols = list(value)
-    elif isinstance(value, list):
-        symbols = [_label(symbol, "symbol") for symbol in value]
-    else:
-        raise MistakeError(
-            "alphabet must be a string of one-character symbols in quotes, or a list, "
-            f"not {_show(value)}"
-        )
-    if not symbols:
-        raise MistakeError("alphabet is empty")
-    if len(symbols) > MOST_SYMBOLS:
-        raise MistakeError(f"alphabet has {len(symbols)} symbols: at most {MOST_SYMBOLS}")
-    for symbol in symbols:
-        if not symbol.isprintable() or (len(symbol) > 1 and " " in symbol):
-            raise MistakeError(f"symbol {_show(symbol)} holds white space or cannot be printed")
-    return _distinct(symbols, "symbol")
-
-
-def _label(value: object, kind: str) -> str:
-    """Return a symbol's or state's name as a string, refusing what YAML made of bare words."""
-    if isinstance(value, bool):
-        raise MistakeError(
-            f"{kind} {_show(value)}: YAML reads bare yes, no, on, off, true and false as truth "
-            "values; put it in quotes"
-        )
-    if _is_whole(value):
-        return str(value)
-    if not isinstance(value, str):
-        raise MistakeError(f"{kind} {_show(value)} must be a string (in quotes) or a whole number")
-    if not value:
-        raise MistakeError(f"a {kind} is an empty string")
-    return value
-
-
-def _distinct(names: list[str], kind: str) -> tuple[str, ...]:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise MistakeError(f"{kind} {_show(name)} is there twice")
-        seen.add(name)
-    return tuple(names)
-
-
 def _regex(value: object, alphabet: tuple[str, ...]) -> RegexDefinition:
     if not isinstance(value, str):
-        raise MistakeError(f"regex must be a string (put it in quotes), not {_show(value)}")
+        raise MistakeError(f"regex must be a string (put it in quotes), not {show(value)}")
     for symbol in alphabet:
         if len(symbol) > 1:
-            raise MistakeError(f"regex needs one-character symbols, but {_show(symbol)} has more")
+            raise MistakeError(f"regex needs one-character symbols, but {show(symbol)} has more")
     try:
         parse(value, alphabet)
     except RegexError as error:
-        raise MistakeError(f"regex {_show(value)}, {error}") from None
+        raise MistakeError(f"regex {show(value)}, {error}") from None
     return RegexDefinition(alphabet, value)
 
 
 def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinition:
-    names = _list(data["states"], "states")
+    names = list_of(data["states"], "states")
     if len(names) > MOST_STATES:
         raise MistakeError(f"there are {len(names)} states: at most {MOST_STATES}")
-    states = _distinct([_label(state, "state") for state in names], "state")
+    states = distinct([label_of(state, "state") for state in names], "state")
     if not states:
         raise MistakeError("states is empty")
     number = {state: index for index, state in enumerate(states)}
     accept = [
-        _look_up(state, number, "state", "accept") for state in _list(data["accept"], "accept")
+        _look_up(state, number, "state", "accept") for state in list_of(data["accept"], "accept")
     ]
     rows = _mapping(data["transitions"], "transitions", number, "state")
     symbols = dict.fromkeys(alphabet)
@@ -255,7 +186,7 @@ def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinitio
 def _row(
     value: object, state: str, number: Mapping[str, int], symbols: Mapping[str, object]
 ) -> tuple[int, ...]:
-    place = f"transitions of state {_show(state)}"
+    place = f"transitions of state {show(state)}"
     targets = _mapping(value, place, symbols, "symbol")
     return tuple(_look_up(targets[symbol], number, "state", place) for symbol in symbols)
 
@@ -264,52 +195,46 @@ def _mapping(value: object, place: str, needed: Mapping[str, object], kind: str)
     """Return a mapping with exactly the `needed` keys, which are written as strings."""
     if not isinstance(value, dict):
         raise MistakeError(
-            f"{place} must be a mapping with one entry per {kind}, not {_show(value)}"
+            f"{place} must be a mapping with one entry per {kind}, not {show(value)}"
         )
-    keys = _distinct([_label(key, kind) for key in value], kind)
+    keys = distinct([label_of(key, kind) for key in value], kind)
     for key in keys:
         if key not in needed:
-            raise MistakeError(f"{place}: unknown {kind} {_show(key)}")
+            raise MistakeError(f"{place}: unknown {kind} {show(key)}")
     entries = dict(zip(keys, value.values(), strict=True))
     for key in needed:
         if key not in entries:
-            raise MistakeError(f"{place}: nothing for {kind} {_show(key)}")
+            raise MistakeError(f"{place}: nothing for {kind} {show(key)}")
     return entries
 
 
-def _list(value: object, key: str) -> list[object]:
-    if not isinstance(value, list):
-        raise MistakeError(f"{key} must be a list, not {_show(value)}")
-    return value
-
-
 def _look_up(value: object, number: Mapping[str, int], kind: str, place: str) -> int:
-    name = _label(value, kind)
+    name = label_of(value, kind)
     if name not in number:
-        raise MistakeError(f"{place}: unknown {kind} {_show(name)}")
+        raise MistakeError(f"{place}: unknown {kind} {show(name)}")
     return number[name]
 
 
 def _objectives(value: object) -> tuple[str, ...]:
-    names = [_label(name, "objective") for name in _list(value, "objectives")]
+    names = [label_of(name, "objective") for name in list_of(value, "objectives")]
     for name in names:
         if name not in OBJECTIVES:
             close = nearest(name, OBJECTIVES, count=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             known = ", ".join(OBJECTIVES)
-            raise MistakeError(f"unknown objective {_show(name)}{hint}; known: {known}")
+            raise MistakeError(f"unknown objective {show(name)}{hint}; known: {known}")
     if not names:
         raise MistakeError("objectives is empty")
-    return _distinct(names, "objective")
+    return distinct(names, "objective")
 
 
 def _splits(value: object) -> Splits:
     shown = "splits: {train: [1, 40], test: [41, 500]}"
     if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
-        raise MistakeError(f"splits must look like {shown}, not {_show(value)}")
+        raise MistakeError(f"splits must look like {shown}, not {show(value)}")
     step = value.get("step", 1)
-    if not _is_whole(step) or step < 1:
-        raise MistakeError(f"splits: step must be a whole number from 1 up, not {_show(step)}")
+    if not is_whole(step) or step < 1:
+        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(step)}")
     windows = {key: _lengths(lengths, key) for key, lengths in value.items() if key != "step"}
     return Splits(windows.get("train", Splits().train), windows.get("test", Splits().test), step)
 
@@ -318,22 +243,10 @@ def _lengths(value: object, key: str) -> tuple[int, int]:
     if (
         not isinstance(value, list)
         or len(value) != 2
-        or not all(_is_whole(end) for end in value)
+        or not all(is_whole(end) for end in value)
         or not 0 <= value[0] <= value[1]
     ):
-        raise MistakeError(f"splits: {key} must be [shortest, longest], not {_show(value)}")
+        raise MistakeError(f"splits: {key} must be [shortest, longest], not {show(value)}")
     if value[1] > LONGEST_SPLIT:
         raise MistakeError(f"splits: {key} ends at {value[1]}: at most {LONGEST_SPLIT}")
     return value[0], value[1]
-
-
-def _is_whole(value: object) -> TypeGuard[int]:
-    """Say whether YAML made a number of it that somebody may have meant."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
-
-
-def _show(value: object) -> str:
-    try:
-        return reprlib.repr(value)
-    except ValueError:  # Python refuses to write a number of thousands of digits
-        return f"a huge {type(value).__name__}"

@@ -10,10 +10,12 @@ import os
 import shutil
 
 import pytest
+from formalbench import RequestError
 from formalbench.host import LocalPlugin
 from formalbench.host.local import content_hash
 from formalbench.store import Store, weights_path
 from formalbench_leaderboard.build import build_page
+from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
 from formalbench_leaderboard.sources import suite_view
 
 MODEL = '''
@@ -233,3 +235,11 @@ def test_output_does_not_replace_a_device(invoke, repository, make_runs, tmp_pat
         done = invoke("--results", tmp_path / "mine", "--format", "csv", "--output", path)
         assert "a device or a pipe, and no file" in str(done.exception)
     assert pipe.is_fifo()
+
+
+def test_data_is_not_published(tmp_path):
+    (tmp_path / "s.tok").write_text("a\n")
+    path = tmp_path / "data.yaml"
+    path.write_text("name: my-data\ndata: {train: {strings: s.tok}}\n")
+    with pytest.raises(RequestError, match="its data is not published, so no record of it can be"):
+        plugin_contents(LocalPlugin(path, content_hash(path)))

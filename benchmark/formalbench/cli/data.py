@@ -96,6 +96,11 @@ def add_commands(app: typer.Typer) -> None:
         if as_json:
             print_json(rows)
         if failed:
+            from formalbench.evaluation.cells import has_fixed_test
+
+            if has_fixed_test(built):
+                line = f"{built.name} has labels for the strings of its data, and for no others"
+                print(f"formalbench: {line}", file=sys.stderr)
             raise typer.Exit(1)
 
 

@@ -70,7 +70,7 @@ def _check_strings(strings: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_lengths(length: tuple[int, ...]) -> tuple[int, ...]:
-    if any(map(operator.ge, _check_counts(length), length[1:])):
+    if any(map(operator.gt, _check_counts(length), length[1:])):
         raise ValueError("cells must be in order of length")
     return length
 
@@ -99,6 +99,7 @@ class Cells(Part):
     Attributes:
         length: string length of the cell; the greatest if it is a window.
         first: the least string length of each cell, if cells are windows.
+        group: of a test with named parts, the name of the part that each cell is of.
         strings: how many were tested.
         correct: the primary metric's sum: how many answers were right.
         answers: out of how many; None if of each string there is one.
@@ -107,10 +108,11 @@ class Cells(Part):
         window: cells per entry of `metrics`; the last entry may have fewer.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"first", "answers"})
+    later: ClassVar[frozenset[str]] = frozenset({"first", "group", "answers"})
 
     length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(Once())]
     first: tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...] | None = None
+    group: tuple[Name, ...] | None = None
     strings: Annotated[tuple[int, ...], AfterValidator(_check_strings), WrapValidator(Once())]
     correct: tuple[int | float, ...]
     answers: Annotated[tuple[int, ...], AfterValidator(_check_strings)] | None = None
@@ -129,16 +131,35 @@ class Cells(Part):
             len(self.first) != len(self.length) or any(map(operator.gt, self.first, self.length))
         ):
             raise ValueError("first does not fit length")
+        self._check_groups()
         if min(self.correct) < 0:
             raise ValueError(_COUNTS)
         if any(map(operator.gt, self.correct, self.asked)):
             raise ValueError("more answers correct than tested")
         return self
 
+    def _check_groups(self) -> None:
+        if self.group is None:
+            twice = any(map(operator.eq, self.length, self.length[1:]))
+        elif len(self.group) != len(self.length):
+            raise ValueError("group does not fit length")
+        else:
+            twice = len(set(zip(self.group, self.length, strict=True))) < len(self.length)
+        if twice:
+            raise ValueError("cells must be in order of length, each length once")
+
     @property
     def asked(self) -> tuple[int, ...]:
         """Out of how many answers `correct` is, per cell."""
         return self.strings if self.answers is None else self.answers
+
+    @property
+    def by_group(self) -> dict[str, float]:
+        """The share that is right of each named part of the test; its cells count the same."""
+        shares: dict[str, list[float]] = {}
+        for group, right, asked in zip(self.group or (), self.correct, self.asked, strict=False):
+            shares.setdefault(group, []).append(right / asked)
+        return {group: math.fsum(found) / len(found) for group, found in sorted(shares.items())}
 
     def whole(self, metric: str) -> Measure | None:
         """Return a metric other than the primary one, summed up over all cells."""

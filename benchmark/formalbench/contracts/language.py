@@ -206,6 +206,33 @@ class HasParts(ABC):
     def part(self, split: Split) -> Source:
         """Return the source that draws what is for a split, itself if nothing is kept apart."""
 
+    def overlap(self) -> str | None:
+        """Say in a few words what of the test is trained on, empty if nothing is.
+
+        None (the default): strings are told apart by their lengths, and these say it.
+        """
+        return None
+
+
+class HasFixedStrings(ABC):
+    """Has so many strings and no others, as one that is read from files.
+
+    Each is tested, once for every time that it is there; all are trained on equally often.
+
+    Attributes:
+        groups: the names of what its strings are divided into; one empty name if they are not.
+    """
+
+    groups: tuple[str, ...] = ("",)
+
+    @abstractmethod
+    def fixed(self, length: int, group: str) -> Symbols:
+        """Return the strings of a length that are in a group, (B, length)."""
+
+    @abstractmethod
+    def number(self, length: int) -> int:
+        """Return how many strings of a length there are, in all groups."""
+
 
 CAPABILITIES: dict[type, str] = {
     HasPrefixClasses: "the class of every prefix",

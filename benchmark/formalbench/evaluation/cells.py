@@ -13,9 +13,13 @@ import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasProcess
+from formalbench.contracts.language import HasFixedStrings, HasProcess
 from formalbench.contracts.protocol import Protocol, Watch
+from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+
+MAX_CELLS = 500
+"""Of fixed strings, for each part of a test."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +30,13 @@ class Cell:
         first, last: the least and the greatest length; the same, unless it is a window.
         examples: the strings and their answers, in the smallest integers that hold them: one
             example of strings of one length, or several, or padded ones.
+        group: the name of the part of the test that it is of, if that has named parts.
     """
 
     first: int
     last: int
     examples: tuple[Example, ...]
+    group: str = ""
 
     @property
     def strings(self) -> int:
@@ -98,6 +104,7 @@ def split_lengths(task: Task, split: str) -> list[int]:
         RequestError: if there are none.
     """
     first, last = task.splits.train if split == "train" else task.splits.test
+    task = task.of("train" if split == "train" else "test")
     lengths = [n for n in task.lengths(first, last) if (n - first) % task.splits.step == 0]
     if not lengths:
         raise RequestError(f"task {task.name} has no strings of length {first} to {last} ({split})")
@@ -130,7 +137,12 @@ def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
         task: what they are of.
         protocol: says which lengths, and how many strings.
         seed: another one, other strings.
+
+    Raises:
+        RequestError: if there are no others, since a task's strings are fixed.
     """
+    if has_fixed_test(task):
+        raise RequestError(f"task {task.name} has no strings but those that it is tested on")
     return _tests(task, protocol, ("fresh", seed))
 
 
@@ -138,18 +150,28 @@ def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> TestSet:
     task = task.of("test")
     if protocol.test.tokens is not None:
         return _draw_window(task, key, task.splits.test, protocol.test.tokens)
-    return _draw(task, key, cell_lengths(task, protocol), protocol.test.strings)
+    lengths = cell_lengths(task, protocol)
+    if isinstance(task.source, HasFixedStrings):
+        return _fixed(task, task.source, lengths)
+    return _draw(task, key, lengths, protocol.test.strings)
+
+
+def has_fixed_test(task: Task) -> bool:
+    """Say whether a task is tested on strings that are there, and not on drawn ones."""
+    return isinstance(task.of("test").source, HasFixedStrings)
 
 
 def cell_lengths(task: Task, protocol: Protocol) -> list[int]:
-    """Return the lengths of a protocol's test cells.
+    """Return the lengths of a protocol's test cells; where the strings are fixed, all there are.
 
     Raises:
         RequestError: if there are no strings of a length that it names, or of any.
     """
+    task = task.of("test")
     asked = protocol.test.lengths
     if not isinstance(asked, tuple):
-        return spread(split_lengths(task, "test"), asked)
+        every = isinstance(task.source, HasFixedStrings)
+        return spread(split_lengths(task, "test"), "all" if every else asked)
     if missing := [length for length in asked if not task.lengths(length, length)]:
         named = ", ".join(map(str, missing))
         raise RequestError(f"task {task.name} has no strings of length {named} (test.lengths)")
@@ -161,6 +183,9 @@ def validation_set(task: Task, protocol: Protocol) -> TestSet:
     task = task.of("validation")
     if protocol.validation.tokens is not None:
         return _draw_window(task, ("validation",), task.splits.train, protocol.validation.tokens)
+    if isinstance(task.source, HasFixedStrings):
+        lengths = split_lengths(task, "train")
+        return _fixed(task, task.source, lengths, protocol.validation.strings)
     lengths = spread(split_lengths(task, "train"), protocol.validation.lengths)
     return _draw(task, ("validation",), lengths, protocol.validation.strings)
 
@@ -184,6 +209,31 @@ def _draw(task: Task, key: Sequence[object], lengths: Sequence[int], count: int)
         example = task.sample(task.stream(*key, length, count), length, count)
         cells.append(Cell(length, length, (example.map(_small),)))
     return TestSet(tuple(cells))
+
+
+def _fixed(
+    task: Task, source: HasFixedStrings, lengths: Sequence[int], most: int | None = None
+) -> TestSet:
+    """Return the strings that a source has, each once; of a group and a length `most`, if given.
+
+    Of a group with very many lengths several make up a cell, so that a record stays small.
+    """
+    cells = []
+    for group in source.groups:
+        found = [(n, strings) for n in lengths if len(strings := source.fixed(n, group))]
+        together = -(-len(found) // MAX_CELLS)
+        for start in range(0, len(found), max(together, 1)):
+            some = found[start : start + together]
+            examples = (task.examples(_few(strings, most)).map(_small) for _, strings in some)
+            cells.append(Cell(some[0][0], some[-1][0], tuple(examples), group))
+    return TestSet(tuple(sorted(cells, key=lambda cell: (cell.last, cell.first, cell.group))))
+
+
+def _few(strings_BN: Symbols, most: int | None) -> Symbols:
+    """Return at most so many strings, evenly spread over all."""
+    if most is None or len(strings_BN) <= most:
+        return strings_BN
+    return strings_BN[np.arange(most) * len(strings_BN) // most]
 
 
 def _draw_window(

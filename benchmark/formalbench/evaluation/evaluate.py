@@ -44,12 +44,14 @@ class CellScore:
         first, last: the least and the greatest length of the strings.
         strings: how many there were.
         measures: of the task's metrics, the primary one's first.
+        group: the name of the part of the test that the cell is of.
     """
 
     first: int
     last: int
     strings: int
     measures: dict[str, Measure]
+    group: str = ""
 
 
 class _Job(NamedTuple):
@@ -135,7 +137,7 @@ def _score(task: Task, cell: Cell, parts: Sequence[list[State]]) -> CellScore:
         if twice := measures.keys() & own:
             raise ValueError(f"{metric.name} measures {min(twice)}, as another metric does")
         measures |= own
-    return CellScore(cell.first, cell.last, cell.strings, measures)
+    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group)
 
 
 def _in_threads(

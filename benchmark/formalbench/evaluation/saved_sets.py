@@ -14,7 +14,7 @@ from formalbench.cache import code_digest, place_of, read_sealed, write_sealed
 from formalbench.contracts.example import Example
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import Cell, TestSet, cell_lengths, test_set
+from formalbench.evaluation.cells import Cell, TestSet, cell_lengths, has_fixed_test, test_set
 
 _KNOWN = "known."
 
@@ -22,11 +22,15 @@ _KNOWN = "known."
 def saved_test_set(task: Task, source: object, protocol: Protocol) -> TestSet:
     """Return a test set from the cache; draw it and put it there if it is not.
 
+    Fixed strings are there already, and not put there once more.
+
     Args:
         task: what it is of.
         source: what else says which task this is, as JSON: where its code came from.
         protocol: says which lengths, and how many strings.
     """
+    if has_fixed_test(task):
+        return test_set(task, protocol)
     name = (task.name, task.version, dict(task.parameters), source)
     metrics = [metric.name for metric in task.metrics]  # they know things of strings
     code = code_digest(task, task.source, task.objective, *task.metrics)

@@ -103,8 +103,13 @@ class PluginHost(LoadedPlugins):
         return task
 
     def warn_of_overlap(self, task: Task) -> None:
-        """Say so if a task is tested at lengths that it trains on."""
-        if both := task.splits.overlap:
+        """Say so if a task is tested at lengths, or on strings, that it trains on."""
+        from formalbench.contracts.language import HasParts
+
+        told = task.source.overlap() if isinstance(task.source, HasParts) else None
+        if told:
+            self.warn(f"warning: {task.name}: {told}")
+        if told is None and (both := task.splits.overlap):
             self.warn(f"warning: {task.name} trains and tests at lengths {both[0]} to {both[1]}")
 
     def _source(

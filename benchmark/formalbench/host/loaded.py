@@ -203,7 +203,8 @@ class LoadedPlugins:
                         return task, plugin
         if path.suffix in YAML_SUFFIXES:
             raise RequestError(
-                f"{path}: not a task (alphabet), a suite (tasks) or a protocol (steps, extends)"
+                f"{path}: not a task (alphabet or data), a suite (tasks) or a protocol "
+                "(steps, extends)"
             )
         raise RequestError(
             f"--plugin {path}: a plugin is a .py or .yaml file, a folder, or a file that "

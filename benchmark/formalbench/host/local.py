@@ -12,6 +12,7 @@ from pathlib import Path
 from types import ModuleType
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, BrokenPluginError, RequestError
+from formalbench.host.data_files import data_hash
 from formalbench.host.outdated import advice
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -43,9 +44,14 @@ def plugin_files(path: Path) -> list[Path]:
 
 
 def content_hash(path: Path) -> str:
-    """Return the SHA-256 of a file, or of the names and contents of a package's files."""
+    """Return the SHA-256 of a file, or of the names and contents of a package's files.
+
+    That of a YAML file is also of the data files that it names.
+    """
     digest = hashlib.sha256()
     try:
+        if path.suffix in YAML_SUFFIXES and path.is_file():
+            return data_hash(path)
         if path.is_file():
             digest.update(path.read_bytes())
             return digest.hexdigest()

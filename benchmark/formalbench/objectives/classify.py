@@ -17,6 +17,7 @@ from formalbench.metrics.accuracy import Accuracy
 from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
 from formalbench.metrics.scored import mean_scored
 from formalbench.objectives.answers import class_margin, first_difference, telling_class
+from formalbench.objectives.fixed_chance import fixed_chance, fixed_test
 from formalbench.objectives.lengths import some_lengths
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Classify(Objective):
 
     def chance(self, source: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the accuracy of the best constant class, and of the best one per length."""
+        if (test := fixed_test(source)) is not None:
+            return fixed_chance(source, test, lengths)
         shares = np.array([_distribution(source, length, stream) for length in lengths])
         constant = float(shares.mean(axis=0).max())
         return Chance(constant, tuple(float(best) for best in shares.max(axis=1)))

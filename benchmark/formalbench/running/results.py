@@ -184,9 +184,11 @@ def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
         for first in range(0, len(scores), window)
     ]
     windows = any(score.first != score.last for score in scores)
+    groups = tuple(score.group for score in scores)
     return Cells(
         length=tuple(score.last for score in scores),
         first=tuple(score.first for score in scores) if windows else None,
+        group=groups if any(groups) else None,
         strings=strings,
         correct=tuple(_number(measure.total) for measure in main),
         answers=None if asked == strings else asked,

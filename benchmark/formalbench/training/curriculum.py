@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from formalbench.contracts.language import HasFixedStrings
 from formalbench.contracts.objective import process_of
 from formalbench.contracts.protocol import Curriculum, Protocol
 from formalbench.contracts.stream import Stream
@@ -46,12 +47,19 @@ def length_weights(task: Task, protocol: Protocol, lengths: Sequence[int]) -> We
     """Return how often each length is drawn, relatively; None for all alike.
 
     For ``generated`` a length's share of steps, times the strings that a step of it has, is
-    proportional to its share of the process's strings.
+    proportional to its share of the process's strings; where the strings are fixed, to its share of
+    these, so that each is drawn equally often.
     """
-    if protocol.curriculum.kind != "generated":
+    source = task.of("train").source
+    shares: Weights
+    if protocol.curriculum.kind == "generated":
+        found = process_of(task.source, task.objective).length_distribution(lengths[-1])
+        shares = found[list(lengths)]
+    elif isinstance(source, HasFixedStrings):
+        shares = np.array([source.number(n) for n in lengths], dtype=np.float64)
+    else:
         return None
-    shares = process_of(task.source, task.objective).length_distribution(lengths[-1])
-    weights: Weights = shares[list(lengths)] / [protocol.strings_at(n) for n in lengths]
+    weights: Weights = shares / [protocol.strings_at(n) for n in lengths]
     return weights
 
 
@@ -71,7 +79,8 @@ def draw_mix(
         protocol: of the run.
         stage: the lengths that may be drawn.
         batch: which, counted from 0.
-        weighted: how often each length is drawn; None for all alike.
+        weighted: how often each length is drawn, of this stage or of a later one; None for all
+            alike.
         seed: of the run; None under a protocol whose seeds share lengths.
     """
     if not protocol.mixed_lengths:
@@ -107,7 +116,7 @@ def _draw(
     lengths = np.asarray(stage, dtype=np.int64)
     if weighted is None:
         return lengths[stream.integers(len(stage), count)]
-    sums = np.cumsum(weighted)
+    sums = np.cumsum(weighted[: len(stage)])  # a stage has the first of all lengths
     indices = np.searchsorted(sums, stream.uniform(count) * sums[-1], side="right")
     drawn: npt.NDArray[np.int64] = lengths[np.minimum(indices, len(stage) - 1)]
     return drawn

@@ -170,6 +170,8 @@ def summary(record: Record) -> str:
         return f"{head}: {record.status}: {record.message}".rstrip(": ")
     test, cells = record.test, record.test.cells
     text = f"{head}: {test.accuracy:.1%} at {(cells.first or cells.length)[0]}–{cells.length[-1]}"
+    if by_group := cells.by_group:
+        text += ", " + ", ".join(f"{group} {share:.1%}" for group, share in by_group.items())
     if record.training:
         text += f" ({record.training.steps} steps, {record.training.seconds:.0f} s)"
     return text

@@ -137,7 +137,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
     told, known = test.cells, expected.cells
     if test.metric != expected.metric:
         raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
-    if (told.length, told.first) != (known.length, known.first):
+    if (told.length, told.first, told.group) != (known.length, known.first, known.group):
         raise RequestError("it was tested at other lengths than its protocol says")
     if told.strings != known.strings:
         raise RequestError("it was tested on more or fewer strings than its protocol says")

@@ -89,7 +89,7 @@ RUNS: Mapping[type[Part], Mapping[str, Trust]] = {
         "cells": PARTS,
     },
     Cells: {
-        **dict.fromkeys(("length", "first", "strings", "answers", "window"), AGAIN),
+        **dict.fromkeys(("length", "first", "group", "strings", "answers", "window"), AGAIN),
         "correct": ASKED,
         "metrics": PARTS,
     },

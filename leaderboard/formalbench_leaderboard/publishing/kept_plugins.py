@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.host.data_files import data_files
 from formalbench.running.used import local_plugins
 from formalbench.store.plain import read_plain
 
@@ -59,8 +60,11 @@ def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
     """Return the files to publish of a local plugin, by their paths below the repository's root.
 
     Raises:
-        RequestError: one line, if it is too large, has other files than plain ones, or changed.
+        RequestError: one line, if it is too large, has other files than plain ones, or changed, or
+            reads data: that is never published, and without it nobody can test again.
     """
+    if not local.is_code and data_files(local.path):
+        raise RequestError(f"{local.path}: its data is not published, so no record of it can be")
     folder = kept_path(Origin(distribution=local.path.name, sha256=local.sha256)).parent
     files = _read(local.path)
     if _hash(files) != local.sha256:

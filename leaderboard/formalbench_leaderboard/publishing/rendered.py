@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
+from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import Store, safe_name
 from formalbench.store.plain import read_plain
@@ -33,6 +36,7 @@ from formalbench_leaderboard.sources import (
     parted,
     suite_view,
 )
+from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -157,10 +161,10 @@ def linked_files(repository: Path) -> set[Path]:
 
 def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection[Path]) -> Site:
     runs, verifications = parted(records.values())
-    view = suite_view(host, DEFAULT_SUITE)
+    view = _view(host, DEFAULT_SUITE)
     everything = build_page(
         runs,
-        View("everything", (), published=view.published, current=view.current),
+        replace(view, title="everything", tasks=()),
         verifications,
     )
     models = _models(everything, host)
@@ -172,6 +176,22 @@ def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection
     pages = sorted(path for path in files if path.parent == REPRODUCED)
     reproductions = [(_title(page.stem), page) for page in pages]
     return Site(_suites(runs, host), models, everything, reproductions, links)
+
+
+def _view(host: PluginHost, suite: str) -> View:
+    """Return the view of a suite, with what theory says of tasks that come with formalbench.
+
+    Of no others: the pages are the same whatever plugins are at hand.
+    """
+
+    def theory(task: str) -> Theory | None:
+        try:
+            own = built_in([host.task_entry(task)[0]])
+        except RequestError:
+            return None
+        return theory_here(host, task) if own else None
+
+    return replace(suite_view(host, suite), theory=cache(theory))
 
 
 def _identity(record: AnyRecord) -> str:
@@ -190,14 +210,14 @@ def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:
     specs.sort(key=lambda spec: (spec.name != DEFAULT_SUITE, spec.name))
     found = []
     for spec in specs:
-        page = build_page(runs, suite_view(host, spec.name, only_tasks=True))
+        page = build_page(runs, replace(_view(host, spec.name), only_tasks=True))
         scored = any(row.rank for board in page.boards for row in board.rows)
         if scored or spec.name in homes:
             found.append(SuitePage(spec.name, spec.summary, page))
     if REST in homes:
         in_none = [run for run in runs if home_suite(run.task.name, host) == REST]
-        current = suite_view(host, DEFAULT_SUITE).current
-        page = build_page(in_none, View(REST, (), current=current))
+        view = _view(host, DEFAULT_SUITE)
+        page = build_page(in_none, replace(view, title=REST, tasks=(), published=()))
         found.append(SuitePage(REST, "tasks that are in no suite", page))
     return found
 

@@ -55,6 +55,7 @@ HOW_TO_READ = f"""\
   that all of them have. RegularGPT's default norm was set otherwise: docs/method.md says how.
 - **A run that did not finish** (diverged, out of memory, timed out) counts as chance level; the
   seeds column says so, and ⚠ marks its row.
+- The **language class** is the smallest that theory puts the task's language in (docs/theory.md).
 - A task without an objective is asked for one class per string (`classify`).
 """
 
@@ -180,6 +181,7 @@ def _facts(facts: TaskFacts) -> str:
         f"{facts.first}–{facts.last}, {grouped(facts.strings)} strings in all; "
         f"chance {percent(facts.chance_length)} (length only), "
         f"{percent(facts.chance_constant)} (constant)."
+        + (f" Language class: {markdown(facts.language_class)}." if facts.language_class else "")
     )
 
 

@@ -128,14 +128,15 @@ def _cell(result: Result | None) -> Html:
 
 
 def _board_foot(board: Board) -> Html:
-    """Return what is the same for every model: chance, and where a task is told."""
+    """Return what is the same for every model: chance, classes, and where a task is told."""
     facts = [board.facts_of(title) for title in board.tasks]
     chance = [percent(known.chance_length if known else None) for known in facts]
     empty = [element("td")] * (4 + _kinds(board))
-    lines = {
-        "chance": [element("td", text) for text in chance],
-        "task": [element("td", _about(title)) for title in board.tasks],
-    }
+    classes = [known.language_class if known else None for known in facts]
+    lines = {"chance": [element("td", text) for text in chance]}
+    if any(classes):
+        lines["language class"] = [element("td", name or MISSING) for name in classes]
+    lines["task"] = [element("td", _about(title)) for title in board.tasks]
     before = [element("td"), element("td")]
     return element(
         "tfoot",

@@ -24,6 +24,7 @@ function definition(known, facts) {
       ["trained on lengths", `${known.train[0]}–${known.train[1]}`],
       ["tested on lengths", facts ? `${facts.first}–${facts.last}` : null],
       ["test strings", facts ? grouped(facts.strings) : null],
+      ["language class", facts?.language_class],
       ["chance, length only", facts ? `${percent(facts.chance_length)} %` : null],
       ["chance, constant", facts ? `${percent(facts.chance_constant)} %` : null],
       ["metric", facts?.metric],

@@ -1,0 +1,64 @@
+"""The files that a YAML plugin names under ``data``: they belong to its contents.
+
+Wherever it is in that part, a value under ``strings``, ``labels`` or ``outputs`` is a file,
+relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
+data, another task.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from formalbench.contracts.errors import RequestError
+from formalbench.host.yaml_file import read_yaml
+
+DATA = "data"
+FILES = ("strings", "labels", "outputs")
+
+MAX_BYTES = 1 << 30
+"""Of one file."""
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the files that a YAML plugin names, each once; none if it cannot be read."""
+    try:
+        named = _named(read_yaml(path).get(DATA))
+        return list(dict.fromkeys(path.parent / name for name in named))
+    except RequestError:  # whoever loads it says what is wrong
+        return []
+
+
+def data_hash(path: Path) -> str:
+    """Return the SHA-256 of a YAML plugin and of all data files that it names.
+
+    A file that cannot be read counts as one: whoever reads it says what is wrong.
+
+    Raises:
+        OSError: if the plugin itself cannot be read.
+    """
+    from formalbench.store.plain import read_plain  # here: it imports numpy
+
+    own = hashlib.sha256(path.read_bytes())
+    files = data_files(path)
+    if not files:
+        return own.hexdigest()
+    digest = hashlib.sha256(own.digest())
+    for file in files:
+        try:
+            digest.update(hashlib.sha256(read_plain(file, MAX_BYTES)).digest())
+        except RequestError:
+            digest.update(b"unreadable")
+    return digest.hexdigest()
+
+
+def _named(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in FILES and isinstance(inner, str):
+                if inner.isprintable():  # no other is the name of a file
+                    yield inner
+            else:
+                yield from _named(inner)

@@ -1,0 +1,1 @@
+"""Tasks from fixed data: strings and their labels, read from files."""

@@ -1,0 +1,282 @@
+"""Reading the files of a data set, line by line, and holding them to what they say.
+
+Every mistake is a `RequestError` of one line that names the file and the line in it.
+
+Legend: B strings in all, L lengths, N symbols of a string, T symbols in all.
+"""
+
+from __future__ import annotations
+
+import io
+import re
+import reprlib
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+from formalbench.cache import place_of, write_sealed
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.source import Labels
+from formalbench.host.data_files import MAX_BYTES, data_hash
+from formalbench.store.plain import read_plain
+
+from formalbench_tasks.datasets.description import READER, Description, FilePart
+from formalbench_tasks.datasets.table import Ints, StringTable, as_keys
+from formalbench_tasks.limits import LONGEST_SPLIT
+
+MOST_SYMBOLS = 10_000
+"""Of the alphabet that data has."""
+
+MOST_CLASSES = 1_000
+MOST_ANSWERS = 1_000_000
+
+_AT_ONCE = 1 << 16
+"""Strings that are moved at once."""
+
+_WHOLE = re.compile(r"-?[0-9]{1,18}")
+
+
+class Names(dict[str, int]):
+    """Numbers for names, from 0 in the order in which they come."""
+
+    def __missing__(self, name: str) -> int:
+        self[name] = len(self)
+        return self[name]
+
+
+@dataclass
+class _Read:
+    """What was read so far: symbols and labels by number, and where each string comes from."""
+
+    symbols: array[int] = field(default_factory=lambda: array("H"))
+    lengths: array[int] = field(default_factory=lambda: array("L"))
+    labels: array[int] = field(default_factory=lambda: array("L"))
+    starts: list[int] = field(default_factory=list)
+
+
+def facts_of(described: Description) -> dict[str, Any]:
+    """Look a data set through once, keep it in the cache, and say what is in it."""
+    from formalbench_tasks.datasets.source import DataSet
+
+    table = read_table(described)
+    key = f"data set {READER} {described.digest}"
+    write_sealed(place_of("data-sets", key), key, table.pack())
+    splits = DataSet(described, table).splits("classify")
+    trained, tested = int((table.parts == 0).sum()), int((table.parts > 1).sum())
+    summary = f"{trained:,} strings from files to train on, {tested:,} to be tested on"
+    return {"summary": summary, "train": splits.train, "test": splits.test}
+
+
+def read_table(described: Description) -> StringTable:
+    """Read all files of a data set.
+
+    Raises:
+        RequestError: one line that says what is wrong, and where.
+    """
+    # Of names that are given an unknown one is a KeyError. Else those of the training strings are
+    # taken as they come, and then no others.
+    symbols = _given(described.alphabet)
+    classes = _given(described.classes)
+    read = _Read()
+    for part in described.parts:
+        read.starts.append(len(read.lengths))
+        _read_part(part, described, symbols, classes, read)
+        symbols = dict(symbols)
+        classes = classes if described.function else dict(classes)
+        if hidden := [name for name in symbols if not name.isprintable()]:
+            _refuse(part.strings, f"symbol {_show(hidden[0])} cannot be printed")
+        if len(classes) < 2 and not described.function:
+            _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
+    if data_hash(described.path) != described.digest:
+        raise RequestError(f"{described.path}: its data changed while it was read: start again")
+    return _table(described, read, symbols, classes)
+
+
+def lines_of(path: Path) -> Iterator[str]:
+    """Return the lines of a file of UTF-8 text, without their ends.
+
+    Raises:
+        RequestError: if it is no plain file, too large, or not UTF-8.
+    """
+    contents = read_plain(path, MAX_BYTES, "a file of strings or labels")
+    try:
+        for line in io.TextIOWrapper(io.BytesIO(contents), "utf-8", newline="\n"):
+            yield line.rstrip("\r\n")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{path}: not UTF-8: {error.reason}") from None
+
+
+def words_of(line: str, separated: bool) -> Sequence[str]:
+    """Return the symbols of a line."""
+    return line.split() if separated else line.strip()
+
+
+def _given(names: tuple[str, ...] | None) -> dict[str, int]:
+    if names is None:
+        return Names()
+    return {name: number for number, name in enumerate(names)}
+
+
+def _read_part(
+    part: FilePart,
+    described: Description,
+    symbols: dict[str, int],
+    classes: dict[str, int],
+    read: _Read,
+) -> None:
+    before = len(read.lengths)
+    labels: Iterable[str] = () if part.labels is None else lines_of(part.labels)
+    for number, line in enumerate(lines_of(part.strings), start=1):
+        place, text = (part.strings, number), line
+        if part.labels is None:
+            text, tab, label = line.rpartition("\t")
+            if not tab:
+                _refuse(place, "no tab and label behind the string")
+            read.labels.append(_label(place, label, classes, described.function))
+        held = len(read.symbols)
+        try:
+            read.symbols.extend(map(symbols.__getitem__, words_of(text, described.separated)))
+        except KeyError as error:
+            _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
+        except OverflowError:
+            _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
+        if len(symbols) > MOST_SYMBOLS:
+            _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
+        if len(read.symbols) - held > LONGEST_SPLIT:
+            _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
+        read.lengths.append(len(read.symbols) - held)
+    for number, line in enumerate(labels, start=1):
+        assert part.labels is not None
+        read.labels.append(_label((part.labels, number), line, classes, described.function))
+    strings, labelled = len(read.lengths) - before, len(read.labels) - before
+    if not strings:
+        _refuse(part.strings, "no string in it")
+    if strings != labelled:
+        what = "answers" if described.function else "labels"
+        _refuse(part.labels or part.strings, f"{labelled:,} {what} for {strings:,} strings")
+
+
+def written(line: str) -> str:
+    """Return a label or an answer as a line has it, whatever spaces stand around and within."""
+    return " ".join(line.split())
+
+
+def _label(place: tuple[Path, int], line: str, classes: dict[str, int], function: bool) -> int:
+    label = written(line)
+    if not label and not function:
+        _refuse(place, "no label")
+    try:
+        number = classes[label]
+    except KeyError:
+        known = ", ".join(map(_show, sorted(classes)[:8]))
+        _refuse(place, f"unknown label {_show(label)}; known: {known} (name all in 'classes')")
+    most, what = (MOST_ANSWERS, "answers") if function else (MOST_CLASSES, "labels")
+    if number >= most:
+        _refuse(place, f"more than {most} different {what}")
+    return number
+
+
+def _table(
+    described: Description, read: _Read, symbols: dict[str, int], classes: dict[str, int]
+) -> StringTable:
+    """Sort what was read: by length, then by symbols."""
+    alphabet, ranks_S = _ordered(symbols, described.alphabet)
+    labels, ranks_K = _ordered(classes, described.classes)
+    symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=np.uint16)]
+    labels_B = ranks_K[np.frombuffer(read.labels, dtype=f"u{read.labels.itemsize}")]
+    lengths_B = np.frombuffer(read.lengths, dtype=f"u{read.lengths.itemsize}").astype(np.int64)
+    starts_B = np.cumsum(lengths_B) - lengths_B
+    parts_B = _parts(described, read)
+    order_B = np.argsort(lengths_B, kind="stable")
+    lengths_L, counts_L = np.unique(lengths_B, return_counts=True)
+    sorted_T, first, shared = np.empty_like(symbols_T), 0, 0
+    for length, rows_B in zip(
+        lengths_L.tolist(), np.split(order_B, np.cumsum(counts_L)[:-1]), strict=True
+    ):
+        block_BN = _gathered(symbols_T, starts_B[rows_B], length)
+        order = np.argsort(as_keys(block_BN), kind="stable")
+        rows_B[:] = rows_B[order]  # a view: `order_B` itself
+        sorted_T[first : first + block_BN.size] = block_BN[order].reshape(-1)
+        first += block_BN.size
+        same_B = (block_BN[order][1:] == block_BN[order][:-1]).all(axis=1)
+        _check_labels(described, read, rows_B, labels_B[rows_B], same_B)
+        shared += _shared(parts_B[rows_B], same_B)
+    return StringTable(
+        alphabet=alphabet,
+        classes=labels,
+        groups=tuple(part.group for part in described.parts[2:]),
+        shared=shared,
+        lengths=lengths_L,
+        counts=counts_L,
+        symbols=sorted_T,
+        labels=labels_B[order_B],
+        parts=parts_B[order_B],
+    )
+
+
+def _parts(described: Description, read: _Read) -> Ints:
+    """Return the number of the part that each string is of, (B,)."""
+    ends = [*read.starts[1:], len(read.lengths)]
+    sizes = [end - start for start, end in zip(read.starts, ends, strict=True)]
+    return np.repeat(np.arange(len(described.parts), dtype=np.uint8), sizes)
+
+
+def _ordered(
+    numbers: dict[str, int], given: tuple[str, ...] | None
+) -> tuple[tuple[str, ...], Ints]:
+    """Return names in their order, and the place of each by its number."""
+    names = given or tuple(sorted(numbers, key=in_order))
+    ranks = np.zeros(len(names), dtype=np.min_scalar_type(len(names)))
+    for place, name in enumerate(names):
+        ranks[numbers[name]] = place
+    return names, ranks
+
+
+def in_order(name: str) -> tuple[bool, int, str]:
+    """Return what names are sorted by: numbers before words."""
+    whole = bool(_WHOLE.fullmatch(name))
+    return not whole, int(name) if whole else 0, name
+
+
+def _gathered(symbols_T: Ints, starts_B: Labels, length: int) -> Ints:
+    """Return strings of one length, (B, N)."""
+    block_BN = np.empty((len(starts_B), length), symbols_T.dtype)
+    for first in range(0, len(starts_B), _AT_ONCE):
+        some = starts_B[first : first + _AT_ONCE]
+        block_BN[first : first + _AT_ONCE] = symbols_T[some[:, None] + np.arange(length)]
+    return block_BN
+
+
+def _shared(parts_B: Ints, same_B: Ints) -> int:
+    """Count the strings of the test that are in training, among sorted ones."""
+    strings_B = np.concatenate([[0], np.cumsum(~same_B)])
+    trained = np.unique(strings_B[parts_B == 0])
+    return int(np.isin(strings_B[parts_B > 1], trained).sum())
+
+
+def _check_labels(
+    described: Description, read: _Read, rows_B: Labels, labels_B: Ints, same_B: Ints
+) -> None:
+    """Refuse one string with two labels."""
+    bad = np.flatnonzero(same_B & (labels_B[1:] != labels_B[:-1]))
+    if len(bad):
+        one, other = (_place(described, read, int(rows_B[bad[0] + at])) for at in (0, 1))
+        what = "answer" if described.function else "label"
+        _refuse(other, f"the same string as in {one[0]}:{one[1]}, with another {what}")
+
+
+def _place(described: Description, read: _Read, row: int) -> tuple[Path, int]:
+    part = max(at for at, start in enumerate(read.starts) if start <= row)
+    return described.parts[part].strings, row - read.starts[part] + 1
+
+
+def _refuse(place: Path | tuple[Path, int], text: str) -> NoReturn:
+    where = f"{place[0]}:{place[1]}" if isinstance(place, tuple) else str(place)
+    raise RequestError(f"{where}: {text}")
+
+
+def _show(text: str) -> str:
+    return reprlib.repr(text)

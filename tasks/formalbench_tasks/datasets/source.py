@@ -1,0 +1,181 @@
+"""A data set as a language: its strings are those of its files, and no others.
+
+Legend: B strings, N symbols each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, lru_cache
+
+import numpy as np
+from formalbench.cache import place_of, read_sealed, write_sealed
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.language import HasFixedStrings, HasParts, Language, Split
+from formalbench.contracts.source import Labels, Mask, Symbols
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.stream import Stream
+
+from formalbench_tasks.datasets.description import READER, Description, FilePart
+from formalbench_tasks.datasets.reading import lines_of, read_table, words_of, written
+from formalbench_tasks.datasets.table import StringTable
+
+TRAIN, VALIDATION, TEST = range(3)
+
+
+class Data(Language):
+    """Strings from files, some of all parts."""
+
+    def __init__(self, described: Description, table: StringTable) -> None:
+        self.described, self.table = described, table
+        self.alphabet = table.alphabet
+        self.num_classes = len(table.classes)
+        self.theory = described.theory
+        self._rows: dict[int, Labels] = {}
+
+    def chosen(self, length: int) -> Mask:
+        """Say which strings of a length are drawn, (B,) of the table's."""
+        raise NotImplementedError
+
+    def has_length(self, length: int) -> bool:
+        """Say whether any string that is drawn has this length."""
+        return len(self.rows(length)) > 0
+
+    def rows(self, length: int) -> Labels:
+        """Return where the strings of a length that are drawn stand in the table."""
+        if length not in self._rows:
+            self._rows[length] = np.flatnonzero(self.chosen(length))
+        return self._rows[length]
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw strings, each as often as the others."""
+        rows = self.rows(length)
+        if not len(rows):
+            raise RequestError(f"{self.described.path}: no string of length {length} to draw")
+        drawn = rows[stream.integers(len(rows), count)]
+        strings_BN: Symbols = self.table.block(length).symbols[drawn].astype(np.int64)
+        return strings_BN
+
+    def class_distribution(self, length: int) -> tuple[float, ...]:
+        """Count the classes of the strings that are drawn."""
+        labels = self.table.block(length).labels[self.rows(length)]
+        counts = np.bincount(labels, minlength=self.num_classes)
+        return tuple((counts / max(len(labels), 1)).tolist())
+
+    def in_domain(self, strings_BN: Symbols) -> Mask:
+        """Say which strings are in the data, whatever they are for."""
+        return self.table.find(strings_BN)[1]
+
+    def classify(self, strings_BN: Symbols) -> Labels:
+        """Look the labels up.
+
+        Raises:
+            RequestError: for a string that is not in the data.
+        """
+        rows_B, found_B = self.table.find(strings_BN)
+        if not found_B.all():
+            raise RequestError(f"{self.described.path}: a string that is not in the data")
+        labels_B: Labels = self.table.block(strings_BN.shape[1]).labels[rows_B].astype(np.int64)
+        return labels_B
+
+    def oracle(self, string: Sequence[int]) -> int:
+        """Read the files line by line until the string comes."""
+        wanted = [self.alphabet[symbol] for symbol in string]
+        for part in self.described.parts:
+            for text, label in _pairs(part):
+                if list(words_of(text, self.described.separated)) == wanted:
+                    return self.table.classes.index(written(label))
+        raise RequestError(f"{self.described.path}: a string that is not in the data")
+
+
+class DataPart(Data, HasFixedStrings):
+    """What is for one split.
+
+    Args:
+        described: the data set.
+        table: all its strings.
+        groups: by name, the numbers of the table's parts.
+    """
+
+    def __init__(self, described: Description, table: StringTable, groups: dict[str, int]) -> None:
+        super().__init__(described, table)
+        self.groups = tuple(groups)
+        self._numbers = groups
+
+    def chosen(self, length: int) -> Mask:
+        """Say which strings are of this split."""
+        inside: Mask = np.isin(self.table.block(length).parts, list(self._numbers.values()))
+        return inside
+
+    def fixed(self, length: int, group: str) -> Symbols:
+        """Return the strings of a length that are in a group, (B, N)."""
+        block = self.table.block(length)
+        strings_BN: Symbols = block.symbols[block.parts == self._numbers[group]].astype(np.int64)
+        return strings_BN
+
+    def number(self, length: int) -> int:
+        """Return how many strings of a length there are."""
+        return len(self.rows(length))
+
+
+class DataSet(Data, HasParts):
+    """All of it. Drawn are strings of the test, where it has any of a length, or else others."""
+
+    def chosen(self, length: int) -> Mask:
+        """Say which strings are of the test; all, if it has none of this length."""
+        tested: Mask = self.table.block(length).parts >= TEST
+        return tested if tested.any() else ~tested
+
+    def splits(self, objective: str) -> Splits:
+        """Return the lengths that there are."""
+        return Splits(self._window("train"), self._window("test"))
+
+    def part(self, split: Split) -> DataPart:
+        """Return the strings that are for a split."""
+        return self._parts[split]
+
+    def overlap(self) -> str:
+        """Say how many strings of the test are trained on."""
+        if not self.table.shared:
+            return ""
+        tested = int((self.table.parts >= TEST).sum())
+        return f"{self.table.shared:,} of {tested:,} test strings are training strings, too"
+
+    @cached_property
+    def _parts(self) -> dict[Split, DataPart]:
+        tests = {group: TEST + index for index, group in enumerate(self.table.groups)}
+        numbers: dict[Split, dict[str, int]] = {
+            "train": {"": TRAIN},
+            "validation": {"": VALIDATION},
+            "test": tests,
+        }
+        return {
+            split: DataPart(self.described, self.table, groups) for split, groups in numbers.items()
+        }
+
+    def _window(self, split: Split) -> tuple[int, int]:
+        own = [n for n in self.table.lengths.tolist() if self._parts[split].has_length(n)]
+        return own[0], own[-1]
+
+
+def _pairs(part: FilePart) -> Iterator[tuple[str, str]]:
+    """Return the strings of a part as they are written, each with its label."""
+    if part.labels is not None:
+        yield from zip(lines_of(part.strings), lines_of(part.labels), strict=True)
+        return
+    for line in lines_of(part.strings):
+        text, _, label = line.rpartition("\t")
+        yield text, label
+
+
+@lru_cache(maxsize=4)
+def data_set(described: Description) -> DataSet:
+    """Return a data set: from the cache, or of its files."""
+    key = f"data set {READER} {described.digest}"
+    path = place_of("data-sets", key)
+    kept = read_sealed(path, key)
+    table = None if kept is None else StringTable.unpack(kept)
+    if table is None:
+        table = read_table(described)
+        write_sealed(path, key, table.pack())
+    return DataSet(described, table)

@@ -1,0 +1,132 @@
+"""Fixed strings from files on the command line: every model, every part, and nothing told."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "dataset" / "shuffled-brackets.yaml"
+
+
+@pytest.fixture
+def run(cli, tiny):
+    def call(model, *arguments):
+        done = cli(
+            *("run", "--model", model, "--task", "shuffled-brackets", "--seeds", "1", "--json"),
+            *("--plugin", EXAMPLE, "--plugin", tiny, "--protocol", "tiny", *arguments),
+        )
+        assert done.code == 0, done.err
+        return done.data
+
+    return call
+
+
+@pytest.mark.parametrize("mixed", ["false", "true"])
+@pytest.mark.parametrize("model", ["lstm", "transformer", "regulargpt"])
+def test_every_string_of_the_test_is_used_once(run, model, mixed):
+    [record] = run(model, "--set", f"protocol.mixed_lengths={mixed}")
+    cells = record["test"]["cells"]
+    assert record["status"] == "finished"
+    found = dict.fromkeys(("short", "long"), 0)
+    for group, strings in zip(cells["group"], cells["strings"], strict=True):
+        found[group] += strings
+    assert found == {"short": 150, "long": 150}
+    assert cells["length"] == sorted(cells["length"])
+    assert record["task"]["source"]["distribution"] == "shuffled-brackets.yaml"
+    assert record["selected"]["strings"] <= 150
+
+
+def test_the_same_run_again_is_the_same(run):
+    one, again = (run("rnn", "--results", place)[0] for place in ("one", "other"))
+    assert one["test"]["cells"] == again["test"]["cells"]
+    assert one["selected"] == again["selected"]
+    assert one["train_id"] == again["train_id"]
+
+
+def test_no_string_reaches_a_record_or_a_page(cli, run, results):
+    [record] = run("rnn")
+    longest = (EXAMPLE.parent / "long.tok").read_text().splitlines()[0]
+    board = cli("leaderboard", "--results", results, "--format", "json", "--plugin", EXAMPLE)
+    assert board.code == 0
+    cells = board.data["measured"][0]["rows"][0]["results"][0]["runs"][0]["cells"]
+    assert set(cells["group"]) == {"short", "long"}
+    arguments = ("--results", results, "--plugin", EXAMPLE, "--format", "html", "--output", "page")
+    assert cli("leaderboard", *arguments).code == 0
+    page = Path("page/index.html").read_text(encoding="utf-8")
+    assert '"examples":[]' in page
+    for text in (json.dumps(record), board.out, page):
+        assert longest not in text
+
+
+def test_the_end_of_a_run_tells_of_each_part(cli, tiny):
+    done = cli(
+        *("run", "--model", "rnn", "--task", "shuffled-brackets", "--seeds", "1"),
+        *("--plugin", EXAMPLE, "--plugin", tiny, "--protocol", "tiny"),
+    )
+    [line] = [
+        line for line in (done.out + done.err).splitlines() if "rnn on" in line and "%" in line
+    ]
+    assert "To publish" not in done.out
+    assert ", long " in line
+    assert ", short " in line
+
+
+def test_what_is_shown_sampled_and_labelled(cli):
+    shown = cli("show", "task", "shuffled-brackets", "--plugin", EXAMPLE, "--json").data
+    assert (shown["train"], shown["test"], shown["theory"]) == ([2, 20], [8, 40], None)
+    rows = cli("sample", "shuffled-brackets", "--length", 8, "--count", 3, "--plugin", EXAMPLE)
+    every = {}
+    for name in ("train", "validation", "short", "long"):
+        texts = (EXAMPLE.parent / f"{name}.tok").read_text().splitlines()
+        every |= zip(texts, (EXAMPLE.parent / f"{name}.labels").read_text().split(), strict=True)
+    for line in rows.lines:
+        row = json.loads(line)
+        assert every[" ".join(row["string"])] == ("out", "in")[row["target"]]
+    text = "\n".join([*list(every)[:5], "( ( ( ( ( ( ( (", ""])
+    told = cli("label", "shuffled-brackets", "--plugin", EXAMPLE, stdin=text)
+    assert told.code == 1
+    assert told.lines[:5] == [str(int(label == "in")) for label in list(every.values())[:5]]
+    assert told.lines[5] == "invalid"
+    assert "has labels for the strings of its data, and for no others" in told.err
+    listed = cli("list", "tasks", "--plugin", EXAMPLE, "--json").data
+    [row] = [row for row in listed if row["name"] == "shuffled-brackets"]
+    assert (row["train"], row["test"]) == ([2, 20], [8, 40])
+
+
+def test_its_contract(cli):
+    done = cli("check", EXAMPLE)
+    assert done.code == 0, done.out
+    assert " 0 broken" in done.out + done.err
+
+
+def test_strings_that_are_trained_on_are_told_of(cli, write):
+    data = "".join(f"  {s}: {{strings: x.tok, labels: x.txt}}\n" for s in ("train", "validation"))
+    write("x.tok", "a b\nb\n")
+    write("x.txt", "1\n0\n")
+    path = write("x.yaml", f"name: x\ndata:\n{data}  test: {{strings: x.tok, labels: x.txt}}\n")
+    done = cli("show", "task", "x", "--plugin", path)
+    assert "warning: x:classify: 2 of 2 test strings are training strings, too" in done.err
+
+
+def test_changed_data_is_refused_by_a_worker_and_is_another_task(write):
+    from formalbench import RequestError
+    from formalbench.host import LocalPlugin, PluginHost
+    from formalbench.host.local import content_hash
+
+    files = [path for path in EXAMPLE.parent.iterdir() if path.is_file()]
+    for path in files:
+        write(path.name, path.read_text())
+    copy = Path(EXAMPLE.name).resolve()
+    told = LocalPlugin(copy, content_hash(copy))
+    PluginHost.load().load_local(told)
+    with Path("long.labels").open("a") as file:
+        file.write("\n")
+    assert content_hash(copy) != told.sha256
+    with pytest.raises(RequestError, match="changed while it was in use"):
+        PluginHost.load().load_local(told)
+
+
+def test_bad_data_is_one_line(refused, write):
+    path = write("bad.yaml", "name: bad\ndata: {train: {strings: none.tok}}\n")
+    line = refused("run", "--model", "rnn", "--task", "bad", "--plugin", path)
+    assert "data has no validation and no test; data: train: no file" in line

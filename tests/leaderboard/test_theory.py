@@ -1,0 +1,121 @@
+"""What theory says on a board: of each task its class, and of a model whether it can at all."""
+
+import json
+
+import pytest
+from formalbench import Theory
+from formalbench.contracts.specs import display
+from formalbench.host import PluginHost
+from formalbench.store import Store
+from formalbench_leaderboard.board import Prediction
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.sources import Held, suite_view
+from formalbench_leaderboard.theory import in_class, predicted, theory_here
+from formalbench_leaderboard.web.assemble import render as render_html
+from formalbench_leaderboard.web.definitions import definitions
+
+TASKS = ("parity:classify", "first:classify", "no-such-task:classify")
+
+
+@pytest.fixture(scope="module")
+def real() -> PluginHost:
+    return PluginHost.load()
+
+
+@pytest.fixture
+def records(make_record):
+    return [make_record("gru", task, fingerprint="0" * 64) for task in TASKS]
+
+
+@pytest.fixture
+def view(real):
+    titles = tuple(task.partition(":")[0] for task in TASKS)
+    return View("test", titles, theory=lambda task: theory_here(real, task))
+
+
+def test_each_task_has_its_class(records, view):
+    [board] = build_page(records, view).boards
+    assert {facts.title: facts.language_class for facts in board.facts} == {
+        "parity": "solvable",
+        "first": "r-trivial",
+        "no-such-task": None,
+    }
+
+
+def test_every_face_shows_it(records, view, real):
+    page = build_page(records, view)
+    assert renderer("markdown")(page).count("Language class: ") == 2
+    told = json.loads(renderer("json")(page))["measured"][0]["facts"]
+    assert [facts["language_class"] for facts in told] == ["solvable", "r-trivial", None]
+    html = render_html(page, definitions(real, records))["index.html"]
+    assert "<td>r-trivial</td>" in html
+    assert '"language_class":"solvable"' in html
+
+
+def test_nothing_is_said_where_nothing_is_known(records):
+    page = build_page(records, View("test", ("parity",)))
+    assert "Language class: " not in renderer("markdown")(page)
+    assert "r-trivial" not in renderer("json")(page)
+
+
+def test_a_class_is_escaped(records, monkeypatch):
+    monkeypatch.setattr(Theory, "finest", "<script>|x|")
+    page = build_page(records, View("test", ("parity",), theory=lambda task: Theory("regular")))
+    for name in ("markdown", "json"):
+        assert "<script>" not in renderer(name)(page)
+
+
+def test_only_tasks_of_a_class(records, view):
+    held, seen = in_class(Held(records, [], []), view, "star-free")
+    assert [record.task.name for record in held.records] == ["first:classify"]
+    assert seen.tasks == ("first",)
+    assert seen.title == "test, star-free tasks"
+    assert in_class(Held(records, [], []), view, "context-free")[0].records == []
+    assert len(in_class(Held(records, [], []), view, "regular")[0].records) == 2
+
+
+def test_published_numbers_are_parted_likewise(real):
+    view = suite_view(real, "chi-table1")
+    _, seen = in_class(Held([], [], []), view, "c-rasp")
+    shown = {task for table in seen.published for task in table.tasks}
+    assert shown
+    assert all(theory_here(real, task).within("c-rasp") for task in shown)
+
+
+def test_what_theorems_say_of_a_model(real):
+    can = Prediction("can", "gru-finite-precision", "theorem")
+    assert predicted(real, "gru[width=8]", "parity:classify") == can
+    masked = display("transformer", {"positions": "none", "causal": True})
+    cannot = Prediction("cannot", "c-rasp-experiments", "experiment")
+    assert predicted(real, masked, "parity:classify") == cannot
+    assert predicted(real, masked, "reverse-string:transduce") is None  # beyond all of them
+    assert predicted(real, "gru", "no-such-task:classify") is None
+    assert predicted(real, "no-such-model", "parity:classify") is None
+
+
+def test_a_strangers_network_is_not_built(tmp_path):
+    (tmp_path / "bomb.py").write_text(
+        "from formalbench import ModelSpec, hookimpl\n\n"
+        "def build(task):\n    raise SystemExit('built')\n\n"
+        "@hookimpl\ndef formalbench_models():\n    yield ModelSpec('bomb', 1, '', build)\n"
+    )
+    host = PluginHost.load([tmp_path / "bomb.py"])
+    assert predicted(host, "bomb", "parity:classify") is None
+
+
+def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
+    store, version = Store(tmp_path / "runs"), real.models.get("gru")[0].spec.version
+    for task in TASKS[:2]:
+        own = {**protocol, "name": "own"}
+        store.write(make_record("gru", task, protocol=own, model_version=version))
+    told = ("leaderboard", "--results", store.path, "--class")
+    [measured] = cli(*told, "star-free", "--format", "json").data["measured"]
+    assert measured["tasks"] == ["first", "even-pairs", "d2"]
+    [result] = measured["rows"][0]["results"]
+    assert (result["task"], result["prediction"]["verdict"]) == ("first", "can")
+    done = cli(*told, "starfree")
+    assert (done.code, done.out) == (2, "")
+    assert "unknown class 'starfree': did you mean star-free" in done.err
+    lost = cli("leaderboard", "--class", "star-free", "check")
+    assert "--class does nothing before check" in lost.err

@@ -1,0 +1,342 @@
+"""Data sets from files: what is read, what is drawn of it, and what is refused in one line."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from formalbench import HasFixedStrings, Language, RequestError, Stream, read_yaml
+from formalbench.contracts.example import Example
+from formalbench.evaluation import cells
+from formalbench.host import PluginHost
+from formalbench.objectives.classify import Classify
+from formalbench.training.curriculum import draw_length, length_weights
+from formalbench_tasks.datasets import description, source
+from formalbench_tasks.datasets.table import StringTable
+
+DATA = """
+name: my-data
+data:
+  train: {strings: train.tok, labels: train.txt}
+  validation: {strings: dev.tok, labels: dev.txt}
+  test:
+    short: {strings: short.tok, labels: short.txt}
+    long: {strings: long.tok, labels: long.txt}
+"""
+FILES = {
+    "train": [("a b", "0"), ("b 10", "2"), ("", "0"), ("a b", "0"), ("10 10 a", "1")],
+    "dev": [("b b", "2"), ("a", "1")],
+    "short": [("a a", "1"), ("b 10", "2"), ("", "0")],
+    "long": [("a a", "1"), ("10 b a b", "2"), ("10 b a a", "0")],
+}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    source.data_set.cache_clear()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name, rows in FILES.items():
+        (tmp_path / f"{name}.tok").write_text("".join(f"{text}\n" for text, _ in rows))
+        (tmp_path / f"{name}.txt").write_text("".join(f"{label}\n" for _, label in rows))
+    return tmp_path
+
+
+def spec_of(folder: Path, text: str = DATA):
+    path = folder / "my-data.yaml"
+    path.write_text(text)
+    return description.read(path, read_yaml(path))
+
+
+def build(folder: Path, text: str = DATA):
+    return spec_of(folder, text).factory()
+
+
+def refusal(folder: Path, text: str = DATA) -> str:
+    with pytest.raises(RequestError) as error:
+        build(folder, text)
+    line = str(error.value).replace(f"{folder}/", "")
+    assert "\n" not in line
+    return line
+
+
+def text_of(data, strings_BN):
+    return [" ".join(data.alphabet[symbol] for symbol in row) for row in strings_BN]
+
+
+def test_what_is_read(folder):
+    spec = spec_of(folder)
+    assert spec.summary == "5 strings from files to train on, 6 to be tested on"
+    assert (spec.splits.train, spec.splits.test) == ((0, 3), (0, 4))
+    data = spec.factory()
+    assert data.alphabet == ("10", "a", "b")  # numbers first
+    assert data.num_classes == 3
+    for rows in FILES.values():
+        for text, label in rows:
+            string = [data.alphabet.index(symbol) for symbol in text.split()]
+            strings_BN = np.array([string], dtype=np.int64).reshape(1, len(string))
+            assert data.in_domain(strings_BN).all()
+            assert data.classify(strings_BN).tolist() == [int(label)] == [data.oracle(string)]
+
+
+def test_every_string_of_a_part_is_there_as_often_as_in_its_file(folder):
+    data = build(folder)
+    parts = {"train": "train", "validation": "dev", "test": None}
+    for split, file in parts.items():
+        part = data.part(split)
+        files = {"": file} if file else {"short": "short", "long": "long"}
+        assert part.groups == tuple(files)
+        for group, name in files.items():
+            found = [t for n in range(5) for t in text_of(data, part.fixed(n, group))]
+            assert Counter(found) == Counter(text for text, _ in FILES[name])
+        every = sum(len(FILES[name]) for name in files.values())
+        assert sum(part.number(n) for n in range(5)) == every
+
+
+def test_what_is_trained_on_is_drawn_from_its_own_part(folder):
+    train = build(folder).part("train")
+    drawn = Counter(text_of(train, train.sample(Stream("draw"), 2, 3000)))
+    assert set(drawn) == {"a b", "b 10"}
+    assert 1800 < drawn["a b"] < 2200  # it is there twice
+    assert not train.has_length(1)
+    with pytest.raises(RequestError, match="no string of length 1 to draw"):
+        train.sample(Stream("draw"), 1, 1)
+
+
+class Coins(Language, HasFixedStrings):
+    """Of each length ten strings; `ones` says how many of them are of class 1."""
+
+    alphabet = ("0", "1")
+
+    def __init__(self, ones):
+        self.ones = ones
+
+    def fixed(self, length, group):
+        of_class_1 = np.arange(10) < self.ones(length)
+        return of_class_1[:, None] * np.ones(length, np.int64)
+
+    def number(self, length):
+        return 10
+
+    def classify(self, strings_BN):
+        return strings_BN[:, 0]
+
+    def sample(self, stream, length, count):
+        raise NotImplementedError
+
+    def oracle(self, string):
+        raise NotImplementedError
+
+
+def fair(length):
+    return np.random.default_rng(length).binomial(10, 0.5)
+
+
+def test_a_string_does_not_tell_of_itself():
+    def chance(ones):
+        return Classify().chance(Coins(ones), range(1, 200), Stream("unused"))
+
+    coins = chance(fair)
+    assert 0.5 <= coins.constant < 0.53
+    assert coins.length_only == pytest.approx(coins.constant)  # counted on itself it is 0.62
+    assert chance(lambda length: 10 * (length % 2)).length_only == 1
+    half = chance(lambda length: 10 if length % 2 else fair(length))
+    assert 0.70 < half.constant < 0.80
+    assert half.length_only == pytest.approx(half.constant, abs=0.02)
+    mixed = chance(lambda length: 9 if length % 2 else 1)
+    assert (mixed.constant, mixed.length_only) == pytest.approx((0.5, 0.9), abs=0.01)
+
+
+def test_chance_is_counted_on_the_test(folder):
+    data = build(folder)
+    chance = Classify().chance(data, [0, 2, 2, 4], Stream("unused"))
+    assert chance.constant == pytest.approx(3 / 8)
+    assert chance.by_length == pytest.approx((1, 2 / 3, 2 / 3, 0))
+    assert data.class_distribution(2) == (0, 2 / 3, 1 / 3)
+    assert data.class_distribution(4) == (0.5, 0, 0.5)
+    assert data.class_distribution(3) == (0, 1, 0)  # not in the test: of what there is
+
+
+def test_what_of_the_test_is_trained_on(folder):
+    assert build(folder).overlap() == "2 of 6 test strings are training strings, too"
+    (folder / "short.tok").write_text("a a\n10 b\n10\n")
+    assert build(folder).overlap() == ""
+
+
+def test_a_string_that_is_not_there(folder):
+    data = build(folder)
+    strange = np.array([[1, 1], [0, 0]])
+    assert data.in_domain(strange).tolist() == [True, False]
+    assert not data.in_domain(np.zeros((2, 9), np.int64)).any()
+    with pytest.raises(RequestError, match="not in the data"):
+        data.classify(strange)
+    with pytest.raises(RequestError, match="not in the data"):
+        data.oracle([0, 0])
+
+
+def test_labels_behind_the_strings_and_symbols_without_spaces(folder):
+    for name in ("train", "dev", "test"):
+        (folder / f"{name}.tsv").write_bytes(b"abba\tTRUE\r\nab\tFALSE\r\n\tFALSE\n")
+    parts = "".join(
+        f"  {s}: {{strings: {f}.tsv}}\n"
+        for s, f in zip(description.SPLITS, ("train", "dev", "test"), strict=True)
+    )
+    data = build(folder, f"name: tabbed\nseparated: false\ndata:\n{parts}")
+    assert (data.alphabet, data.table.classes) == (("a", "b"), ("FALSE", "TRUE"))
+    assert data.classify(np.array([[0, 1, 1, 0]])).tolist() == [1] == [data.oracle([0, 1, 1, 0])]
+    assert data.classify(np.zeros((1, 0), np.int64)).tolist() == [0] == [data.oracle([])]
+
+
+def test_names_that_are_given(folder):
+    data = build(
+        folder, DATA + 'alphabet: [b, a, "10", c]\nclasses: [2, 1, 0]\ntheory: star-free\n'
+    )
+    assert data.alphabet == ("b", "a", "10", "c")
+    assert data.classify(np.array([[1, 0]])).tolist() == [2]
+    assert data.theory.finest == "star-free"
+
+
+def test_it_is_kept_sealed_and_found_again(folder, monkeypatch):
+    before = build(folder)
+    source.data_set.cache_clear()
+
+    def unwanted(described):
+        raise AssertionError("read again")
+
+    monkeypatch.setattr(source, "read_table", unwanted)
+    again = build(folder)
+    assert np.array_equal(again.table.symbols, before.table.symbols)
+    kept = next((folder / "cache" / "data-sets").iterdir())
+    kept.write_bytes(kept.read_bytes()[:-1] + b"?")
+    source.data_set.cache_clear()
+    with pytest.raises(AssertionError, match="read again"):
+        build(folder)
+
+
+def test_changed_data_is_other_data(folder):
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+
+    def digest():
+        return PluginHost.load([path]).local_plugin(path).source.sha256
+
+    first = digest()
+    assert digest() == first
+    (folder / "long.txt").write_text("1\n2\n1\n")
+    assert digest() != first
+
+
+def test_many_symbols_and_lengths_come_back(folder):
+    rng = np.random.default_rng(0)
+    rows = {" ".join(map(str, rng.integers(300, size=int(n)))) for n in rng.integers(0, 40, 500)}
+    texts = sorted(rows)
+    labels = [str(hash_of(text)) for text in texts]
+    for name, some in (("train", slice(None)), ("dev", slice(0, 9)), ("long", slice(0, 99))):
+        (folder / f"{name}.tok").write_text("".join(f"{text}\n" for text in texts[some]))
+        (folder / f"{name}.txt").write_text("".join(f"{label}\n" for label in labels[some]))
+    one = DATA.replace("    short: {strings: short.tok, labels: short.txt}\n", "")
+    data = build(folder, one)
+    assert data.table.symbols.dtype == np.uint16
+    packed = StringTable.unpack(data.table.pack())
+    for text, label in zip(texts, labels, strict=True):
+        ids = np.array([[data.alphabet.index(word) for word in text.split()]], np.int64)
+        assert data.table.classes[int(data.classify(ids.reshape(1, -1))[0])] == label
+        assert packed.find(ids.reshape(1, -1))[1].all()
+
+
+def hash_of(text):
+    return sum(map(ord, text)) % 7
+
+
+@pytest.mark.parametrize(
+    ("file", "contents", "line"),
+    [
+        ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings"),
+        ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings"),
+        ("dev.tok", "b b\nx\n", "dev.tok:2: unknown symbol 'x' (name all in 'alphabet')"),
+        ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: '0', '1', '2' "),
+        ("long.txt", "1\n\n7\n", "long.txt:2: no label"),
+        ("short.tok", "", "short.tok: no string in it"),
+        ("short.tok", b"a\n\xff\n", "short.tok: not UTF-8: invalid start byte"),
+        ("train.txt", "0\n0\n0\n0\n0\n", "train.txt: only one label: '0'"),
+        ("short.txt", "1\n0\n0\n", "short.tok:2: the same string as in train.tok:2, with another"),
+        ("train.tok", "a\nb\n\na\nb\x07\n", "train.tok: symbol 'b\\x07' cannot be printed"),
+    ],
+)  # fmt: skip
+def test_bad_data_is_one_line_with_its_place(folder, file, contents, line):
+    (folder / file).write_bytes(contents if isinstance(contents, bytes) else contents.encode())
+    assert refusal(folder).startswith(line)
+
+
+def test_bad_yaml_is_told_at_once(folder):
+    (folder / "short.tok").unlink()
+    bad = DATA.replace("my-data", "My Data").replace("labels: train.txt", "label: train.txt")
+    line = refusal(folder, bad + "classes: [0]\ntheory: starfree\nseperated: false\nversion: 0\n")
+    for part in (
+        "name must be lower-case letters",
+        "data: train must look like {strings: FILE, labels: FILE}",
+        "data: test short: no file short.tok",
+        "classes must name two labels or more",
+        "theory: unknown class 'starfree' (did you mean 'star-free'?)",
+        "unknown key 'seperated' (did you mean 'separated'?)",
+        "version must be a whole number from 1 up",
+    ):
+        assert part in line
+    null = DATA.replace("strings: dev.tok", 'strings: "a\\0b"')
+    assert "data: validation: strings must be the name of a file" in refusal(folder, null)
+    name = DATA.replace("dev.tok", "x" * 300)
+    assert "data: validation: no file xxx" in refusal(folder, name)
+    many = "".join(f"    p{at}: {{strings: dev.tok}}\n" for at in range(101))
+    assert "the test has 103 parts: at most 100" in refusal(folder, f"{DATA}{many}")
+    long = DATA.replace("short:", f"{'s' * 65}:")
+    assert "the name of a part has 65 characters: at most 64" in refusal(folder, long)
+    assert refusal(folder, "name: no\ndata: {train: {strings: dev.tok}, tests: 1}\n").endswith(
+        "data has no validation and no test"
+    )
+
+
+def test_only_plain_files_are_read(folder):
+    (folder / "dev.txt").unlink()
+    (folder / "dev.txt").symlink_to("train.txt")
+    assert refusal(folder) == "dev.txt: a link, and only plain files are taken"
+
+
+def test_examples_are_of_the_objective(folder):
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+    task = PluginHost.load([path]).task("my-data")
+    example = task.of("train").sample(Stream("some"), 2, 4)
+    assert isinstance(example, Example)
+    assert example.targets.tolist() == task.source.classify(example.inputs).tolist()
+
+
+def test_a_part_of_very_many_lengths_has_cells_of_several(folder, monkeypatch):
+    monkeypatch.setattr(cells, "MAX_CELLS", 2)
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+    host = PluginHost.load([path])
+    found = cells.test_set(host.task("my-data"), host.protocol("quick")).cells
+    told = [(cell.group, cell.first, cell.last, cell.strings) for cell in found]
+    assert told == [("short", 0, 0, 1), ("long", 2, 2, 1), ("short", 2, 2, 2), ("long", 4, 4, 2)]
+    monkeypatch.setattr(cells, "MAX_CELLS", 1)
+    found = cells.test_set(host.task("my-data"), host.protocol("quick")).cells
+    told = [(cell.group, cell.first, cell.last, cell.lengths) for cell in found]
+    assert told == [("short", 0, 2, [0, 2, 2]), ("long", 2, 4, [2, 4, 4])]
+    with pytest.raises(RequestError, match="no strings but those that it is tested on"):
+        cells.fresh_set(host.task("my-data"), host.protocol("quick"), 1)
+
+
+def test_each_string_is_trained_on_equally_often(folder):
+    path = folder / "my-data.yaml"
+    path.write_text(DATA)
+    host = PluginHost.load([path])
+    task, protocol = host.task("my-data"), host.protocol("quick")
+    lengths = cells.split_lengths(task, "train")
+    assert lengths == [0, 2, 3]  # of the training strings alone
+    weights = length_weights(task, protocol, lengths)
+    assert (weights / weights.sum()).tolist() == pytest.approx([1 / 5, 3 / 5, 1 / 5])
+    early = Counter(draw_length(protocol, lengths[:2], batch, weights) for batch in range(2000))
+    assert early[2] / 2000 == pytest.approx(3 / 4, abs=0.05)
