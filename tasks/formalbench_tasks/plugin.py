@@ -213,7 +213,7 @@ _LANGUAGES = (
         for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
     ),
     *map(_with_shortcuts, BEYOND),
-    *regular_files.announce(),
+    *map(_with_shortcuts, regular_files.announce()),
 )
 _TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
 

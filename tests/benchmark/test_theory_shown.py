@@ -76,6 +76,12 @@ def test_what_a_plugin_states(cli, write):
     assert cli("show", "task", "unsaid", "--json", "--plugin", path).data["theory"] is None
 
 
+def test_c_rasp_is_said_of_languages_that_are_not_regular(cli):
+    assert "  counter; in C-RASP (" in cli("show", "task", "anbn").out
+    theory = row(cli, "unmarked-copy")["theory"]
+    assert (theory["class"], theory["c_rasp"]) == ("context-sensitive", False)
+
+
 def test_tasks_in_a_class(cli, write):
     path = write("ends.yaml", LAST_B)
 
@@ -84,7 +90,8 @@ def test_tasks_in_a_class(cli, write):
         return {row["name"] for row in done.data}
 
     assert {"even-pairs", "d12", "first", "last-b"} <= names("star-free")
-    assert not {"parity", "last-b"} & names("c-rasp")
+    assert not {"parity", "last-b", "dyck-{k}", "marked-copy"} & names("c-rasp")
+    assert {"anbn", "majority", "shuffle-dyck-{k}"} <= names("c-rasp")
     assert {"parity", "last-b", "dyck-{k}-{D}"} <= names("regular")
     assert "dyck-{k}" in names("context-free")
 

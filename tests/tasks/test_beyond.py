@@ -162,6 +162,13 @@ def test_equations_are_right_as_pythons_numbers_are(make, left, right, off, zero
         ("square-root-check", "101001=011", 1),
         ("stack-manipulation-check", "0 1 pop push 1 # 1 0", 1),
         ("stack-manipulation-check", "pop #", 0),
+        ("hardest-cfl", "", 1),
+        ("hardest-cfl", ",$,;", 1),
+        ("hardest-cfl", "(,$([,;,,)],[;", 0),
+        ("hardest-cfl", "(,$([,;$,(,]),[;", 1),
+        ("hardest-cfl", ",$(,),;", 0),
+        ("hardest-cfl", ",$(,;,$),;", 0),
+        ("hardest-cfl", "$(),;", 0),
     ],
 )
 def test_known_strings(build, name, text, label):
@@ -341,6 +348,31 @@ def test_stacks_drawn_are_of_many_shapes(make):
     assert pushes[0::2] / 3000 == pytest.approx([1 / 11] * 11, abs=0.02)
     acts_BN = strings_BN[:, :60]
     assert (acts_BN == 3).sum() > 0.4 * (acts_BN == 2).sum()
+
+
+def test_the_hardest_strings_are_blocks_with_decoys(make):
+    language = make("hardest-cfl")
+    strings = [
+        "".join(language.alphabet[symbol] for symbol in string)
+        for string in language.sample_members(Stream("blocks"), 100, 2000).tolist()
+    ]
+    blocks = Counter(string.count(";") for string in strings)
+    assert sorted(blocks) == list(range(1, 11))
+    assert chisquare([blocks[number] for number in range(1, 11)]).pvalue > 1e-3
+    several = [string for string in strings if string.count(";") > 1]
+    assert sum(Dyck(DyckConfig(), 2).classify(brackets_of(string))[0] for string in several) < 20
+    assert all(block.count(",") >= 2 for string in strings for block in string[:-1].split(";"))
+
+
+def brackets_of(text):
+    return np.array([["()[]".index(symbol) for symbol in text if symbol in "()[]"]])
+
+
+def test_most_of_what_is_not_hardest_has_a_members_symbols(make):
+    language = make("hardest-cfl")
+    outside_BN = drawn_outside(language, 100, 400)
+    framed_B = ((outside_BN == 5).sum(axis=1) > 0) & (outside_BN[:, -1] == 5)
+    assert framed_B.mean() > 0.7
 
 
 # Bounds, and what theory says.

@@ -90,6 +90,7 @@ GOLDEN = {
     "binary-addition-check": "334a99d669549955",
     "binary-multiplication-check": "90dceeae5feed1fe",
     "square-root-check": "c8f6432974107ea9",
+    "hardest-cfl": "f23bcf38fb5d1229",
 }
 
 

@@ -57,7 +57,7 @@ def test_names():
     expected |= {f"group-{name}" for name in ("z{n}", "s3", "s4", "s5", "a4", "a5", "a4xz5")}
     expected |= {"majority", "shuffle-dyck-{k}", "boolean-{n}", "anbn", "anbncn", "anbncndn"}
     expected |= {f"{marked}-{what}" for marked in ("marked", "unmarked") for what in TWICE}
-    expected |= {f"{name}-check" for name in CHECKED}
+    expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl"}
     assert set(TASKS) == expected | set(regular_files.index())
     assert len(plugin.formalbench_tasks()) == len(TASKS)
 
@@ -110,11 +110,12 @@ OTHER_LENGTHS = {
     **dict.fromkeys(("marked-reversal", "marked-copy"), ODD),
     **dict.fromkeys(("odds-first-check", "bucket-sort-check"), ODD),
     **dict.fromkeys(("stack-manipulation-check", "square-root-check"), ((3, 40), (41, 500), 1)),
+    "hardest-cfl": ((4, 40), (41, 250), 1),
     **dict.fromkeys(
         ("binary-addition-check", "binary-multiplication-check"), ((5, 40), (41, 500), 1)
     ),
 }
-"""Where not every length has members."""
+"""Where not every length has members, or long ones take long."""
 
 
 def test_lengths():

@@ -211,4 +211,19 @@ _CHECKS = tuple(
     )
 )
 
-BEYOND = (*_BLOCKS, *_COUNTERS, *_HALVES, *_CHECKS)
+_HARDEST = TaskSpec(
+    name="hardest-cfl",
+    version=1,
+    summary="brackets in pieces, each hidden among decoys: as hard as any context-free language",
+    factory=f"{_HERE}hardest:HardestContextFree",
+    splits=Splits(train=(4, 40), test=(41, 250)),
+    reference=f"Greibach (1973); {_DUSELL}",
+    theory=Theory(
+        "context-free",
+        c_rasp=False,
+        note="Greibach (1973): every context-free language is an inverse image of it; ambiguous",
+    ),
+    keywords=("hardest context-free language", "nondeterministic", "brackets"),
+)
+
+BEYOND = (*_BLOCKS, *_COUNTERS, *_HALVES, *_CHECKS, _HARDEST)
