@@ -12,7 +12,6 @@ from formalbench.contracts.source import Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.beyond.membership import Following, counts
-from formalbench_tasks.limits import check_length
 
 
 class EqualBlocks(Following):
@@ -56,11 +55,7 @@ class EqualBlocks(Following):
         """Say whether the length is a multiple of the number of letters."""
         return length >= 0 and length % len(self.alphabet) == 0
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Return the one member of this length, again and again; (count, length)."""
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         member_N = np.repeat(np.arange(len(self.alphabet)), length // len(self.alphabet))
         return np.tile(member_N, (count, 1))
 

@@ -86,15 +86,7 @@ class BooleanExpressions(Following):
         """Say whether there is any symbol."""
         return length > 0
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length).
-
-        Raises:
-            ValueError: if the length is 0.
-            RequestError: if they are too long to be counted.
-        """
-        if not self.has_members(length):
-            raise ValueError("the empty string is no member")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         if length > LONGEST:
             raise RequestError(f"strings of length {length} are too long: at most {LONGEST}")
         # No more operands can be open than symbols are to come: a power of two serves many lengths.

@@ -20,7 +20,6 @@ from formalbench.contracts.stream import Stream
 from formalbench_tasks.beyond.answers import behind, exchange_two
 from formalbench_tasks.beyond.membership import Membership
 from formalbench_tasks.functions.binary import bits, numbers
-from formalbench_tasks.limits import check_length
 from formalbench_tasks.rearranged import exchange_parts
 
 Ints = npt.NDArray[np.int64]
@@ -88,15 +87,7 @@ class Equation(Membership):
         """Say whether there is room for a bit of each number."""
         return length >= 2 * len(self.weights) - 1
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, not uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-        """
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         sizes_BK = self._sizes(stream, length, count)
         most = [(1 << size) - 1 for size in sizes_BK[:, -1].tolist()]
         operands: list[list[int]] = [[] for _ in range(count)]

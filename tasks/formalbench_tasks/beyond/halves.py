@@ -14,7 +14,6 @@ from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.beyond.answers import exchange_two
 from formalbench_tasks.beyond.membership import Following
-from formalbench_tasks.limits import check_length
 from formalbench_tasks.rearranged import Rearrange, exchange_parts, shuffle_inside
 
 Answer = Callable[[Symbols], Symbols]
@@ -48,7 +47,7 @@ class Halves(Following):
         self.alphabet = (*map(str, range(digits)), *([MARKER] if marked else ()))
         self._answer = answer
         self._obvious = obvious
-        self.ways = (self._second(exchange_parts), self._second(shuffle_inside))
+        self.ways = self._spoiling()
 
     def oracle(self, string: Sequence[int]) -> int:
         """Cut the string in two, and see what becomes of the first half."""
@@ -110,21 +109,17 @@ class Halves(Following):
         """Say whether there is a middle: of odd lengths where it is marked, else of even ones."""
         return length >= 0 and length % 2 == int(self.marked)
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-        """
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         first_BH = stream.integers(self.digits, (count, length // 2))
         return self._joined(first_BH, self._answer(first_BH))
 
     def _joined(self, first_BH: Symbols, second_BH: Symbols) -> Symbols:
         middle = np.full((len(first_BH), int(self.marked)), self.digits)
         return np.concatenate((first_BH, middle, second_BH), axis=1)
+
+    def _spoiling(self) -> tuple[Rearrange, Rearrange]:
+        """Return how members are spoilt."""
+        return self._second(exchange_parts), self._second(shuffle_inside)
 
     def _second(self, how: Rearrange) -> Rearrange:
         """Return what rearranges the second half."""
@@ -192,15 +187,8 @@ class Sorted(Halves):
     changed; a quarter have two of its symbols exchanged.
     """
 
-    def __init__(
-        self,
-        digits: int,
-        answer: Answer,
-        obvious: Callable[[list[int]], list[int]],
-        marked: bool,
-    ) -> None:
-        super().__init__(digits, answer, obvious, marked)
-        self.ways = (self._others_in_order, self._second(_exchange_two))
+    def _spoiling(self) -> tuple[Rearrange, Rearrange]:
+        return self._others_in_order, self._second(_exchange_two)
 
     def _others_in_order(self, stream: Stream, strings_AN: Symbols) -> Symbols:
         """Change one symbol in eight of the first half (at least one), and put these in order."""

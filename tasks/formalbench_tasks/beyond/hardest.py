@@ -15,7 +15,6 @@ from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.beyond.membership import Membership
 from formalbench_tasks.dyck_shapes import rising_share
-from formalbench_tasks.limits import check_length
 from formalbench_tasks.stack import dress
 
 Ints = npt.NDArray[np.int64]
@@ -94,15 +93,7 @@ class HardestContextFree(Membership):
         """Say whether there is room for a block."""
         return length == 0 or length >= SHORTEST
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, not uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-        """
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         if length == 0:
             return np.empty((count, 0), dtype=np.int64)
         blocks_B = 1 + stream.integers(max(length // 10, 1), count)

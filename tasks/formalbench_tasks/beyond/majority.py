@@ -48,14 +48,7 @@ class Majority(Following):
         """Say whether there is any symbol."""
         return length > 0
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length).
-
-        Raises:
-            ValueError: if the length is 0.
-        """
-        if not self.has_members(length):
-            raise ValueError("the empty string is no member")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         strings_BN = self._any(stream, length, count)
         while (ties := np.flatnonzero(2 * strings_BN.sum(axis=1) == length)).size:
             strings_BN[ties] = self._any(stream, length, len(ties))

@@ -44,8 +44,20 @@ class Membership(Language, HasNearMisses):
         """Say whether the language has a member of exactly this length."""
 
     @abstractmethod
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw members of a length that has some, (count, length)."""
+
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, (count, length)."""
+        """Draw members of exactly this length, uniformly but where said; (count, length).
+
+        Raises:
+            ValueError: if there is none.
+            RequestError: if they are too long.
+        """
+        check_length(length)
+        if not self.has_members(length):
+            raise ValueError(f"no member has length {length}")
+        return self._members(stream, length, count)
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw as many members as non-members (up to one) where the length has both."""

@@ -12,7 +12,6 @@ from formalbench.contracts.source import Labels, Mask, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.beyond.membership import Membership
-from formalbench_tasks.limits import check_length
 from formalbench_tasks.rearranged import exchange_parts
 
 BLANK = 2
@@ -53,15 +52,7 @@ class MissingDuplicateCheck(Membership):
         """Say whether the length is even and not 0."""
         return length > 0 and length % 2 == 0
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-        """
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         rows_B, blanks_B = np.arange(count), stream.integers(length, count)
         once_BH = stream.integers(2, (count, length // 2))
         once_BH[rows_B, blanks_B % (length // 2)] = 1

@@ -91,15 +91,7 @@ class ShuffleDyck(Following):
         """Say whether the length is even."""
         return length >= 0 and length % 2 == 0
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-            RequestError: if they are too long to be counted.
-        """
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         pairs_BK = self._numbers.draw(stream, length // 2, count)
         types_BN = _shuffled(stream, 2 * pairs_BK, length)
         rows_B = np.arange(count)

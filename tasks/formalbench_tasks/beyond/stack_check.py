@@ -13,7 +13,6 @@ from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.beyond.answers import behind, exchange_two
 from formalbench_tasks.beyond.membership import Membership
-from formalbench_tasks.limits import check_length
 from formalbench_tasks.rearranged import exchange_parts
 
 PUSH, POP, MARKER = 2, 3, 4
@@ -91,15 +90,7 @@ class StackCheck(Membership):
         """Say whether a marker, stacks of pairs and pushes of three fill the length."""
         return length >= 1 and length != 2
 
-    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members of exactly this length, not uniformly; (count, length).
-
-        Raises:
-            ValueError: if there is none.
-        """
-        check_length(length)
-        if not self.has_members(length):
-            raise ValueError(f"no member has length {length}")
+    def _members(self, stream: Stream, length: int, count: int) -> Symbols:
         odd = (length - 1) % 2
         pushes_B = odd + 2 * stream.integers(((length - 1) // 3 - odd) // 2 + 1, count)
         heights_B = (length - 1 - 3 * pushes_B) // 2
