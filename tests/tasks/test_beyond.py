@@ -69,7 +69,10 @@ def test_families_agree_with_their_oracles(name, every_string):
         strings_BN = every_string(symbols, length)
         expected = [language.oracle(string) for string in strings_BN.tolist()]
         assert language.classify(strings_BN).tolist() == expected
-        assert language.next_symbols(strings_BN)[:, -1, -1].tolist() == [x == 1 for x in expected]
+        following = language.next_symbols(strings_BN)
+        assert following[:, -1, -1].tolist() == [label == 1 for label in expected]
+        tags = language.classify_prefixes(strings_BN)
+        assert np.array_equal(tags, following[:, 1:, -1])
         assert language.has_members(length) == (1 in expected)
     for length in (40, 101, 500):
         strings_BN = language.sample(Stream("long", length), length, 30)

@@ -110,12 +110,12 @@ OTHER_LENGTHS = {
     **dict.fromkeys(("marked-reversal", "marked-copy"), ODD),
     **dict.fromkeys(("odds-first-check", "bucket-sort-check"), ODD),
     **dict.fromkeys(("stack-manipulation-check", "square-root-check"), ((3, 40), (41, 500), 1)),
-    "hardest-cfl": ((4, 40), (41, 250), 1),
+    "hardest-cfl": ((4, 40), (41, 500), 1),
     **dict.fromkeys(
         ("binary-addition-check", "binary-multiplication-check"), ((5, 40), (41, 500), 1)
     ),
 }
-"""Where not every length has members, or long ones take long."""
+"""Where not every length has members."""
 
 
 def test_lengths():

@@ -83,4 +83,4 @@ def test_beyond_the_regular_ones_counting_solves_what_is_counting_only():
     solved = {"majority", "anbn", "anbncn", "anbncndn"}
     for name in {spec.name for spec in BEYOND} & set(DATA):
         assert (DATA[name]["accuracy"] == 1) == (name in solved)
-        assert DATA[name]["accuracy"] < 0.66 or name in solved
+        assert DATA[name]["accuracy"] < 0.7 or name in solved

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 from formalbench.contracts.language import (
     HasMembers,
     HasNearMisses,
@@ -138,10 +139,10 @@ class Following(Membership, HasPrefixClasses, HasMembers):
         return self.next_symbols(strings_BN)[:, -1, -1].astype(np.int64)
 
 
-def counts(strings_BN: Symbols, symbols: int) -> Labels:
+def counts(strings_BN: Symbols, symbols: int) -> npt.NDArray[np.int32]:
     """Return how often each symbol is in every prefix, the empty one first, (B, N+1, S)."""
     count, length = strings_BN.shape
-    counts_BPS = np.zeros((count, length + 1, symbols), dtype=np.int64)
+    counts_BPS = np.zeros((count, length + 1, symbols), dtype=np.int32)
     one_hot_BNS = strings_BN[:, :, None] == np.arange(symbols)
     np.cumsum(one_hot_BNS, axis=1, out=counts_BPS[:, 1:])
     return counts_BPS

@@ -80,12 +80,18 @@ class ShuffleDyck(Following):
 
     def classify(self, strings_BN: Symbols) -> Labels:
         """Return 1 for members and 0 for others, (B,)."""
-        inside_B = np.ones(len(strings_BN), dtype=np.bool_)
+        if not strings_BN.shape[1]:
+            return np.ones(len(strings_BN), dtype=np.int64)
+        return self.classify_prefixes(strings_BN)[:, -1]
+
+    def classify_prefixes(self, strings_BN: Symbols) -> Labels:
+        """Return the class of every non-empty prefix, (B, N)."""
+        inside_BN = np.ones(strings_BN.shape, dtype=np.bool_)
         steps_BN = (1 - 2 * (strings_BN % 2)).astype(np.int32)
         for kind in range(self.types):
             depths_BN = np.cumsum(np.where(strings_BN // 2 == kind, steps_BN, 0), axis=1)
-            inside_B &= (depths_BN >= 0).all(axis=1) & (depths_BN[:, -1:] == 0).all(axis=1)
-        return inside_B.astype(np.int64)
+            inside_BN &= np.logical_and.accumulate(depths_BN >= 0, axis=1) & (depths_BN == 0)
+        return inside_BN.astype(np.int64)
 
     def has_members(self, length: int) -> bool:
         """Say whether the length is even."""

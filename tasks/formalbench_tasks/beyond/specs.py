@@ -216,7 +216,7 @@ _HARDEST = TaskSpec(
     version=1,
     summary="brackets in pieces, each hidden among decoys: as hard as any context-free language",
     factory=f"{_HERE}hardest:HardestContextFree",
-    splits=Splits(train=(4, 40), test=(41, 250)),
+    splits=Splits(train=(4, 40)),
     reference=f"Greibach (1973); {_DUSELL}",
     theory=Theory(
         "context-free",
