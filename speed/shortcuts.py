@@ -95,7 +95,7 @@ def main() -> None:
     rows, best = _known(host) if asked.missing else ({}, {})
     names = [*host.suite("all").tasks, *OF_FAMILIES]
     for name in asked.tasks or names:
-        if name in best and name in rows:
+        if name in rows:
             continue
         task = host.task(f"{name}:classify")
         found = measure(task)
@@ -107,7 +107,7 @@ def main() -> None:
         console().print(rows[name], markup=False)
         sys.stdout.flush()
         if not asked.tasks:
-            _write([each for each in names if each in rows], rows, best)
+            _write([each for each in names if each in rows], rows, best)  # found so far
 
 
 def _known(host: PluginHost) -> tuple[dict[str, str], Best]:
@@ -118,7 +118,8 @@ def _known(host: PluginHost) -> tuple[dict[str, str], Best]:
         if host.task_entry(name)[0].spec.version == found["version"]
     }
     lines = PAGE.read_text(encoding="utf-8").splitlines()
-    return {line.split("`")[1]: line for line in lines if line.startswith("| `")}, best
+    rows = {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+    return {name: rows[name] for name in best if name in rows}, best
 
 
 def _write(names: list[str], rows: dict[str, str], best: Best) -> None:
