@@ -22,13 +22,13 @@ SUITES = (
     SuiteSpec(
         name="counting",
         version=1,
-        summary="counter languages: what may follow each prefix?",
-        tasks=tuple(
-            f"{name}:next-symbols"
-            for name in (
-                *("dyck-1", "shuffle-dyck-2", "shuffle-dyck-4", "shuffle-dyck-6"),
-                *("boolean-3", "boolean-5", "anbn", "anbncn", "anbncndn"),
-            )
+        summary="counter languages: what may follow each prefix? of blocks, are they in?",
+        tasks=(
+            *("dyck-1:next-symbols", "shuffle-dyck-2:next-symbols"),
+            *("shuffle-dyck-4:next-symbols", "shuffle-dyck-6:next-symbols"),
+            *("boolean-3:next-symbols", "boolean-5:next-symbols"),
+            # A length has one member: by next symbols, whoever knows the length would be right.
+            *("anbn", "anbncn", "anbncndn"),
         ),
         reference="Bhattamishra et al. (2020), section 5",
     ),

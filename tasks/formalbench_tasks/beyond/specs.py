@@ -221,7 +221,7 @@ _HARDEST = TaskSpec(
     theory=Theory(
         "context-free",
         c_rasp=False,
-        note="Greibach (1973): every context-free language is an inverse image of it; ambiguous",
+        note="Greibach (1973): every other one is an inverse image of it; complete for LOGCFL",
     ),
     keywords=("hardest context-free language", "nondeterministic", "brackets"),
 )
