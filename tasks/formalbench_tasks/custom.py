@@ -7,12 +7,12 @@ from functools import cached_property
 
 import numpy as np
 from formalbench.contracts.language import balanced
-from formalbench.contracts.source import Labels, Mask, Symbols
+from formalbench.contracts.source import Labels, Symbols
 from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.definition import Definition
-from formalbench_tasks.rearranged import exchange_parts, rearrange_until_outside, shuffle_inside
 from formalbench_tasks.regular import RegularLanguage
+from formalbench_tasks.spoilt import ORDER, Spoilt
 
 
 class CustomLanguage(RegularLanguage):
@@ -44,38 +44,21 @@ class CustomLanguage(RegularLanguage):
         inside_B = balanced(stream, count) == 1
         strings_BN = np.empty((count, length), dtype=np.int64)
         strings_BN[inside_B] = self.sample_members(stream, length, int(inside_B.sum()))
-        strings_BN[~inside_B] = self._outside(stream, length, int((~inside_B).sum()))
+        strings_BN[~inside_B] = self._spoilt.draw(stream, length, int((~inside_B).sum()))
         return strings_BN
 
-    def _outside(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw non-members of all kinds in turn, (count, length)."""
-        turn_B = (np.arange(count) + stream.integers(8, 1)) % 8
-        strings_BN = self.sample_members(stream, length, count)
-        parts_B, inside_B = turn_B % 2 == 0, turn_B % 4 == 1
-        left_B = np.ones(count, dtype=np.bool_)  # to be edited or drawn uniformly
-        if self._order_counts:
-            left_B[parts_B] = self._rearrange(stream, strings_BN, parts_B)
-            left_B[inside_B] = self._rearrange(stream, strings_BN, inside_B, exchange_first=False)
-        left = np.flatnonzero(left_B)
-        edited, uniform = left[::2], left[1::2]
-        strings_BN[edited] = self._edited(stream, self.sample_members(stream, length, len(edited)))
-        outside = np.zeros(len(uniform), dtype=np.int64)
-        strings_BN[uniform] = self.automaton.paths.sample(stream, length, outside)
-        return strings_BN
+    @cached_property
+    def _spoilt(self) -> Spoilt:
+        return Spoilt(
+            members=self.sample_members,
+            is_member=lambda strings: self.classify(strings) == 1,
+            edited=self._edited,
+            uniform=self._uniform,
+            ways=ORDER if self._order_counts else (),
+        )
 
-    def _rearrange(
-        self, stream: Stream, strings_BN: Symbols, chosen_B: Mask, exchange_first: bool = True
-    ) -> Mask:
-        """Rearrange the chosen members in place; return which of them stay inside, (chosen,)."""
-        ways = (exchange_parts, shuffle_inside)
-        pending = np.flatnonzero(chosen_B)
-        for how in ways if exchange_first else ways[::-1]:
-            moved_AN, stuck_A = rearrange_until_outside(
-                stream, strings_BN[pending], lambda strings: self.classify(strings) == 1, how
-            )
-            strings_BN[pending] = moved_AN
-            pending = pending[stuck_A]
-        return np.isin(np.flatnonzero(chosen_B), pending)
+    def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
+        return self.automaton.paths.sample(stream, length, np.zeros(count, dtype=np.int64))
 
     @cached_property
     def _order_counts(self) -> bool:

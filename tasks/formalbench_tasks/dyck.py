@@ -48,7 +48,12 @@ PAIRS = ("()", "[]", "{}", "<>")
 MOST = (500, 1_000)
 """The most types, and the greatest depth that can be asked for."""
 
-_LEVEL = "Chomsky and Schützenberger (1963)"
+_ONE = Theory("counter", c_rasp=True, note="Fischer et al. (1968); C-RASP: Yang and Chiang (2024)")
+_MANY = Theory(
+    "context-free",
+    c_rasp=False,
+    note="Chomsky and Schützenberger (1963); counts do not tell what is open: Huang et al. (2025)",
+)
 
 MOST_STATES = 4_096
 """Of the automaton of a bounded language, one for each stack and a dead one."""
@@ -102,7 +107,7 @@ class Dyck(
         self.split = config.split
         self._for: Split | None = None
         if D is None:
-            self.theory = Theory.least("counter" if k == 1 else "context-free", _LEVEL)
+            self.theory = _ONE if k == 1 else _MANY
         self.shapes = Shapes(D)
 
         def is_member(strings_BN: Symbols) -> Mask:

@@ -122,7 +122,7 @@ def draw_too_deep(paths: Paths, stream: Stream, length: int, count: int) -> Mask
     return _draw(paths, stream, length, count)
 
 
-def rising_share(depths: Ints, remaining: int) -> Floats:
+def rising_share(depths: Ints, remaining: int | Ints) -> Floats:
     """Return the share, among the ways down to 0 in so many steps, of those that open first.
 
     From depth h there are (h+1)/(r+1) · C(r+1, (r-h)/2) ways in r steps (Bertrand's ballot
@@ -131,7 +131,7 @@ def rising_share(depths: Ints, remaining: int) -> Floats:
 
     Args:
         depths: (B,) h, with r - h even and not negative.
-        remaining: r, 1 or more.
+        remaining: r, 1 or more, of all or (B,) of each.
     """
     shares: Floats = (depths + 2) * (remaining - depths) / (2 * remaining * (depths + 1))
     return shares

@@ -13,9 +13,11 @@ from pathlib import Path
 from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
 from formalbench_tasks import regular_files
+from formalbench_tasks.beyond.specs import BEYOND
 from formalbench_tasks.functions.specs import FUNCTIONS
 from formalbench_tasks.groups.specs import GROUPS
 from formalbench_tasks.recall.specs import RECALL
+from formalbench_tasks.suites import SUITES
 
 _FUNCTION = ("classify", "tag")
 _LANGUAGE = ("classify", "tag", "next-symbols")
@@ -161,7 +163,7 @@ _LEAST_CLASSES = {
 """The smallest class that each language is in, as worked out from its automaton (in tests)."""
 
 _PROOFS = {
-    "dyck-{k}": "Chomsky and Schützenberger (1963); with one type a counter language",
+    "dyck-{k}": "Chomsky and Schützenberger (1963); with one type a counter language in C-RASP",
     **dict.fromkeys(
         ("modular-arithmetic-brackets", "solve-equation", "missing-duplicate"),
         "Delétang et al. (2023), Table 1",
@@ -176,6 +178,8 @@ _MEASURED = json.loads((Path(__file__).parent / "shortcuts.json").read_text(enco
 def _with_theory(task: TaskSpec) -> TaskSpec:
     """Add the classes that theory puts a task in."""
     found = Theory.least(_LEAST_CLASSES[task.name], _PROOFS.get(task.name, ""))
+    if task.name == "dyck-{k}":
+        found = replace(found, c_rasp=False)
     return replace(task, theory=found)
 
 
@@ -208,7 +212,8 @@ _LANGUAGES = (
         _with_theory(_with_shortcuts(task))
         for task in (*_BITS, *_MODULAR, *_TOMITAS, *_BOUNDED, *_DYCKS)
     ),
-    *regular_files.announce(),
+    *map(_with_shortcuts, BEYOND),
+    *map(_with_shortcuts, regular_files.announce()),
 )
 _TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
 
@@ -308,16 +313,7 @@ _SUITES = (
         ),
         reference="Yang, Veseli et al. (2026), arXiv:2608.13433",
     ),
-    SuiteSpec(
-        name="flare-regular",
-        version=1,
-        summary="the regular ones among FLaRe's languages; its even pairs are those not in ours",
-        tasks=(
-            *("even-pairs", "repeat-01", "parity", "cycle-navigation-check"),
-            *("modular-arithmetic-simple", "dyck-2-3", "first"),
-        ),
-        reference="Butoi et al. (2025), Training neural networks as recognizers",
-    ),
+    *SUITES,
 )
 
 

@@ -163,6 +163,8 @@ def test_a_theory_is_consistent():
     assert Theory.least("c-rasp").within("finite") is False
     assert Theory.least("counter").within("star-free") is None
     assert not Theory.least("counter").within("regular")
+    counting = Theory("counter", c_rasp=True)
+    assert (counting.finest, counting.within("c-rasp")) == ("counter", True)
     with pytest.raises(ValueError, match="every class that is larger"):
         Theory("regular", c_rasp=True, star_free=False)
     with pytest.raises(ValueError, match="every class that is larger"):

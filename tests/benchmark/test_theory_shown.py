@@ -6,10 +6,10 @@ KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "level", "note
 
 LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
-MAJORITY = """
+MORE_ONES = """
     from formalbench import Language, TaskSpec, Theory, hookimpl
 
-    class Majority(Language):
+    class MoreOnes(Language):
         alphabet = ("0", "1")
 
         def sample(self, stream, length, count):
@@ -23,8 +23,9 @@ MAJORITY = """
 
     @hookimpl
     def formalbench_tasks():
-        yield TaskSpec("majority", 1, "m", Majority, theory=Theory.least("counter", "Fischer 1968"))
-        yield TaskSpec("unsaid", 1, "m", Majority)
+        theory = Theory.least("counter", "Fischer 1968")
+        yield TaskSpec("more-ones", 1, "m", MoreOnes, theory=theory)
+        yield TaskSpec("unsaid", 1, "m", MoreOnes)
 """
 
 
@@ -66,11 +67,17 @@ def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
 
 
 def test_what_a_plugin_states(cli, write):
-    path = write("majority.py", MAJORITY)
-    theory = row(cli, "majority", "--plugin", path)["theory"]
+    path = write("more_ones.py", MORE_ONES)
+    theory = row(cli, "more-ones", "--plugin", path)["theory"]
     assert (theory["level"], theory["note"]) == ("counter", "Fischer 1968")
-    assert "counter (Fischer 1968)" in cli("show", "task", "majority", "--plugin", path).out
+    assert "counter (Fischer 1968)" in cli("show", "task", "more-ones", "--plugin", path).out
     assert cli("show", "task", "unsaid", "--json", "--plugin", path).data["theory"] is None
+
+
+def test_c_rasp_is_said_of_languages_that_are_not_regular(cli):
+    assert "  counter; in C-RASP (" in cli("show", "task", "anbn").out
+    theory = row(cli, "unmarked-copy")["theory"]
+    assert (theory["class"], theory["c_rasp"]) == ("context-sensitive", False)
 
 
 def test_tasks_in_a_class(cli, write):
@@ -81,7 +88,8 @@ def test_tasks_in_a_class(cli, write):
         return {row["name"] for row in done.data}
 
     assert {"even-pairs", "d12", "first", "last-b"} <= names("star-free")
-    assert not {"parity", "last-b"} & names("c-rasp")
+    assert not {"parity", "last-b", "dyck-{k}", "marked-copy"} & names("c-rasp")
+    assert {"anbn", "majority", "shuffle-dyck-{k}"} <= names("c-rasp")
     assert {"parity", "last-b", "dyck-{k}-{D}"} <= names("regular")
     assert "dyck-{k}" in names("context-free")
 
@@ -90,7 +98,7 @@ def test_tasks_in_a_class(cli, write):
     ("arguments", "line"),
     [
         (["tasks", "--class", "starfree"], "unknown class 'starfree': did you mean star-free"),
-        (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list tasks"),
+        (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list"),
     ],
 )
 def test_bad_requests(cli, arguments, line):
@@ -101,7 +109,7 @@ def test_bad_requests(cli, arguments, line):
 
 
 def test_a_spec_states_a_theory_and_nothing_else(cli, write):
-    text = MAJORITY.replace('Theory.least("counter", "Fischer 1968")', '"counter"')
-    done = cli("list", "tasks", "--plugin", write("majority.py", text))
+    text = MORE_ONES.replace('Theory.least("counter", "Fischer 1968")', '"counter"')
+    done = cli("list", "tasks", "--plugin", write("more_ones.py", text))
     assert done.code == 3
     assert "theory: a formalbench.Theory" in done.err

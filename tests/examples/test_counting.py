@@ -73,7 +73,7 @@ def test_it_is_listed_with_its_distribution(formalbench) -> None:
     assert plugins["counting"]["provides"] == {"tasks": 1, "models": 1}
 
 
-@pytest.mark.parametrize("name", ["majority", "bag-of-symbols"])
+@pytest.mark.parametrize("name", ["more-ones", "bag-of-symbols"])
 def test_it_keeps_the_contract(formalbench, name: str) -> None:
     assert "0 broken" in formalbench("check", name)
 
@@ -82,7 +82,7 @@ def test_it_counts_and_cannot_tell_what_comes_first(formalbench, tmp_path: Path)
     protocol = tmp_path / "tiny.yaml"
     protocol.write_text(TINY)
     out = formalbench(
-        *("run", "--model", "bag-of-symbols", "--task", "majority,first", "--json"),
+        *("run", "--model", "bag-of-symbols", "--task", "more-ones,first", "--json"),
         *("--protocol", "tiny", "--plugin", str(protocol), "--jobs", "1"),
     )
     accuracy = {}
@@ -90,7 +90,7 @@ def test_it_counts_and_cannot_tell_what_comes_first(formalbench, tmp_path: Path)
         cells = record["test"]["cells"]
         accuracy[record["task"]["name"]] = sum(cells["correct"]) / sum(cells["strings"])
         assert record["model"]["source"]["distribution"] == "formalbench-counting"
-    assert accuracy["majority:classify"] > 0.9
+    assert accuracy["more-ones:classify"] > 0.9
     assert accuracy["first:classify"] < 0.65
 
 
@@ -103,16 +103,16 @@ def test_its_result_goes_all_the_way_to_the_leaderboard(formalbench, tmp_path: P
     published = clone / "leaderboard" / "results"
     published.mkdir(parents=True)
     extra = ("--plugin", str(protocol))
-    asked = ("--model", "bag-of-symbols", "--task", "majority,first", "--protocol", "tiny")
+    asked = ("--model", "bag-of-symbols", "--task", "more-ones,first", "--protocol", "tiny")
     formalbench("run", *asked, *extra, "--jobs", "1", "--device", "cpu")
     assert "bag-of-symbols" in formalbench("leaderboard", *extra)
 
     told = formalbench("leaderboard", "publish", *extra, folder=clone)
-    assert "added bag-of-symbols on majority: 1 record" in told
+    assert "added bag-of-symbols on more-ones: 1 record" in told
     assert "tiny: new row bag-of-symbols" in told
     assert "bag-of-symbols" in (clone / "leaderboard" / "README.md").read_text("utf-8")
     records = sorted(published.rglob("*.json"))
-    assert [file.parent.name for file in records] == ["first--classify", "majority--classify"]
+    assert [file.parent.name for file in records] == ["first--classify", "more-ones--classify"]
     assert [file.with_suffix(".safetensors").is_file() for file in records] == [True, True]
 
     assert "every record is in order" in formalbench("leaderboard", "check", *extra, folder=clone)

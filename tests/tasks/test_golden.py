@@ -75,6 +75,22 @@ GOLDEN = {
     "group-a4": "682923bb2231ee24",
     "group-a5": "2bd486425d6df4be",
     "group-a4xz5": "6467d2113bb43654",
+    "anbn": "d31364e1a3b64ee1",
+    "anbncn": "80333e5fa4a70465",
+    "anbncndn": "0136cf808e0da6cf",
+    "majority": "146ef85d7def0e2f",
+    "marked-reversal": "6868b2e677fd99f9",
+    "unmarked-reversal": "3d6b1641ff467bc9",
+    "marked-copy": "537f2fa9107609b4",
+    "unmarked-copy": "84663c449c5d1a4e",
+    "odds-first-check": "0093b5c7e8ce91a2",
+    "bucket-sort-check": "c0da1361136d972b",
+    "stack-manipulation-check": "01d84487d991ced7",
+    "missing-duplicate-check": "cc64dd524ae6ac4e",
+    "binary-addition-check": "334a99d669549955",
+    "binary-multiplication-check": "90dceeae5feed1fe",
+    "square-root-check": "c8f6432974107ea9",
+    "hardest-cfl": "f23bcf38fb5d1229",
 }
 
 

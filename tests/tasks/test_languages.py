@@ -9,7 +9,7 @@ from formalbench.contracts.stream import Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-LONGEST = {1: 30, 2: 11, 3: 7, 4: 6, 5: 5, 8: 5, 9: 4, 10: 5, 11: 5}
+LONGEST = {1: 30, 2: 11, 3: 7, 4: 6, 5: 5, 6: 5, 8: 5, 9: 4, 10: 5, 11: 5}
 MANY = 4000  # strings of a length over any other alphabet
 
 

@@ -1,5 +1,6 @@
 """What the plugin announces, and that announcing it costs nothing."""
 
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +14,13 @@ from formalbench_tasks import plugin, regular_files
 from formalbench_tasks.configs import DyckConfig, ParityConfig
 
 TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
+
+TWICE = ("reversal", "copy")
+CHECKED = (
+    *("stack-manipulation", "missing-duplicate", "odds-first", "bucket-sort"),
+    *("binary-addition", "binary-multiplication", "square-root"),
+)
+"""Functions that are asked for as languages as well."""
 
 
 def test_listing_imports_nothing_heavy(tmp_path):
@@ -47,13 +55,16 @@ def test_names():
     expected |= {"binary-addition", "binary-multiplication", "square-root", "stack-manipulation"}
     expected |= {"copy", "repeat-copy", "sort", "first-occurrences", "mqar", "flip-flop"}
     expected |= {f"group-{name}" for name in ("z{n}", "s3", "s4", "s5", "a4", "a5", "a4xz5")}
+    expected |= {"majority", "shuffle-dyck-{k}", "boolean-{n}", "anbn", "anbncn", "anbncndn"}
+    expected |= {f"{marked}-{what}" for marked in ("marked", "unmarked") for what in TWICE}
+    expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl"}
     assert set(TASKS) == expected | set(regular_files.index())
     assert len(plugin.formalbench_tasks()) == len(TASKS)
 
 
 def test_suites_name_known_tasks_once():
     suites = {suite.name: suite for suite in plugin.formalbench_suites()}
-    more = {"star-free", "not-star-free", "crasp", "flare-regular"}
+    more = {"star-free", "not-star-free", "crasp", "flare", "counting", "dyck"}
     more |= {"chomsky", "state-tracking", "recall"}
     assert set(suites) == {"default", "chi-table1", "all", *more}
     host = PluginHost.load()
@@ -65,6 +76,8 @@ def test_suites_name_known_tasks_once():
     assert set(suites["all"].tasks) == plain
     assert len(suites["chomsky"].tasks) == 15
     assert len(suites["chi-table1"].tasks) == 12
+    assert len(suites["flare"].tasks) == 18
+    assert len(suites["counting"].tasks) == 9
 
 
 def within(task, name):
@@ -84,7 +97,25 @@ PUBLISHED_LENGTHS = {
     "first-occurrences": ((3, 40), (41, 256), 1),
     "flip-flop": ((4, 128), (130, 512), 2),
     "mqar": ((16, 64), (66, 256), 2),
+    **dict.fromkeys(("anbn", "shuffle-dyck-{k}"), ((2, 50), (52, 150), 2)),
+    "anbncn": ((3, 48), (51, 150), 3),
+    "anbncndn": ((4, 48), (52, 148), 4),
+    "boolean-{n}": ((2, 50), (51, 150), 1),
 }
+
+EVEN, ODD = ((2, 40), (42, 500), 2), ((1, 39), (41, 499), 2)
+
+OTHER_LENGTHS = {
+    **dict.fromkeys(("unmarked-reversal", "unmarked-copy", "missing-duplicate-check"), EVEN),
+    **dict.fromkeys(("marked-reversal", "marked-copy"), ODD),
+    **dict.fromkeys(("odds-first-check", "bucket-sort-check"), ODD),
+    **dict.fromkeys(("stack-manipulation-check", "square-root-check"), ((3, 40), (41, 500), 1)),
+    "hardest-cfl": ((4, 40), (41, 500), 1),
+    **dict.fromkeys(
+        ("binary-addition-check", "binary-multiplication-check"), ((5, 40), (41, 500), 1)
+    ),
+}
+"""Where not every length has members."""
 
 
 def test_lengths():
@@ -98,7 +129,7 @@ def test_lengths():
             expected = ((2, 50), (52, 100), 2)
         if name.startswith("group"):
             expected = ((1, 32), (33, 500), 1)
-        expected = PUBLISHED_LENGTHS.get(name, expected)
+        expected = {**PUBLISHED_LENGTHS, **OTHER_LENGTHS}.get(name, expected)
         assert (spec.splits.train, spec.splits.test, spec.splits.step) == expected
 
 
@@ -130,7 +161,10 @@ def test_options_have_bounds_and_choices():
 )
 def test_languages_say_what_they_know(spec, language, objective, needed):
     assert (objective in spec.objectives) <= isinstance(language, needed)
-    assert isinstance(language, HasAutomaton) == ("tag" in spec.objectives)
+    assert isinstance(language, HasAutomaton) == (
+        "tag" in spec.objectives and spec.theory.level == "regular"
+    )
+    assert isinstance(language, HasPrefixClasses) == ("tag" in spec.objectives)
     assert isinstance(language, HasMembers) == ("next-symbols" in spec.objectives)
 
 
@@ -154,10 +188,14 @@ def test_functions_have_no_next_symbols(name):
         ("associative-recall", "mqar"),
         ("addition", "binary-addition"),
         ("compute-sqrt", "square-root"),
+        ("palindrome", "unmarked-reversal"),
+        ("a^nb^n", "anbn"),
+        ("boolean-expressions", "boolean-{n}"),
     ],
 )
 def test_what_people_call_a_task_leads_to_it(word, found):
-    with pytest.raises(RequestError, match=f"unknown task '{word}': did you mean .*{found}"):
+    asked = re.escape(f"unknown task '{word}': did you mean ")
+    with pytest.raises(RequestError, match=f"{asked}.*{re.escape(found)}"):
         PluginHost.load().task_entry(word)
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
-from formalbench_tasks import plugin, regular_files
+from formalbench_tasks import plugin
+from formalbench_tasks.beyond.specs import BEYOND
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "speed"))
@@ -50,9 +51,9 @@ def test_order_is_not_seen():
 
 def test_every_language_has_its_number_in_the_version_it_has():
     host = PluginHost.load()
-    files = {spec.name for spec in regular_files.announce()}
     everything = set(host.suite("all").tasks) | {"dyck-1", "dyck-2", "dyck-2-3"}
-    assert everything - files <= set(DATA)
+    everything |= {"shuffle-dyck-2", "shuffle-dyck-6", "boolean-3", "boolean-5"}
+    assert everything <= set(DATA)
     for name, found in DATA.items():
         entry, _, _ = host.task_entry(name)
         assert found["version"] == entry.spec.version
@@ -68,9 +69,18 @@ def test_families_have_those_of_their_members():
     assert not any(name.count("-") != 1 for name in specs["dyck-{k}"].shortcuts)
     assert not any(name.count("-") != 2 for name in specs["dyck-{k}-{D}"].shortcuts)
     assert set(specs["d2"].shortcuts) == {"d2"}
+    assert {"shuffle-dyck-2", "shuffle-dyck-6"} <= set(specs["shuffle-dyck-{k}"].shortcuts)
+    assert not any(name.startswith("shuffle") for name in specs["dyck-{k}"].shortcuts)
 
 
 def test_counting_solves_d_n_and_does_not_solve_dyck():
     assert all(DATA[f"d{depth}"]["accuracy"] > 0.93 for depth in (1, 2, 3, 4, 12))
     for name in ("dyck-1", "dyck-2", "dyck-4", "dyck-1-3", "dyck-2-3", "dyck-2-6"):
         assert DATA[name]["accuracy"] < 0.8
+
+
+def test_beyond_the_regular_ones_counting_solves_what_is_counting_only():
+    solved = {"majority", "anbn", "anbncn", "anbncndn"}
+    for name in {spec.name for spec in BEYOND} & set(DATA):
+        assert (DATA[name]["accuracy"] == 1) == (name in solved)
+        assert DATA[name]["accuracy"] < 0.7 or name in solved

@@ -42,12 +42,15 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
     """Return what theory says of a task in a line, the smallest class first."""
     if theory is None:
         return ""
-    known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
     parts = [theory["class"]]
-    for answer, word in ((False, "not"), (None, "unknown whether")):
-        if names := [name for name, value in known.items() if value is answer]:
-            parts.append(f"{word} {', '.join(names)}")
-    line = "; ".join(parts if theory["level"] == "regular" else parts[:1])
+    if theory["level"] == "regular":
+        known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
+        for answer, word in ((False, "not"), (None, "unknown whether")):
+            if names := [name for name, value in known.items() if value is answer]:
+                parts.append(f"{word} {', '.join(names)}")
+    elif theory["c_rasp"] is not None:
+        parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
+    line = "; ".join(parts)
     return f"{line} ({theory['note']})" if theory["note"] else line
 
 

@@ -107,8 +107,8 @@ def formalbench_tasks() -> Iterable[TaskSpec]:
         >>> @hookimpl
         ... def formalbench_tasks():
         ...     yield TaskSpec(
-        ...         name="majority", version=1, summary="more 1s than 0s",
-        ...         factory="my_package.majority:Majority",
+        ...         name="more-ones", version=1, summary="more 1s than 0s",
+        ...         factory="my_package.more_ones:MoreOnes",
         ...     )
     """
     raise NotImplementedError

@@ -11,10 +11,10 @@ from formalbench import ModelSpec, TaskSpec, hookimpl
 def formalbench_tasks() -> Iterable[TaskSpec]:
     """Announce the language."""
     yield TaskSpec(
-        name="majority",
+        name="more-ones",
         version=1,
         summary="more 1s than 0s",
-        factory="formalbench_counting.majority:Majority",
+        factory="formalbench_counting.more_ones:MoreOnes",
     )
 
 

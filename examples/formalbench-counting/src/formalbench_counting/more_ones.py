@@ -1,4 +1,4 @@
-"""The language ``majority``: more 1s than 0s. It is not regular, so no YAML file can say it."""
+"""The language ``more-ones``: a majority of 1s, which is not regular: no YAML file can say it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from formalbench import Labels, Language, Stream, Symbols, balanced
 
 
-class Majority(Language):
+class MoreOnes(Language):
     """Strings over {0, 1} with more 1s than 0s.
 
     Legend: B strings, N symbols.

@@ -1,0 +1,1 @@
+"""Languages that no finite automaton recognises."""

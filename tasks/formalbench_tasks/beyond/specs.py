@@ -1,0 +1,229 @@
+"""What is announced of languages that no finite automaton recognises; static data."""
+
+from __future__ import annotations
+
+from formalbench import Splits, TaskSpec, Theory
+
+_HERE = "formalbench_tasks.beyond."
+_ALL = ("classify", "tag", "next-symbols")
+
+_EVEN = Splits(train=(2, 40), test=(42, 500), step=2)
+_ODD = Splits(train=(1, 39), test=(41, 499), step=2)
+
+_BHATTAMISHRA = "Bhattamishra et al. (2020), section 5"
+_BUTOI = "Butoi et al. (2025), appendix A (FLaRe)"
+_DUSELL = "DuSell and Chiang (2020), section 5"
+
+_COUNTS = "Fischer et al. (1968); in C-RASP by Yang and Chiang (2024)"
+_PIECES = "what comes first is known by counts only: Huang et al. (2025), logarithmic communication"
+
+_FREE = Theory("context-free", c_rasp=False, note=f"deterministic; {_PIECES}")
+_SENSITIVE = Theory("context-sensitive", c_rasp=False, note=_PIECES)
+
+_BLOCKS = tuple(
+    TaskSpec(
+        name=name,
+        version=1,
+        summary=f"{shown}: as many of each letter, block by block",
+        factory=f"{_HERE}blocks:equal_blocks_{letters}",
+        objectives=_ALL,
+        splits=Splits(
+            train=(letters, 50 // letters * letters),
+            test=(letters * (50 // letters + 1), 150 // letters * letters),
+            step=letters,
+        ),
+        reference=_BHATTAMISHRA,
+        theory=Theory("counter", c_rasp=True, note=note),
+        keywords=(shown, name.replace("n", "^n"), "counting", "counter language"),
+    )
+    for name, shown, letters, note in (
+        ("anbn", "aⁿbⁿ", 2, f"{_COUNTS}; deterministic context-free"),
+        ("anbncn", "aⁿbⁿcⁿ", 3, f"{_COUNTS}; not context-free: Bar-Hillel et al. (1961)"),
+        ("anbncndn", "aⁿbⁿcⁿdⁿ", 4, f"{_COUNTS}; not context-free: Bar-Hillel et al. (1961)"),
+    )
+)
+
+_COUNTERS = (
+    TaskSpec(
+        name="majority",
+        version=1,
+        summary="are there more 1s than 0s?",
+        factory=f"{_HERE}majority:Majority",
+        objectives=_ALL,
+        reference=_BUTOI,
+        theory=Theory(
+            "counter",
+            c_rasp=True,
+            note=f"{_COUNTS}; deterministic context-free; in TC⁰ and not in AC⁰",
+        ),
+        keywords=("counting", "counter language"),
+    ),
+    TaskSpec(
+        name="shuffle-dyck-{k}",
+        version=1,
+        summary="brackets of k types, each balanced by itself; pairs may cross",
+        factory=f"{_HERE}shuffle_dyck:ShuffleDyck",
+        objectives=_ALL,
+        splits=Splits(train=(2, 50), test=(52, 150), step=2),
+        reference=f"Suzgun et al. (2019); {_BHATTAMISHRA}",
+        theory=Theory("counter", c_rasp=True, note=f"{_COUNTS}; not context-free but for k = 1"),
+        keywords=("shuffle", "shuffled dyck", "brackets", "counting", "counter language"),
+    ),
+    TaskSpec(
+        name="boolean-{n}",
+        version=1,
+        summary="expressions in prefix notation, operators of 1 to n operands",
+        factory=f"{_HERE}boolean:BooleanExpressions",
+        objectives=_ALL,
+        splits=Splits(train=(2, 50), test=(51, 150)),
+        reference=_BHATTAMISHRA,
+        theory=Theory("counter", c_rasp=True, note=f"{_COUNTS}; deterministic context-free"),
+        keywords=("boolean expressions", "n-ary boolean expressions", "counting"),
+    ),
+)
+
+_HALVES = tuple(
+    TaskSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=f"{_HERE}halves:{factory}",
+        objectives=_ALL,
+        splits=splits,
+        reference=reference,
+        theory=theory,
+        keywords=keywords,
+    )
+    for name, factory, summary, splits, reference, theory, keywords in (
+        (
+            "marked-reversal",
+            "marked_reversal",
+            "w#wᴿ: a string and its reversal, # between",
+            _ODD,
+            f"{_DUSELL}; {_BUTOI}",
+            _FREE,
+            ("reversal", "palindrome", "marked palindrome", "mirror"),
+        ),
+        (
+            "unmarked-reversal",
+            "unmarked_reversal",
+            "wwᴿ: palindromes of even length",
+            _EVEN,
+            f"{_DUSELL}; {_BUTOI}",
+            Theory("context-free", c_rasp=False, note=f"not deterministic; {_PIECES}"),
+            ("reversal", "palindrome", "palindromes", "mirror"),
+        ),
+        (
+            "marked-copy",
+            "marked_copy",
+            "w#w: a string twice, # between",
+            _ODD,
+            f"DuSell and Chiang (2023); {_BUTOI}",
+            _SENSITIVE,
+            ("copy", "copying", "copy language"),
+        ),
+        (
+            "unmarked-copy",
+            "unmarked_copy",
+            "ww: a string twice",
+            _EVEN,
+            "DuSell and Chiang (2023)",
+            _SENSITIVE,
+            ("copy", "copying", "copy language", "squares"),
+        ),
+        (
+            "odds-first-check",
+            "odds_first",
+            "w#v: are the 1st, 3rd, … symbol of w in v, then the 2nd, 4th, …?",
+            _ODD,
+            _BUTOI,
+            _SENSITIVE,
+            ("odds first",),
+        ),
+        (
+            "bucket-sort-check",
+            "bucket_sort",
+            "w#v: are the symbols of w in order in v?",
+            _ODD,
+            _BUTOI,
+            Theory(
+                "counter",
+                c_rasp=True,
+                note="counts of five symbols and their order; not context-free, as aⁿbⁿcⁿ is not",
+            ),
+            ("bucket sort", "sort", "sorting", "counting"),
+        ),
+    )
+)
+
+_CHECKS = tuple(
+    TaskSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=f"{_HERE}{factory}",
+        splits=splits,
+        reference=_BUTOI,
+        theory=theory,
+        keywords=keywords,
+    )
+    for name, factory, summary, splits, theory, keywords in (
+        (
+            "stack-manipulation-check",
+            "stack_check:StackCheck",
+            "is this what a stack holds after it was pushed to and popped from?",
+            Splits(train=(3, 40)),
+            _FREE,
+            ("stack manipulation", "stack"),
+        ),
+        (
+            "missing-duplicate-check",
+            "missing_check:MissingDuplicateCheck",
+            "is a 1 missing in a string said twice?",
+            _EVEN,
+            _SENSITIVE,
+            ("missing duplicate string",),
+        ),
+        (
+            "binary-addition-check",
+            "equations:AdditionCheck",
+            "x+y=z: is the sum right? least significant bit first",
+            Splits(train=(5, 40)),
+            _SENSITIVE,
+            ("addition", "arithmetic", "sum"),
+        ),
+        (
+            "binary-multiplication-check",
+            "equations:MultiplicationCheck",
+            "x*y=z: is the product right? least significant bit first",
+            Splits(train=(5, 40)),
+            _SENSITIVE,
+            ("multiplication", "arithmetic", "product"),
+        ),
+        (
+            "square-root-check",
+            "equations:SquareRootCheck",
+            "x=z: is the square root, rounded down, right? least significant bit first",
+            Splits(train=(3, 40)),
+            _SENSITIVE,
+            ("compute sqrt", "sqrt", "arithmetic"),
+        ),
+    )
+)
+
+_HARDEST = TaskSpec(
+    name="hardest-cfl",
+    version=1,
+    summary="brackets in pieces, each hidden among decoys: as hard as any context-free language",
+    factory=f"{_HERE}hardest:HardestContextFree",
+    splits=Splits(train=(4, 40)),
+    reference=f"Greibach (1973); {_DUSELL}",
+    theory=Theory(
+        "context-free",
+        c_rasp=False,
+        note="Greibach (1973): every other one is an inverse image of it; complete for LOGCFL",
+    ),
+    keywords=("hardest context-free language", "nondeterministic", "brackets"),
+)
+
+BEYOND = (*_BLOCKS, *_COUNTERS, *_HALVES, *_CHECKS, _HARDEST)
