@@ -88,12 +88,14 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     Not where a test is marked ``apart``.
     """
     if request.node.get_closest_marker("apart") is None:
+        from formalbench.cli import check
         from formalbench.host import PluginHost
         from formalbench.running.plan import Run
 
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
         monkeypatch.setattr(Run, "strangers", ())
-        monkeypatch.setattr("formalbench.cli.check.is_strangers", lambda *a, **k: False)
+        monkeypatch.setattr(check, "is_strangers", lambda *a, **k: False)
+        monkeypatch.setattr(check, "tries_apart", lambda words: False)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import typer
 
+from formalbench.cli import check
 from formalbench.cli.app import build_app
 from formalbench.contracts.errors import (
     BrokenPluginError,
@@ -55,7 +56,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
-            host = PluginHost.load(paths)
+            host = PluginHost.load(paths, apart=check.tries_apart(rest))
             app = build_app(host)
         code = app(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
         sys.stdout.flush()
