@@ -66,6 +66,14 @@ def test_a_plugin_may_fork(cli, plugin):
     assert cli("list", "suites", "--plugin", plugin(code)).code == 0
 
 
+def test_standard_files_that_an_import_closes_are_open_again(spawn, plugin):
+    code = "os.closerange(0, 3)"
+    done = spawn("-m", "formalbench", "list", "suites", "--json", "--plugin", plugin(code))
+    out, err = done.communicate(timeout=120)
+    assert (done.returncode, err) == (0, "")
+    assert "default" in out
+
+
 def test_everything_is_put_back():
     end, handler = os._exit, signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 1000, 7)

@@ -20,6 +20,8 @@ LIMIT = 120.0
 def contained() -> Iterator[None]:
     """Load a plugin's code inside: it cannot end the process, nor take longer than `LIMIT`.
 
+    The standard files are open afterwards, if they were before.
+
     What crashes the interpreter itself is not held up, nor what never returns to Python; and
     outside the main thread, or where there are no alarms (Windows), nothing is timed.
 
@@ -28,7 +30,7 @@ def contained() -> Iterator[None]:
         SystemExit: if it would end the process.
         RuntimeError: in place of what is no `Exception`; an interrupt passes through.
     """
-    with as_failures(), _no_sudden_end(), _alarm(LIMIT):
+    with as_failures(), _standard_files(), _no_sudden_end(), _alarm(LIMIT):
         yield
 
 
@@ -46,6 +48,34 @@ def as_failures() -> Iterator[None]:
     except BaseException as error:  # noqa: BLE001  # of a kind of its own
         line = f"{type(error).__name__}: {error}"
         raise RuntimeError(line).with_traceback(error.__traceback__) from None
+
+
+@contextlib.contextmanager
+def _standard_files() -> Iterator[None]:
+    """Open the standard files again that the code closes: the next to be opened would be one."""
+    copies = {number: copy for number in range(3) if (copy := _copy_of(number)) is not None}
+    try:
+        yield
+    finally:
+        for number, copy in copies.items():
+            if not _is_open(number):
+                os.dup2(copy, number)
+            os.close(copy)
+
+
+def _copy_of(number: int) -> int | None:
+    try:
+        return os.dup(number)
+    except OSError:  # it is closed already
+        return None
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
