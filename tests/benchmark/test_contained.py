@@ -74,6 +74,29 @@ def test_standard_files_that_an_import_closes_are_open_again(spawn, plugin):
     assert "default" in out
 
 
+LEAVING = """
+import sys
+from importlib import import_module
+main = import_module("formalbench.cli.main")
+main.PATIENCE = {}
+main.leave(main.run_command_line(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize(("seconds", "patience", "ended"), [(3600, 0.2, True), (0.5, 60, False)])
+def test_a_thread_that_an_import_leaves_is_waited_for_a_while(
+    spawn, plugin, seconds, patience, ended
+):
+    path = plugin(
+        f"import threading\nthreading.Thread(target=time.sleep, args=({seconds},)).start()"
+    )
+    done = spawn("-c", LEAVING.format(patience), "list", "suites", "--plugin", path)
+    out, err = done.communicate(timeout=120)
+    assert done.returncode == 0
+    assert "default" in out
+    assert err == ("formalbench: a thread of a plugin goes on: it is ended\n" if ended else "")
+
+
 def test_everything_is_put_back():
     end, handler = os._exit, signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 1000, 7)

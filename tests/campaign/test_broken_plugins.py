@@ -75,11 +75,13 @@ def test_a_run_beside_it(spawn, tiny, mine, tmp_path, results, kind, place):
 
 SESSION = """
 import sys
-from formalbench.cli.main import run_command_line
+from importlib import import_module
 from formalbench.host import contained
 from formalbench.running import attempt, scout
 attempt.PATIENCE = scout.PATIENCE = contained.LIMIT = 20.0
-sys.exit(run_command_line(sys.argv[1:]))
+main = import_module("formalbench.cli.main")
+main.PATIENCE = 5.0
+main.leave(main.run_command_line(sys.argv[1:]))
 """
 
 
