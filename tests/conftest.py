@@ -33,6 +33,29 @@ TINY = """
     test: {lengths: 3, strings: 16}
 """
 
+MODEL = """
+    import gc, json, os, signal, sys, threading, time
+    import torch
+    from torch import nn
+    from formalbench import ModelSpec, hookimpl
+
+    class Small(nn.Module):
+        def __init__(self, task):
+            super().__init__()
+            {built}
+            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
+
+        def forward(self, batch):
+            {called}
+            return self.embed(batch.symbols).mean(1)
+
+    {imported}
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("{name}", 1, "for tests", Small)
+"""
+
 
 @pytest.fixture(autouse=True)
 def numbers_as_torch_has_them() -> Iterator[None]:
@@ -88,12 +111,14 @@ def all_here(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     Not where a test is marked ``apart``.
     """
     if request.node.get_closest_marker("apart") is None:
+        from formalbench.cli import check
         from formalbench.host import PluginHost
         from formalbench.running.plan import Run
 
         monkeypatch.setattr(PluginHost, "runs_local_code", lambda host: False)
         monkeypatch.setattr(Run, "strangers", ())
-        monkeypatch.setattr("formalbench.cli.check.is_strangers", lambda *a, **k: False)
+        monkeypatch.setattr(check, "is_strangers", lambda *a, **k: False)
+        monkeypatch.setattr(check, "tries_apart", lambda words: False)
 
 
 @pytest.fixture
@@ -113,6 +138,17 @@ def write(tmp_path: Path) -> Callable[[str, str], Path]:
         return path
 
     return write
+
+
+@pytest.fixture
+def mine(write) -> Callable[..., Path]:
+    """Write a model that does something when it is imported, built or called."""
+
+    def mine(name: str = "mine", **places: str) -> Path:
+        does = dict.fromkeys(("imported", "built", "called"), "pass") | places
+        return write(f"{name}.py", textwrap.dedent(MODEL).format(name=name, **does))
+
+    return mine
 
 
 @pytest.fixture

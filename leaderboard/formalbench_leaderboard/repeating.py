@@ -7,9 +7,8 @@ import re
 import shlex
 
 from formalbench.contracts.record import Record
-from formalbench.contracts.specs import show_value
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.verification.lengths import written_lengths
+from formalbench.verification.command import verifying
 
 from formalbench_leaderboard.keys import run_of
 
@@ -33,7 +32,8 @@ def repeating(record: AnyRecord) -> str:
 def words_of(record: AnyRecord) -> list[str]:
     """Return the words of the command that repeats a record, but for its plugins."""
     if isinstance(record, VerificationRecord):
-        return _verifying(record)
+        dtype = record.dtype if record.break_length is None else "all"
+        return verifying(record.model, record.task, record.asked, dtype)
     return shlex.split(run_of(record).command)
 
 
@@ -49,19 +49,6 @@ def plugin_files(command: str) -> set[str]:
     pairs = itertools.pairwise(_split(command))
     names = {file.rpartition("/")[2] for word, file in pairs if word == "--plugin"}
     return {name for name in names if _FILE.fullmatch(name) and not name.startswith("-")}
-
-
-def _verifying(record: VerificationRecord) -> list[str]:
-    asked = record.asked
-    words = ["formalbench", "verify", record.model.name, "--task", record.task.name]
-    words += ["--exhaustive", str(asked.exhaustive or 0)]
-    words += ["--lengths", written_lengths(asked.lengths)] if asked.lengths else []
-    words += ["--count", str(asked.count), "--seed", str(asked.seed)]
-    words += ["--dtype", record.dtype if record.break_length is None else "all"]
-    for scope, options in (("model", record.model.options), ("task", record.task.options)):
-        for key, value in sorted(options.items()):
-            words += ["--set", f"{scope}.{key}={show_value(value)}"]
-    return words
 
 
 def _split(command: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard
 from formalbench.contracts.errors import nearest
 
 from formalbench_tasks.limits import MOST_SYMBOLS
-from formalbench_tasks.mistakes import MistakeError
+from formalbench_tasks.mistakes import MistakeError, Mistakes
 
 MOST_VERSIONS = 1_000
 """The version in a file is below it."""
@@ -28,12 +28,18 @@ def version_of(version: object) -> int:
 
 
 def check_known(data: Mapping[str, Any], known: Collection[str]) -> None:
-    """Refuse a key that is none of the known ones, with the nearest of these."""
+    """Refuse keys that are none of the known ones, each with the nearest of these."""
+    found = Mistakes()
     for key in data:
-        if key not in known:
-            close = nearest(str(key), known, count=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(known)}"
-            raise MistakeError(f"unknown key {show(key)}{hint}")
+        found.of(_check_key, key, known)
+    found.refuse()
+
+
+def _check_key(key: object, known: Collection[str]) -> None:
+    if key not in known:
+        close = nearest(str(key), known, count=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(known)}"
+        raise MistakeError(f"unknown key {show(key)}{hint}")
 
 
 def name_of(value: object) -> str:

@@ -89,7 +89,9 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
 
 def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     found = Mistakes()
-    found.of(_check_keys, data)
+    found.of(check_known, data, (*_COMMON, "regex", *_TABLE))
+    found.of(_check_name_given, data)
+    found.of(_check_defined, data)
     name = found.of(name_of, data["name"]) if "name" in data else None
     definition = found.of(_definition, data)
     version = found.of(version_of, data.get("version", 1))
@@ -135,18 +137,20 @@ def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
     return build
 
 
-def _check_keys(data: Mapping[str, Any]) -> None:
-    check_known(data, (*_COMMON, "regex", *_TABLE))
+def _check_name_given(data: Mapping[str, Any]) -> None:
     if "name" not in data:
         raise MistakeError("the key 'name' is missing")
+
+
+def _check_defined(data: Mapping[str, Any]) -> None:
     given = [key for key in _TABLE if key in data]
     if "regex" in data and given:
         raise MistakeError(f"give either 'regex' or an automaton, not 'regex' and {given[0]!r}")
     if "regex" not in data and not given:
         raise MistakeError(f"give either 'regex' or an automaton ({', '.join(_TABLE)})")
     if given and len(given) < len(_TABLE):
-        missing = next(key for key in _TABLE if key not in data)
-        raise MistakeError(f"an automaton needs the key {missing!r}")
+        missing = " and ".join(repr(key) for key in _TABLE if key not in data)
+        raise MistakeError(f"an automaton needs the key {missing}")
 
 
 def _regex(value: object, alphabet: tuple[str, ...]) -> RegexDefinition:
@@ -170,25 +174,45 @@ def _table(data: Mapping[str, Any], alphabet: tuple[str, ...]) -> TableDefinitio
     if not states:
         raise MistakeError("states is empty")
     number = {state: index for index, state in enumerate(states)}
-    accept = [
-        _look_up(state, number, "state", "accept") for state in list_of(data["accept"], "accept")
+    found = Mistakes()
+    accept = found.of(_accepting, data["accept"], number)
+    start = found.of(_look_up, data["start"], number, "state", "start")
+    rows = found.of(_rows, data["transitions"], number, alphabet)
+    found.refuse()
+    assert accept is not None
+    assert start is not None
+    assert rows is not None
+    return TableDefinition(alphabet=alphabet, rows=rows, accept=accept, start=start)
+
+
+def _accepting(value: object, number: Mapping[str, int]) -> frozenset[int]:
+    found = Mistakes()
+    states = [
+        found.of(_look_up, state, number, "state", "accept") for state in list_of(value, "accept")
     ]
-    rows = _mapping(data["transitions"], "transitions", number, "state")
-    symbols = dict.fromkeys(alphabet)
-    return TableDefinition(
-        alphabet=alphabet,
-        rows=tuple(_row(rows[state], state, number, symbols) for state in states),
-        accept=frozenset(accept),
-        start=_look_up(data["start"], number, "state", "start"),
-    )
+    found.refuse()
+    return frozenset(state for state in states if state is not None)
+
+
+def _rows(
+    value: object, number: Mapping[str, int], alphabet: tuple[str, ...]
+) -> tuple[tuple[int, ...], ...]:
+    found = Mistakes()
+    named = _mapping(value, "transitions", number, "state")
+    rows = [found.of(_row, named[state], state, number, alphabet) for state in number]
+    found.refuse()
+    return tuple(row for row in rows if row is not None)
 
 
 def _row(
-    value: object, state: str, number: Mapping[str, int], symbols: Mapping[str, object]
+    value: object, state: str, number: Mapping[str, int], alphabet: tuple[str, ...]
 ) -> tuple[int, ...]:
+    found = Mistakes()
     place = f"transitions of state {show(state)}"
-    targets = _mapping(value, place, symbols, "symbol")
-    return tuple(_look_up(targets[symbol], number, "state", place) for symbol in symbols)
+    targets = _mapping(value, place, dict.fromkeys(alphabet), "symbol")
+    row = [found.of(_look_up, targets[symbol], number, "state", place) for symbol in alphabet]
+    found.refuse()
+    return tuple(target for target in row if target is not None)
 
 
 def _mapping(value: object, place: str, needed: Mapping[str, object], kind: str) -> dict[str, Any]:
@@ -232,11 +256,20 @@ def _splits(value: object) -> Splits:
     shown = "splits: {train: [1, 40], test: [41, 500]}"
     if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
         raise MistakeError(f"splits must look like {shown}, not {show(value)}")
-    step = value.get("step", 1)
-    if not is_whole(step) or step < 1:
-        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(step)}")
-    windows = {key: _lengths(lengths, key) for key, lengths in value.items() if key != "step"}
-    return Splits(windows.get("train", Splits().train), windows.get("test", Splits().test), step)
+    found, default = Mistakes(), Splits()
+    windows = {
+        key: found.of(_lengths, value[key], key) for key in ("train", "test") if key in value
+    }
+    step = found.of(_step, value.get("step", 1))
+    found.refuse()
+    assert step
+    return Splits(windows.get("train") or default.train, windows.get("test") or default.test, step)
+
+
+def _step(value: object) -> int:
+    if not is_whole(value) or value < 1:
+        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(value)}")
+    return value
 
 
 def _lengths(value: object, key: str) -> tuple[int, int]:

@@ -1,7 +1,6 @@
 """A stranger's code runs in a process of its own: what it does there costs its own runs only."""
 
 import sys
-import textwrap
 
 import pytest
 from formalbench.checks import apart
@@ -10,41 +9,8 @@ from formalbench.store import Store
 
 pytestmark = pytest.mark.apart
 
-MODEL = """
-    import os, time
-    import torch
-    from torch import nn
-    from formalbench import ModelSpec, hookimpl
-
-    class Small(nn.Module):
-        def __init__(self, task):
-            super().__init__()
-            {built}
-            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
-
-        def forward(self, batch):
-            {called}
-            return self.embed(batch.symbols).mean(1)
-
-    {imported}
-
-    @hookimpl
-    def formalbench_models():
-        yield ModelSpec("{name}", 1, "for tests", Small)
-"""
-
 CRASH = "os._exit(7)"
 HANG = "time.sleep(3600)"
-
-
-@pytest.fixture
-def plugin(write):
-    def plugin(name="mine", built="pass", called="pass", imported="pass"):
-        text = textwrap.dedent(MODEL)
-        told = {"built": built, "called": called, "imported": imported, "name": name}
-        return write(f"{name}.py", text.format(**told))
-
-    return plugin
 
 
 @pytest.fixture
@@ -65,8 +31,8 @@ def told(done):
 
 
 @pytest.mark.parametrize("place", ["built", "called"])
-def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, plugin, results, place):
-    done = run("mine,gru", plugin(**{place: CRASH}))
+def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, results, place):
+    done = run("mine,gru", mine(**{place: CRASH}))
     assert done.code == 1, done.err
     assert told(done) == {
         "mine": ("error", "the worker process died, twice"),
@@ -76,10 +42,10 @@ def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, plugin
 
 
 @pytest.mark.parametrize("place", [pytest.param("built", marks=pytest.mark.campaign), "called"])
-def test_what_never_returns_is_ended_after_the_time_limit(run, plugin, monkeypatch, place):
+def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
     monkeypatch.setattr(scout, "PATIENCE", 5.0)
     monkeypatch.setattr(attempt, "PATIENCE", 5.0)
-    done = run("mine,gru", plugin(**{place: HANG}), time_limit=10.0)
+    done = run("mine,gru", mine(**{place: HANG}), time_limit=10.0)
     assert done.code == 1, done.err
     assert told(done) == {
         "mine": ("timeout", "nothing was heard of it for 15 s, so it was ended"),
@@ -87,9 +53,9 @@ def test_what_never_returns_is_ended_after_the_time_limit(run, plugin, monkeypat
     }
 
 
-def test_what_a_plugin_changes_of_its_process_changes_no_other_run(run, plugin):
+def test_what_a_plugin_changes_of_its_process_changes_no_other_run(run, mine):
     (alone,) = run("gru", results="alone").data
-    mine = plugin(
+    mine = mine(
         imported="torch.set_default_dtype(torch.float64); torch.set_flush_denormal(True)",
         called="torch.nn.GRU.forward = 1; torch.tanh = torch.sigmoid; torch.set_num_threads(2)",
     )
@@ -98,9 +64,9 @@ def test_what_a_plugin_changes_of_its_process_changes_no_other_run(run, plugin):
     assert beside["test"]["cells"] == alone["test"]["cells"]
 
 
-def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, plugin, results):
+def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, results):
     broken = "import json; json.dumps = lambda *a, **k: '{}'"
-    done = run("mine,gru", plugin(called=broken))
+    done = run("mine,gru", mine(called=broken))
     assert done.code == 1, done.err
     assert [status for status, _ in told(done).values()] == ["error", "finished"]
     assert "no such record" in told(done)["mine"][1]
@@ -118,26 +84,26 @@ def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, plugin,
         ),
     ],
 )
-def test_a_check_comes_to_an_end(cli, plugin, monkeypatch, place, change, said):
+def test_a_check_comes_to_an_end(cli, mine, monkeypatch, place, change, said):
     monkeypatch.setattr(apart, "LIMIT", {"imported": 5.0, "built": 30.0, "called": 120.0}[place])
-    done = cli("check", plugin(**{place: change}))
+    done = cli("check", mine(**{place: change}))
     assert done.code == 1, done.err
     assert all(text in done.out for text in said)
     assert done.out.splitlines()[-1].endswith("1 broken")
 
 
-def test_a_check_of_a_broken_plugin_fails_as_it_would_here(cli, plugin):
-    done = cli("check", plugin(imported="1 / 0"))
+def test_a_check_of_a_broken_plugin_fails_as_it_would_here(cli, mine):
+    done = cli("check", mine(imported="1 / 0"))
     assert (done.code, done.out) == (3, "")
     assert "ZeroDivisionError" in done.err
 
 
-def test_a_script_that_guards_nothing_can_run_a_plugin(python, plugin, tiny, tmp_path):
+def test_a_script_that_guards_nothing_can_run_a_plugin(python, mine, tiny, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(
         "import formalbench\n"
         f"frame = formalbench.run(models=['mine'], tasks=['first'], protocol='tiny', seeds=1,"
-        f" device='cpu', plugins=[{str(plugin())!r}, {str(tiny)!r}])\n"
+        f" device='cpu', plugins=[{str(mine())!r}, {str(tiny)!r}])\n"
         "print(list(frame.status))\n"
     )
     assert python(script) == "['finished']\n"

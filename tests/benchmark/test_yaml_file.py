@@ -124,3 +124,61 @@ def test_a_bad_suite_is_one_line(tmp_path, change, said):
 def test_a_suite_without_a_name(tmp_path):
     with pytest.raises(RequestError, match="name must be"):
         read_suite(tmp_path, {"tasks": ["parity"]})
+
+
+def test_every_mistake_of_a_suite_is_told_at_once(tmp_path):
+    bad = {
+        **{"name": "My Suite", "taks": [1], "vresion": 2, "zzz": 3},
+        **{"version": 0, "summary": 3, "protocol": ["x"], "tasks": ["parity", 3]},
+    }
+    with pytest.raises(RequestError) as caught:
+        read_suite(tmp_path, bad)
+    begin, *rest = str(caught.value).split("; ")
+    assert begin.endswith("not a valid suite: unknown key 'taks': did you mean tasks?")
+    assert rest == [
+        "unknown key 'vresion': did you mean version?",
+        "unknown key 'zzz' (known: name, version, summary, tasks, protocol, reference)",
+        "summary must be text",
+        "protocol must be text",
+        "bad name 'My Suite': lower case letters, digits and hyphens only",
+        "tasks must be a list of task names",
+        "version must be a number, 1 or more",
+    ]
+
+
+UNKNOWN = ("unknown task 'paritty': did you mean parity", "unknown objective of first 'tga'")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("show", "suite", "mine"), ("run", "--suite", "mine", "--model", "rnn")],
+    ids=["show", "run"],
+)
+def test_every_task_of_a_suite_that_there_is_not_is_told_at_once(refused, write, command):
+    suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
+    said = refused(*command, "--plugin", suite)
+    assert all(text in said for text in UNKNOWN)
+
+
+def test_a_check_of_a_suite_tells_of_every_task(cli, write):
+    suite = write("mine.yaml", "name: mine\ntasks: [paritty, first, 'first:tga']\n")
+    done = cli("check", suite)
+    assert done.code == 1
+    assert all(text in done.lines[2] for text in UNKNOWN)
+
+
+def test_every_name_of_a_request_that_there_is_not_is_told_at_once(refused):
+    said = refused("run", "--model", "rnnn,gruu,rnn", "--task", "parity")
+    assert "unknown model 'rnnn': did you mean rnn" in said
+    assert "; unknown model 'gruu': did you mean gru" in said
+
+
+def test_mistakes_in_an_optimiser_and_a_schedule_are_told_at_once(refused, write):
+    path = write(
+        "mine.yaml",
+        "name: mine\nversion: 1\nextends: quick\n"
+        "optimiser: {name: adam, bets: 3}\nschedule: {name: constant, wrm_up: 2}\n",
+    )
+    said = refused("show", "protocol", "mine", "--plugin", path)
+    assert "bets" in said
+    assert "wrm_up" in said

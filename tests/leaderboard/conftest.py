@@ -33,6 +33,7 @@ from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench.objectives.classify import Classify
 from formalbench_leaderboard import plugin as leaderboard_plugin
 from formalbench_leaderboard.keys import run_of
+from formalbench_leaderboard.publishing import contract, strangers
 from torch import nn
 from typer.testing import CliRunner, Result
 
@@ -295,7 +296,9 @@ def protocol() -> dict[str, Any]:
 
 
 @pytest.fixture
-def host(tmp_path_factory: pytest.TempPathFactory) -> PluginHost:
+def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PluginHost:
+    for module in (contract, strangers):  # its plugins are objects of this process
+        monkeypatch.setattr(module, "are_strangers", lambda record, host: False)
     return build_host(tmp_path_factory.mktemp("host"))
 
 

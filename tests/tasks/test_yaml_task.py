@@ -175,6 +175,18 @@ def test_all_mistakes_are_told_at_once():
     for problem in ("'sumary'", "name must be", "'a' is there twice", "version must", "train must"):
         refuse(text, problem)
     refuse("{name: x, alphabet: ab, regex: a(, version: 0}", "never closed; version must be")
+    refuse("{alphabt: ab, regx: a}", "'alphabt' (did you mean 'alphabet'?); unknown key 'regx'")
+    text = "{name: x, alphabet: ab, regex: a, splits: {train: [4, 1], test: [0, -1], step: 0}}"
+    for problem in ("train must", "test must", "step must"):
+        refuse(text, problem)
+    table = "{name: x, alphabet: ab, states: [p, q], start: z, accept: [y, x], transitions: ROWS}"
+    rows = "{p: {a: w, b: v}, q: {a: p, c: q}}"
+    for problem in (
+        *("accept: unknown state 'y'; accept: unknown state 'x'", "start: unknown state 'z'"),
+        *("of state 'p': unknown state 'w'", "of state 'p': unknown state 'v'"),
+        "of state 'q': unknown symbol 'c'",
+    ):
+        refuse(table.replace("ROWS", rows), problem)
 
 
 def refuse(text, problem):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import time
-from concurrent.futures import BrokenExecutor, Future, wait
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from formalbench.cache import temporary_folder
 from formalbench.checks.plugins import check_plugin, check_spec
 from formalbench.checks.promises import Check, begun
-from formalbench.contracts.execution import Workplace
-from formalbench.running.executors import local
+from formalbench.running.apart import Apart, NoAnswerError, Tell
 from formalbench.running.worker import load_host
 
 if TYPE_CHECKING:
@@ -21,7 +18,7 @@ if TYPE_CHECKING:
 LIMIT = 120.0
 """Seconds that one promise has."""
 
-POLL = 0.2
+Q = TypeVar("Q")
 
 
 @dataclass(frozen=True)
@@ -30,7 +27,6 @@ class _Request:
 
     what: str | Path
     plugins: tuple[LocalPlugin, ...]
-    told: Path
 
 
 def check_apart(host: PluginHost, what: str | Path) -> list[Check]:
@@ -43,45 +39,41 @@ def check_apart(host: PluginHost, what: str | Path) -> list[Check]:
         RequestError: if there is no such thing.
         BrokenPluginError: if the plugin cannot be loaded.
     """
-    with temporary_folder("checks") as folder:
-        told = Path(folder) / "told"
-        told.touch()
-        executor = local.make(Workplace())
-        try:
-            done = executor.submit(_check, _Request(what, tuple(host.locals()), told))
-            return _followed(done, told, str(what))
-        finally:
-            executor.shutdown(wait=False, cancel_futures=True)
+    with Apart(LIMIT) as apart:
+        begin = Check(str(what), "can be loaded")
+        return tried(apart, _check, _Request(what, tuple(host.locals())), begin)
 
 
-def _followed(done: Future[list[Check]], told: Path, what: str) -> list[Check]:
-    last, since = b"", time.monotonic()
-    while not wait([done], POLL).done:
-        if (now := told.read_bytes()) != last:
-            last, since = now, time.monotonic()
-        elif last and time.monotonic() - since > LIMIT:
-            done.cancel()
-            return _until(told, what, f"did not come to an end within {LIMIT:g} s")
+def tried(
+    apart: Apart, function: Callable[[Q, Tell], list[Check]], question: Q, begin: Check
+) -> list[Check]:
+    """Return the checks that a function makes in another process, or how far it came.
+
+    Args:
+        apart: has the process.
+        function: hands what it is told to `follow`.
+        question: what it is asked.
+        begin: what is tried before anything else.
+    """
     try:
-        return done.result()
-    except BrokenExecutor:
-        return _until(told, what, "ended the process that tried it")
+        return apart.ask(function, question)
+    except NoAnswerError as error:
+        checks = [Check(*line.split("\t", 1)) for line in error.said] or [begin]
+        return [*checks[:-1], replace(checks[-1], problem=error.problem)]
 
 
-def _until(told: Path, what: str, problem: str) -> list[Check]:
-    """Return what was tried, the last of it with a problem."""
-    lines = told.read_text("utf-8").splitlines() or [f"{what}\tcan be loaded"]
-    tried = [Check(*line.split("\t", 1)) for line in lines]
-    return [*tried[:-1], replace(tried[-1], problem=problem)]
+def follow(tell: Tell, begin: Check) -> None:
+    """Tell of every promise before it is tried."""
+
+    def told(check: Check) -> None:
+        tell(f"{check.subject}\t{check.promise}")
+
+    begun.set(told)
+    told(begin)
 
 
-def _check(request: _Request) -> list[Check]:
-    def tell(check: Check) -> None:
-        with request.told.open("a", encoding="utf-8") as file:
-            file.write(f"{check.subject}\t{check.promise}\n")
-
-    begun.set(tell)
-    tell(Check(str(request.what), "can be loaded"))
+def _check(request: _Request, tell: Tell) -> list[Check]:
+    follow(tell, Check(str(request.what), "can be loaded"))
     host = load_host(request.plugins)
     if isinstance(request.what, Path):
         return check_plugin(request.what, host)

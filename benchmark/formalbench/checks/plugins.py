@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from formalbench.checks.parts import check_parts
 from formalbench.checks.promises import Check, begun, keep
 from formalbench.checks.trials import asked, trial_task, trials
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, each, unknown
 from formalbench.host.options import parse_instance
 
 if TYPE_CHECKING:
@@ -94,8 +94,7 @@ def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
 
 
 def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
-    for task in tasks:
-        host.task_entry(parse_instance(task)[0])
+    each(lambda task: host.task_entry(parse_instance(task)[0]), tasks)
 
 
 def _look_up_protocol(host: PluginHost, name: str) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
 from formalbench.contracts.promises import BrokenPromiseError
+from formalbench.host.contained import as_failures
 
 if TYPE_CHECKING:
     from formalbench.contracts.objective import Promise
@@ -49,7 +50,8 @@ def keep(subject: str, promises: Iterator[Promise]) -> Iterator[Check]:
 
 def _problem(run: Callable[[], None]) -> str:
     try:
-        run()
+        with as_failures():
+            run()
     except BrokenPromiseError as error:
         return str(error)
     except FormalbenchError as error:  # it says what is wrong, and where

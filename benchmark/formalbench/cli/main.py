@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import re
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn
 
 import typer
 
+from formalbench.cli import check
 from formalbench.cli.app import build_app
 from formalbench.contracts.errors import (
     BrokenPluginError,
@@ -23,11 +27,30 @@ from formalbench.ui.output import plugins_print_to_stderr
 
 INTERRUPTED = 130
 
+PATIENCE = 60.0
+"""Seconds that a plugin's threads have, once the command is done: one may still send results."""
+
 
 def main() -> None:
     """Run the command line and exit."""
     _open_closed_streams()
-    sys.exit(run_command_line(sys.argv[1:]))
+    leave(run_command_line(sys.argv[1:]))
+
+
+def leave(code: int) -> NoReturn:
+    """Exit, though a plugin left a thread that never ends; one that ends soon is waited for."""
+    main = threading.main_thread()
+    if any(not thread.daemon and thread is not main for thread in threading.enumerate()):
+        timer = threading.Timer(PATIENCE, _give_up, (code,))
+        timer.daemon = True
+        timer.start()
+        atexit.register(timer.cancel)  # then all threads have ended
+    sys.exit(code)
+
+
+def _give_up(code: int) -> None:
+    print("formalbench: a thread of a plugin goes on: it is ended", file=sys.stderr, flush=True)
+    os._exit(code)
 
 
 def _open_closed_streams() -> None:
@@ -55,7 +78,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
     try:
         rest, paths = take_plugins(arguments)
         with plugins_print_to_stderr():
-            host = PluginHost.load(paths)
+            host = PluginHost.load(paths, apart=check.tries_apart(rest))
             app = build_app(host)
         code = app(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
         sys.stdout.flush()

@@ -11,6 +11,7 @@ from formalbench.contracts.errors import (
     RequestError,
 )
 from formalbench.host import Plugin, PluginHost
+from formalbench.host.contained import contained
 from formalbench.host.local import broken
 
 
@@ -24,7 +25,8 @@ def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
     for plugin in list(host.plugins):
         commands, groups = len(app.registered_commands), len(app.registered_groups)
         try:
-            host.call(plugin, "formalbench_commands", app=app)
+            with contained():
+                host.call(plugin, "formalbench_commands", app=app)
             _refuse_twice(app, plugin)
         except PLUGIN_FAILURES as error:
             del app.registered_commands[commands:], app.registered_groups[groups:]

@@ -11,6 +11,7 @@ import typer
 
 from formalbench.cli.facts import print_facts
 from formalbench.cli.listing import objectives_of
+from formalbench.contracts.errors import each
 from formalbench.host.options import option_facts, parse_instance
 from formalbench.theory.lookup import theory_facts, theory_of_task
 from formalbench.ui.flags import JsonFlag
@@ -248,6 +249,5 @@ def protocol_facts(host: PluginHost, name: str) -> dict[str, Any]:
 def suite_facts(host: PluginHost, name: str) -> dict[str, Any]:
     """Return a suite's contents."""
     spec = host.suite(name)
-    for task in spec.tasks:
-        host.task_entry(task)  # a suite that names an unknown task should say so here
+    each(host.task_entry, spec.tasks)  # a suite that names an unknown task should say so here
     return asdict(spec)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar
+
+A = TypeVar("A")
+T = TypeVar("T")
 
 
 class FormalbenchError(Exception):
@@ -69,3 +73,21 @@ def unknown(
     else:
         hint = f"known: {', '.join(names)}" if names else "there is none"
     return RequestError(f"unknown {kind} {word!r}: {hint}")
+
+
+def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
+    """Return what is answered about each; whatever is wrong with any is told in one error.
+
+    Raises:
+        RequestError: one line.
+    """
+    answers: list[T] = []
+    problems: dict[str, None] = {}
+    for one in asked:
+        try:
+            answers.append(ask(one))
+        except RequestError as error:
+            problems.setdefault(str(error))
+    if problems:
+        raise RequestError("; ".join(problems))
+    return answers

@@ -30,6 +30,7 @@ from formalbench.contracts.specs import (
     TaskSpec,
 )
 from formalbench.host.calls import PROJECT, HookCalls
+from formalbench.host.contained import as_failures, contained
 from formalbench.host.local import (
     YAML_SUFFIXES,
     broken,
@@ -87,11 +88,18 @@ class LoadedPlugins:
         return {f"{registry.kind}s": registry for registry in kinds}
 
     @classmethod
-    def load(cls: type[Host], paths: Sequence[Path] = (), warn: Warn = to_stderr) -> Host:
+    def load(
+        cls: type[Host], paths: Sequence[Path] = (), warn: Warn = to_stderr, *, apart: bool = False
+    ) -> Host:
         """Load all installed plugins, then those of ``FORMALBENCH_PLUGINS`` and `paths`.
 
         A name that one of ``FORMALBENCH_PLUGINS`` shares is refused when it is used: these are
         loaded for every command, most of which have no need of it.
+
+        Args:
+            paths: of local plugins.
+            warn: called with one line for each broken plugin that nobody asked for.
+            apart: whether these are only noted if any of them is code, for another process.
 
         Raises:
             RequestError: if a path is no plugin, a file is bad, or a name of `paths` clashes.
@@ -101,10 +109,11 @@ class LoadedPlugins:
         host.load_installed()
         extra = os.environ.get(ENVIRONMENT, "")
         asked = [Path(part) for part in extra.split(os.pathsep) if part]
-        for path in [*asked, *paths]:
-            for file in plugin_files(path):
-                if host.local_plugin(file) is None:
-                    host.load_local(LocalPlugin(file, content_hash(file)))
+        files = dict.fromkeys(file for path in [*asked, *paths] for file in plugin_files(path))
+        own = [LocalPlugin(file, content_hash(file)) for file in files]
+        only_noted = apart and any(one.is_code for one in own)
+        for one in own:
+            (host.note_local if only_noted else host.load_local)(one)
         named = {file for path in paths for file in plugin_files(path)}
         for plugin in host.plugins:
             if plugin.local and plugin.local.path in named:
@@ -119,7 +128,8 @@ class LoadedPlugins:
             plugin = Plugin(point.name, name, version)
             self.plugins.append(plugin)
             try:
-                self._register(plugin, point.load())
+                with contained():
+                    self._register(plugin, point.load())
             except PLUGIN_FAILURES as error:
                 self.drop(plugin, error, "skipped")
 
@@ -132,12 +142,17 @@ class LoadedPlugins:
         """
         if content_hash(local.path) != local.sha256:
             raise RequestError(f"plugin {local.path} changed while it was in use: start again")
-        plugin = Plugin(local.path.name, str(local.path), "", local=local)
-        self.plugins.append(plugin)
+        plugin = self.note_local(local)
         if local.is_code:
             self._load_python(plugin, local)
         else:
             self._load_file(plugin, local.path)
+
+    def note_local(self, local: LocalPlugin) -> Plugin:
+        """Know of a plugin the user named, and load nothing."""
+        plugin = Plugin(local.path.name, str(local.path), "", local=local)
+        self.plugins.append(plugin)
+        return plugin
 
     def local_plugin(self, file: Path) -> Plugin | None:
         """Return the local plugin of a file or package, if it is loaded."""
@@ -155,7 +170,7 @@ class LoadedPlugins:
 
     def _load_python(self, plugin: Plugin, local: LocalPlugin) -> None:
         try:
-            with untouched():
+            with untouched(), contained():
                 self._register(plugin, import_local(local.path, local.sha256))
         except FormalbenchError:
             raise
@@ -273,7 +288,8 @@ class LoadedPlugins:
     def blaming(self, plugin: Plugin) -> Iterator[None]:
         """Turn an exception of a plugin's code into an error that names the plugin."""
         try:
-            yield
+            with as_failures():
+                yield
         except (FormalbenchError, MemoryError):  # too much was asked for: no fault of the plugin
             raise
         except PLUGIN_FAILURES as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, each, unknown
 from formalbench.host.options import make_config, option_facts
 from formalbench.host.protocol_keys import (
     OWN,
@@ -240,15 +240,18 @@ def _at(protocol: Protocol, key: str) -> Any:
 def _completed(known: Registries, contents: Mapping[str, Any], where: str) -> Protocol:
     """Check contents, and write out the options of the optimiser and the schedule."""
     protocol = _valid(contents, where)
-    update: Contents = {}
-    for part, registry in (("optimiser", known.optimiser), ("schedule", known.schedule)):
+
+    def written_out(part: str) -> tuple[str, Contents]:
+        registry: Registry[Any] = getattr(known, part)
         choice = getattr(protocol, part)
-        try:
-            config = make_config(registry.get(choice.name)[0].spec, choice.options)
-        except RequestError as error:
-            raise RequestError(f"{where}: not a valid protocol: {error}") from None
+        config = make_config(registry.get(choice.name)[0].spec, choice.options)
         fixed = {key: getattr(choice, key) for key in _fields(part)}
-        update[part] = {**fixed, **(config.model_dump() if config else {})}
+        return part, {**fixed, **(config.model_dump() if config else {})}
+
+    try:
+        update = dict(each(written_out, ("optimiser", "schedule")))
+    except RequestError as error:
+        raise RequestError(f"{where}: not a valid protocol: {error}") from None
     return _valid({**protocol.model_dump(), **update}, where)
 
 

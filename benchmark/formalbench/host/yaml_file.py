@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, nearest
+from formalbench.host.names import check_name
 
 if TYPE_CHECKING:
     from formalbench.contracts.specs import SuiteSpec
@@ -78,27 +79,42 @@ def _loader() -> Any:
     return StrictLoader
 
 
-SUITE_KEYS = {"name", "version", "summary", "tasks", "protocol", "reference"}
+SUITE_KEYS = ("name", "version", "summary", "tasks", "protocol", "reference")
 
 
 def read_suite(path: Path, data: dict[str, Any]) -> SuiteSpec:
     """Check a suite file's contents.
 
     Raises:
-        RequestError: one line that names the file and the key.
+        RequestError: one line that names the file, and every key that is wrong.
     """
     from formalbench.contracts.specs import SuiteSpec
 
-    if extra := sorted(set(data) - SUITE_KEYS):
-        raise RequestError(f"{path}: not a valid suite: unknown key {extra[0]!r}")
-    tasks = data["tasks"]
+    given = {**dict.fromkeys(SUITE_KEYS, ""), "version": 1, **data}
+    if problems := [*_unknown_keys(given), *_suite_mistakes(given)]:
+        raise RequestError(f"{path}: not a valid suite: {'; '.join(problems)}")
+    return SuiteSpec(**{**given, "tasks": tuple(given["tasks"])})
+
+
+def _unknown_keys(given: Mapping[str, Any]) -> Iterator[str]:
+    for key in given:
+        if key not in SUITE_KEYS:
+            close = nearest(key, SUITE_KEYS, count=1)
+            hint = f": did you mean {close[0]}?" if close else f" (known: {', '.join(SUITE_KEYS)})"
+            yield f"unknown key {key!r}{hint}"
+
+
+def _suite_mistakes(given: Mapping[str, Any]) -> Iterator[str]:
+    for key in ("name", "summary", "protocol", "reference"):
+        if not isinstance(given[key], str) or (key == "name" and not given[key]):
+            yield f"{key} must be text"
+    if given["name"] and isinstance(given["name"], str):
+        try:
+            check_name(given["name"])
+        except ValueError as error:
+            yield str(error)
+    tasks, version = given["tasks"], given["version"]
     if not isinstance(tasks, list) or not tasks or not all(isinstance(t, str) for t in tasks):
-        raise RequestError(f"{path}: not a valid suite: tasks must be a list of task names")
-    version = data.get("version", 1)
+        yield "tasks must be a list of task names"
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise RequestError(f"{path}: not a valid suite: version must be a number, 1 or more")
-    texts = {key: data.get(key, "") for key in ("name", "summary", "protocol", "reference")}
-    for key, text in texts.items():
-        if not isinstance(text, str) or (key == "name" and not text):
-            raise RequestError(f"{path}: not a valid suite: {key} must be text")
-    return SuiteSpec(version=version, tasks=tuple(tasks), **texts)
+        yield "version must be a number, 1 or more"

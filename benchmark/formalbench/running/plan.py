@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError, each, unknown
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
 from formalbench.host.calls import PROJECT
@@ -270,6 +270,7 @@ def _by_rate_and_seed(one: Run, asked: Seeds) -> list[Run]:
 def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
     if not asked:
         raise RequestError("name a model: --model regulargpt (`formalbench list models`)")
+    each(lambda name: host.models.get(parse_instance(name)[0]), [n for n in asked if n != "all"])
     names: list[str] = []
     for name in asked:
         if name == "all":
@@ -280,7 +281,6 @@ def _model_names(host: PluginHost, asked: Sequence[str]) -> list[str]:
                 if spec.kind == "learned" and "{" not in spec.name and not spec.by_name
             ]
         else:
-            host.models.get(parse_instance(name)[0])  # an unknown name fails here
             names.append(name)
     return list(dict.fromkeys(names))
 
@@ -289,11 +289,15 @@ def _task_names(host: PluginHost, request: RunRequest) -> list[str]:
     if request.tasks and request.suite:
         raise RequestError("--task and --suite exclude each other")
     asked = request.tasks or host.suite(request.suite or DEFAULT_SUITE).tasks
-    names: dict[str, str] = {}
-    for name in asked:  # one task, however it is written
+
+    def written_out(name: str) -> str:
         bare, options = parse_instance(name)
         known: dict[str, Value] = dict(sorted(options.items()))
-        names.setdefault(display(full_name(host, bare), known), name)
+        return display(full_name(host, bare), known)
+
+    names: dict[str, str] = {}
+    for full, name in zip(each(written_out, asked), asked, strict=True):
+        names.setdefault(full, name)  # one task, however it is written
     return list(names.values())
 
 

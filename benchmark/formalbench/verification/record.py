@@ -8,7 +8,6 @@ import shlex
 from collections.abc import Callable, Sequence
 
 from formalbench.contracts.record import SCHEMA_VERSION
-from formalbench.contracts.specs import show_value
 from formalbench.contracts.verification import (
     MAX_ENTRIES,
     Asked,
@@ -18,8 +17,8 @@ from formalbench.contracts.verification import (
     VerificationRecord,
 )
 from formalbench.device import describe_environment
+from formalbench.verification.command import verifying
 from formalbench.verification.judge import Tally
-from formalbench.verification.lengths import written_lengths
 from formalbench.verification.result import Verification
 
 MAX_SYMBOLS = 200
@@ -34,8 +33,7 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         device: ``cpu`` or ``cuda:i``.
         plugins: file names of the local plugins it needs.
     """
-    plan, exhaustive = found.plan, found.total("exhaustive")
-    adversarial = found.total("adversarial")
+    exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
     now = datetime.datetime.now(datetime.UTC)
     record = VerificationRecord(
         schema_version=SCHEMA_VERSION,
@@ -46,12 +44,10 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
         constants=dict(found.constants),
         depth=found.depth,
         width=found.width,
-        asked=Asked(
-            exhaustive=plan.exhaustive, lengths=plan.lengths, count=plan.count, seed=plan.seed
-        ),
+        asked=_asked(found),
         dtype=found.dtype,
         exhaustive=None
-        if plan.exhaustive is None
+        if found.plan.exhaustive is None
         else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
         adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
         by_length=_by_length([tally for _, tally in found.lengths().items()]),
@@ -66,18 +62,16 @@ def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> 
 
 def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
     """Return the command line that repeats a verification."""
-    plan = found.plan
-    words = ["formalbench", "verify", found.model.name, "--task", found.task.name]
-    words += ["--exhaustive", str(plan.exhaustive or 0)]
-    words += ["--lengths", written_lengths(plan.lengths)] if plan.lengths else []
-    words += ["--count", str(plan.count), "--seed", str(plan.seed)]
-    words += ["--dtype", found.dtype if found.break_length is None else "all"]
-    for scope, options in (("model", found.model.options), ("task", found.task.options)):
-        for key, value in sorted(options.items()):
-            words += ["--set", f"{scope}.{key}={show_value(value)}"]
+    dtype = found.dtype if found.break_length is None else "all"
+    words = verifying(found.model, found.task, _asked(found), dtype)
     for plugin in plugins:
         words += ["--plugin", plugin]
     return shlex.join(words)
+
+
+def _asked(found: Verification) -> Asked:
+    plan = found.plan
+    return Asked(exhaustive=plan.exhaustive, lengths=plan.lengths, count=plan.count, seed=plan.seed)
 
 
 def _by_length(tallies: Sequence[Tally]) -> ByLength:

@@ -8,26 +8,20 @@ weights is trained again, and what was verified is verified again, as many as an
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
-from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import read_record, weights_path
 
+from formalbench_leaderboard.auditing.examined import Examiner, refusing
 from formalbench_leaderboard.auditing.found import Audit
 from formalbench_leaderboard.auditing.retrain import Retrainer
-from formalbench_leaderboard.auditing.reverify import verify_again
-from formalbench_leaderboard.auditing.weights import WeightsTest
-from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.sources import current_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
     from formalbench.host.host import PluginHost
-
-_LONGEST = 500
-"""Characters of what a stranger's code says when it fails."""
 
 NOT_DRAWN = "verifications that were not drawn: --verify N repeats N of them"
 UNFINISHED = "did not finish: nothing to test"
@@ -38,6 +32,8 @@ NO_WEIGHTS = "no weights are published with it: --retrain N trains N runs again"
 class Auditor:
     """Audits records; those of one task in a row share its strings.
 
+    A context: a stranger's code is asked in a process that ends with it.
+
     Args:
         host: the plugins.
         seed: of the fresh strings.
@@ -45,12 +41,15 @@ class Auditor:
     """
 
     def __init__(self, host: PluginHost, seed: int, device: str) -> None:
-        self._host = host
-        self._device = device
-        self._weights = WeightsTest(host, seed, device)
+        self._examiner = Examiner(host, seed, device)
         self._retrainer = Retrainer(host, device)
-        self._admission = Admission(host)
         self._current = current_of(host)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._examiner.__exit__(*error)
 
     def audit(self, path: Path, asked: bool = True, again: bool = False) -> Audit:
         """Audit one record.
@@ -63,38 +62,19 @@ class Auditor:
                 exact one.
         """
         found = Audit(path)
-        try:
-            self._audit(found, asked, again)
-        except PLUGIN_FAILURES as error:  # a task and a network can be a stranger's code
-            kind = "" if isinstance(error, FormalbenchError) else f"{type(error).__name__}: "
-            line = " ".join(f"{kind}{error}".split())
-            found.verdict, found.reasons = "refused", [line[:_LONGEST]]
+        with refusing(found):
+            record = found.record = read_record(path)
+            if why := self._passed_over(record, path, asked, again):
+                found.verdict, found.reasons = "skipped", [why]
+                return found
+            again = again and isinstance(record, Record) and record.model.kind == "learned"
+            weights = getattr(record, "test", None) is not None
+            weights = weights and not (again and not weights_path(path).exists())
+            found = self._examiner.examine(path, record, weights)
+        if again and found.verdict != "refused" and isinstance(found.record, Record):
+            with refusing(found):
+                self._retrain(found, found.record)
         return found
-
-    def _audit(self, found: Audit, asked: bool, again: bool) -> None:
-        record = found.record = read_record(found.path)
-        if why := self._passed_over(record, found.path, asked, again):
-            found.verdict, found.reasons = "skipped", [why]
-            return
-        self._admission.admit(record)
-        if isinstance(record, VerificationRecord):
-            self._verify(found, record)
-            return
-        again = again and record.model.kind == "learned"
-        if record.test is not None and not (again and not weights_path(found.path).exists()):
-            self._weights.test(found, record)
-        if again:
-            self._retrain(found, record)
-
-    def _verify(self, found: Audit, record: VerificationRecord) -> None:
-        done = found.reverified = verify_again(record, self._host, self._device)
-        if done.otherwise and not done.judged:
-            found.verdict = "not judged"
-            found.reasons.append("verified under other conditions, which round otherwise")
-        for reason in done.otherwise:
-            found.reasons.append(reason)
-            if done.judged:
-                found.verdict = "MISMATCH"
 
     def _retrain(self, found: Audit, record: Record) -> None:
         done = found.retrained = self._retrainer.retrain(record)

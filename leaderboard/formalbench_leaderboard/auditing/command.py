@@ -95,12 +95,12 @@ def add_command(app: typer.Typer) -> None:
 
         from formalbench_leaderboard.auditing.audit import Auditor
 
-        auditor = Auditor(host_of(ctx), used, chosen)
         found = []
-        for one in _audits(auditor, files, again):
-            found.append(one)
-            if one.verdict != "skipped":
-                typer.echo(_line(one), err=as_json)
+        with Auditor(host_of(ctx), used, chosen) as auditor:
+            for one in _audits(auditor, files, again):
+                found.append(one)
+                if one.verdict != "skipped":
+                    typer.echo(_line(one), err=as_json)
         for line in _skipped(found):
             typer.echo(line, err=as_json)
         if as_json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -54,12 +55,14 @@ class Retester:
         task: what it answers.
         device: where to test it.
         precision: of the protocol.
+        alive: called now and then.
     """
 
     network: nn.Module
     task: Task
     device: torch.device
     precision: str
+    alive: Callable[[], None] = lambda: None
 
     def test(self, drawn: TestSet, double: bool = False) -> Retested:
         """Test the network, in the protocol's precision or in double precision."""
@@ -71,6 +74,7 @@ class Retester:
             self.device,
             usable_cores(),
             "fp32" if double else self.precision,
+            self.alive,
         )
         primary = self.task.primary.name
         parts = [score.measures[primary] for score in scores]

@@ -13,6 +13,7 @@ from formalbench_leaderboard.publishing.verified import prepared, subject_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
+    from formalbench.verification.verify import StringsReport
 
 _SHARE, _LEAST = 1e-3, 1e-9
 """By how much of itself, or by how much, a margin or a cross-entropy may change elsewhere."""
@@ -35,13 +36,16 @@ class Reverified:
     judged: bool
 
 
-def verify_again(record: VerificationRecord, host: PluginHost, device: str) -> Reverified:
+def verify_again(
+    record: VerificationRecord, host: PluginHost, device: str, report: StringsReport
+) -> Reverified:
     """Judge every string of a verification again.
 
     Args:
         record: one that `Admission` takes.
         host: the plugins.
         device: ``cpu`` or ``cuda:i``.
+        report: told of its progress.
     """
     from formalbench.verification.record import record_of
     from formalbench.verification.verify import carry_out
@@ -50,7 +54,7 @@ def verify_again(record: VerificationRecord, host: PluginHost, device: str) -> R
     with host.blaming(entry.plugin):
         subject = subject_of(record, host)
         found = prepared(record, subject)
-        carry_out(subject, found, device, lambda what, done, total: None)
+        carry_out(subject, found, device, report)
     return compared(record, record_of(found, device))
 
 

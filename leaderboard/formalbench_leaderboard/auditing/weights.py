@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -58,8 +58,14 @@ class WeightsTest:
         self._device = device
         self._strings: _Strings | None = None
 
-    def test(self, found: Audit, record: Record) -> None:
-        """Test a record's network again, and note in `found` what does not agree."""
+    def test(self, found: Audit, record: Record, alive: Callable[[], None] = lambda: None) -> None:
+        """Test a record's network again, and note in `found` what does not agree.
+
+        Args:
+            found: what is noted.
+            record: of a run that `Admission` takes.
+            alive: called now and then.
+        """
         import torch
         from formalbench.store.weights import load_network
 
@@ -71,7 +77,7 @@ class WeightsTest:
         else:  # a construction is its own weights
             network = self._host.network(record.model.name, strings.task, record.model.options)
         retester = Retester(
-            network, strings.task, torch.device(self._device), record.protocol.precision
+            network, strings.task, torch.device(self._device), record.protocol.precision, alive
         )
         recorded = told_counts(record.test.cells)
         found.recorded = recorded.accuracy

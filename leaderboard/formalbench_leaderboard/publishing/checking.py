@@ -19,6 +19,7 @@ from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
 from formalbench_leaderboard.publishing.reproduced import reproductions_problems
+from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
@@ -66,7 +67,8 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
         if file != repository / published_path(record, host):
             problems.append(f"{file}: belongs at {published_path(record, host)}")
     unchecked = list(standing.values()).count("unknown")
-    problems += _refused(here, Admission(host))
+    with CarefulAdmission(host) as admission:
+        problems += _refused(here, admission)
     problems += disagreeing(Found(file, record) for file, record in here.items())
     problems += copied(parted(here.values())[0])
     problems += _weights(repository / PUBLISHED_RESULTS, records)

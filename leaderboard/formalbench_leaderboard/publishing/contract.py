@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from formalbench.checks import apart
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import Check, keep
 from formalbench.checks.tasks import task_promises
@@ -17,14 +18,19 @@ from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord
+from formalbench.running.apart import Apart, Tell
+from formalbench.running.worker import load_host
 
 from formalbench_leaderboard.keys import title_of
 from formalbench_leaderboard.publishing.places import is_built_in
+from formalbench_leaderboard.publishing.strangers import Question, are_strangers, plugins_needed
 from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
+
+CAN_BE_TRIED = "can be tried"
 
 
 def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]:
@@ -43,21 +49,35 @@ def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]
             model = display(record.model.name, record.model.options)
             window = str(record.protocol.splits) if isinstance(record, Record) else ""
             tried.setdefault((model, title_of(record), window), record)
-    if not tried:
-        return []
-    import torch
-
     checks: list[Check] = []
-    threads = torch.get_num_threads()  # the promises of a model are tried with one
-    for (model, title, _), record in tried.items():
-        subject = f"{model} on {title}"
-        try:
-            checks += _checks(record, host, subject)
-        except PLUGIN_FAILURES as error:
-            checks.append(Check(subject, "can be tried", " ".join(str(error).split())))
-    torch.set_num_threads(threads)
+    with Apart(apart.LIMIT) as process:
+        for (model, title, _), record in tried.items():
+            subject = f"{model} on {title}"
+            if are_strangers(record, host):
+                question = Question(record, plugins_needed(record, host), subject)
+                begin = Check(subject, CAN_BE_TRIED)
+                checks += apart.tried(process, _try_apart, question, begin)
+            else:
+                checks += _try(record, host, subject)
     lines = (f"{one.subject}: {one.promise}: {one.problem}" for one in checks if not one.passed)
     return list(dict.fromkeys(map(harmless, lines)))
+
+
+def _try_apart(question: Question[str], tell: Tell) -> list[Check]:
+    apart.follow(tell, Check(question.asked, CAN_BE_TRIED))
+    return _try(question.record, load_host(question.plugins), question.asked)
+
+
+def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
+    import torch
+
+    threads = torch.get_num_threads()  # the promises of a model are tried with one
+    try:
+        return _checks(record, host, subject)
+    except PLUGIN_FAILURES as error:
+        return [Check(subject, CAN_BE_TRIED, " ".join(str(error).split()))]
+    finally:
+        torch.set_num_threads(threads)
 
 
 def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:

@@ -50,9 +50,16 @@ def kept_path(source: Origin) -> Path:
 
 def plugins_of(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     """Return the local plugins that a record needs, its protocol's among them."""
-    wanted, names = _hashes(record), plugin_files(record.command)
+    named = named_by(record, host)
     if isinstance(record, Record):
-        names |= set(local_plugins(host, record.model.name, record.task.name, record.protocol))
+        names = local_plugins(host, record.model.name, record.task.name, record.protocol)
+        return [one for one in host.locals() if one in named or one.path.name in names]
+    return named
+
+
+def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
+    """Return the local plugins that a record names."""
+    wanted, names = _hashes(record), plugin_files(record.command)
     return [one for one in host.locals() if one.sha256 in wanted or one.path.name in names]
 
 

@@ -29,6 +29,7 @@ from formalbench_leaderboard.publishing.rendered import (
     linked_files,
     render_files,
 )
+from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
 from formalbench_leaderboard.publishing.weights_kept import (
     checked_weights,
@@ -112,9 +113,9 @@ def publish(results: Path, repository: Path, host: PluginHost) -> Published:
     sweep(store.path.parent)
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
-    admission = Admission(host)
     own = results.resolve() == store.path.resolve()
-    sorting = _sorted([] if own else admitted(results, admission), held)
+    with CarefulAdmission(host) as admission:
+        sorting = _sorted([] if own else admitted(results, admission), held)
     fresh = [*sorting.added, *sorting.completed]
     _check_complete(admission, fresh, held)
     _check_contract(fresh, host)

@@ -42,14 +42,30 @@ def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit,
     assert not any("trained again" in reason for reason in found.reasons)
 
 
-def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, monkeypatch, forge):
-    own, trained = module.execute_live, []
+@pytest.fixture
+def retrained(monkeypatch):
+    """Whom training again trains, each time: their seeds."""
+    own, retrained = module.execute_live, []
 
     def watched(host, plan, *rest):
-        trained.append([one.seed for one in plan.runs])
+        retrained.append([one.seed for one in plan.runs])
         return own(host, plan, *rest)
 
     monkeypatch.setattr(module, "execute_live", watched)
+    return retrained
+
+
+@pytest.mark.parametrize(("model", "seed"), [("transformer", 1), ("lstm", 0)])
+def test_a_run_that_trained_alone_trains_again_alone(audit, run, retrained, model, seed):
+    """Though others of its model on its task could have trained with it, as seed 0 here could."""
+    file, record = run(model, seed)
+    assert record.training.cohort is None
+    found = audit(file, again=True)
+    assert (found.verdict, found.retrained.alike, found.retrained.changed) == ("ok", True, 0)
+    assert retrained == [[seed]]
+
+
+def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, retrained, forge):
     auditor = Auditor(host, 1, "cpu")
     for seed in (0, 1):
         file, record = run("gru", seed)
@@ -59,7 +75,7 @@ def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, monkeypatch, f
         ]
         found = auditor.audit(file, again=True)
         assert (found.verdict, found.retrained.alike, found.retrained.changed) == ("ok", True, 0)
-    assert trained == [[0, 1]]
+    assert retrained == [[0, 1]]
 
     forge(file, record, correct=[128] * 4)
     reasons = auditor.audit(file, again=True).reasons

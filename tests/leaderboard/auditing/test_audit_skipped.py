@@ -29,8 +29,8 @@ def test_records_of_plugins_that_are_not_at_hand(host, run, forge):
     file, record = run()
     source = Origin(distribution="mine.py", sha256="a" * 64)
     forge(file, record, model=record.model.model_copy(update={"source": source}))
-    auditor = Auditor(host, 1, "cpu")
-    for asked in (True, False):
-        found = auditor.audit(file, asked=asked)
-        assert found.verdict == "refused"
-        assert "came from mine.py" in found.reasons[0]
+    with Auditor(host, 1, "cpu") as auditor:
+        for asked in (True, False):
+            found = auditor.audit(file, asked=asked)
+            assert found.verdict == "refused"
+            assert "came from mine.py" in found.reasons[0]

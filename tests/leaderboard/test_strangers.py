@@ -1,0 +1,115 @@
+"""A stranger's code that crashes, hangs or changes what all share is refused, and nothing else."""
+
+from __future__ import annotations
+
+import pytest
+from formalbench.checks import apart
+from formalbench.host import PluginHost
+from formalbench.running.plan import Run
+from formalbench_leaderboard.publishing import strangers
+
+pytestmark = pytest.mark.apart
+
+MODEL = """
+    import os, time
+    import torch
+    from torch import nn
+    from formalbench import ModelSpec, hookimpl
+
+    def misbehave(place):
+        does = os.environ.get("DOES", "")
+        if does == f"crash {place}":
+            os._exit(7)
+        if does == f"hang {place}":
+            time.sleep(3600)
+        if does == f"change {place}":
+            torch.set_default_dtype(torch.float64)
+            torch.tanh = torch.sigmoid
+            nn.GRU.forward = None
+
+    class Mine(nn.Module):
+        def __init__(self, task, config=None):
+            super().__init__()
+            misbehave("built")
+            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
+
+        def forward(self, batch):
+            misbehave("called")
+            return self.embed(batch.symbols).mean(1)
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("a-mine", 1, "for tests", Mine)
+"""
+
+
+@pytest.fixture
+def call(own_place, cli, write, tiny, tmp_path, monkeypatch):
+    """Run a command with the plugin, which behaves so; a run of it and one of ours are there."""
+    plugin = write("mine.py", MODEL)
+    tiny.write_text(tiny.read_text().replace("seeds: 2", "seeds: 1"))
+    (tmp_path / "clone" / "leaderboard" / "results").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "clone")
+
+    def call(*words, does=""):
+        monkeypatch.setenv("DOES", does)
+        return cli(*words, "--plugin", tiny, "--plugin", plugin)
+
+    with monkeypatch.context() as patch:  # while it is honest, it may run here
+        patch.setattr(PluginHost, "runs_local_code", lambda host: False)
+        patch.setattr(Run, "strangers", ())
+        done = call(
+            "run", "--model", "a-mine,gru[width=4]", "--task", "first", "--protocol", "tiny",
+            "--device", "cpu", "--jobs", 1, "--results", tmp_path / "runs",
+        )  # fmt: skip
+        assert done.code == 0, done.err
+    return call
+
+
+def slow(*case):
+    return pytest.param(*case, marks=pytest.mark.campaign)
+
+
+@pytest.mark.parametrize(
+    ("does", "verdict", "said"),
+    [
+        (
+            "crash called",
+            "refused",
+            "testing its weights: its code ended the process that tried it",
+        ),
+        slow("hang built", "refused", "network: its code did not come to an end within 5 s"),
+        slow("change called", "ok", ""),
+        slow("", "ok", ""),
+    ],
+)
+def test_an_audit_goes_on(call, cli, tmp_path, monkeypatch, does, verdict, said):
+    command = ("leaderboard", "audit", tmp_path / "runs", "--seed", 1)
+    *_, alone = cli(*command, "--plugin", tmp_path / "tiny.yaml").lines
+    monkeypatch.setattr(strangers, "LIMIT", 5.0 if "hang" in does else 600.0)
+    done = call(*command, does=does)
+    assert done.code == (verdict == "refused")
+    assert "Traceback" not in done.err
+    mine, beside = done.lines
+    assert mine.startswith(verdict)
+    assert mine.endswith(said)
+    assert beside.startswith("ok ")
+    assert beside == alone
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("crash called", "at every length: ended the process that tried it"),
+        slow("hang called", "at every length: did not come to an end within 5 s"),
+        slow("crash built", "its code ended the process that tried it"),
+    ],
+)
+def test_nothing_of_it_is_published(call, tmp_path, monkeypatch, does, said):
+    monkeypatch.setattr(apart, "LIMIT", 5.0 if "hang" in does else 120.0)
+    done = call("leaderboard", "publish", "--results", tmp_path / "runs", does=does)
+    assert (done.code, done.out) == (1, "")
+    line, last = done.err.splitlines()
+    assert said in line
+    assert last == "1 refused: nothing was published"
+    assert not [path for path in (tmp_path / "clone").rglob("*") if path.is_file()]
