@@ -61,5 +61,26 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "selective state space, one decay for a head",
         "Dao & Gu 2024, Transformers are SSMs",
     ),
+    _family(
+        "rwkv-7",
+        "rwkv7",
+        "Rwkv7Config",
+        "linear recurrence with decaying rows and a generalised delta rule",
+        'Peng et al. 2025, RWKV-7 "Goose", section 4.1',
+    ),
+    _family(
+        "mlstm",
+        "mlstm",
+        "MlstmConfig",
+        "LSTM with a matrix for a memory and exponential gates",
+        "Beck et al. 2024, xLSTM, section 2.3",
+    ),
+    _family(
+        "slice",
+        "slice",
+        "SliceConfig",
+        "every symbol multiplies the state by a matrix of its own",
+        "Walker et al. 2025, Structured linear CDEs",
+    ),
 )
 """Families on the recurrences of `layers/`, the delta rule's first."""
