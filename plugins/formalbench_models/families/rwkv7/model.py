@@ -19,7 +19,6 @@ Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import torch
 from formalbench import Task
@@ -28,6 +27,7 @@ from torch.nn import functional
 
 from formalbench_models.families.rwkv7.config import Rwkv7Config
 from formalbench_models.layers.heads import merge, split
+from formalbench_models.layers.low_rank import LowRank
 from formalbench_models.layers.matrix_memory import Steps, remember, wide
 from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
 
@@ -39,24 +39,6 @@ NORM_EPSILON = 64e-5
 
 SHIFTED = ("receptance", "decay", "key", "value", "rate", "gate")
 """What each sees its own mixture of a symbol and the one before it."""
-
-
-class LowRank(nn.Module):
-    """A map of low rank with an activation inside: (..., W) to (..., W)."""
-
-    def __init__(
-        self, width: int, rank: int, activation: Callable[[Tensor], Tensor] | None = None
-    ) -> None:
-        super().__init__()
-        self.down = nn.Linear(width, rank, bias=False)
-        self.activation = activation
-        self.up = nn.Linear(rank, width)
-
-    def forward(self, x_W: Tensor) -> Tensor:
-        """Return the map of x, (..., W)."""
-        inner = self.down(x_W)
-        mapped_W: Tensor = self.up(inner if self.activation is None else self.activation(inner))
-        return mapped_W
 
 
 class Rwkv7Mixer(Mixer):

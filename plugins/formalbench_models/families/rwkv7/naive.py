@@ -11,7 +11,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from formalbench_models.families.rwkv7.model import NORM_EPSILON, LowRank, Rwkv7Mixer
+from formalbench_models.families.rwkv7.model import NORM_EPSILON, Rwkv7Mixer
+from formalbench_models.layers.low_rank import LowRank
 
 
 def _sigmoid(x: Tensor) -> Tensor:
