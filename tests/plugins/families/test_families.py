@@ -6,13 +6,10 @@ from importlib import import_module
 
 import pytest
 import torch
+from family_helpers import SPECS, build
 from formalbench import Batch
-from formalbench.host.host import load
-from formalbench.host.options import make_config
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
-from model_helpers import fake_task, shaken, strings
+from model_helpers import strings
 
-SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}
 SIGNED = {"eigenvalues": "[-1,1]"}
 CASES = [
     *((name, {}) for name in SPECS),
@@ -32,13 +29,6 @@ CASES = [
     ("slice", {"transitions": "low-rank", "states": 6, "rank": 2}),
 ]
 every_case = pytest.mark.parametrize(("name", "options"), CASES)
-
-
-def build(name, options, **more):
-    torch.manual_seed(1)
-    spec = SPECS[name]
-    config = make_config(spec, {"width": 8, "chunk": 4} | options | more)
-    return shaken(load(spec.factory)(fake_task(), config))
 
 
 def module_of(name, part):

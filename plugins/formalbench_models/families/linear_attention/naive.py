@@ -66,5 +66,6 @@ def _turned(query: Tensor, key: Tensor, distance: int) -> Tensor:
     """Return q · k with pairs of entries as complex numbers that turn with the distance."""
     ones, others = (torch.view_as_complex(part.reshape(-1, 2)) for part in (query, key))
     speeds = 10000.0 ** (-torch.arange(0, len(query), 2, dtype=query.dtype) / len(query))
-    turned: Tensor = (ones * others.conj() * torch.exp(1j * speeds * distance)).real.sum()
-    return turned
+    product = ones * others.conj()
+    angles = speeds * distance
+    return (product.real * angles.cos() - product.imag * angles.sin()).sum()
