@@ -11,6 +11,13 @@ from formalbench_models.configs.shared import width_option
 Eigenvalues = Literal["[0,1]", "[-1,1]"]
 
 
+def chunk_option(default: int) -> Any:
+    """Return the option ``chunk``: matrices gain from longer ones than numbers."""
+    return option(
+        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
+    )
+
+
 class RecurrenceConfig(Config):
     """Of the shell that all linear recurrences stand in."""
 
@@ -19,9 +26,7 @@ class RecurrenceConfig(Config):
     feed_forward: int = option(
         4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
     )
-    chunk: int = option(
-        16, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
-    )
+    chunk: int = chunk_option(16)
 
 
 def no_feed_forward_option() -> Any:

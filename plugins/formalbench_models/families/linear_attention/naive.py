@@ -64,8 +64,9 @@ def _answer(
 
 def _turned(query: Tensor, key: Tensor, distance: int) -> Tensor:
     """Return q · k with pairs of entries as complex numbers that turn with the distance."""
-    ones, others = (torch.view_as_complex(part.reshape(-1, 2)) for part in (query, key))
+    ones, others = (part.reshape(-1, 2) for part in (query, key))
     speeds = 10000.0 ** (-torch.arange(0, len(query), 2, dtype=query.dtype) / len(query))
-    product = ones * others.conj()
+    real = (ones * others).sum(-1)
+    imaginary = ones[:, 1] * others[:, 0] - ones[:, 0] * others[:, 1]
     angles = speeds * distance
-    return (product.real * angles.cos() - product.imag * angles.sin()).sum()
+    return (real * angles.cos() - imaginary * angles.sin()).sum()
