@@ -1,0 +1,7 @@
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+FAMILIES = Path(__file__).parent
+sys.path[:0] = [str(FAMILIES), str(FAMILIES.parent)]
