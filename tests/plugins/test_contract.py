@@ -39,6 +39,8 @@ CASES = [
     ("regulargpt", {"thickness": 2}),
     ("regulargpt", {"norm": "pre", "activation": "relu", "bias": False, "chunk": 5}),
     ("lstm", {"layers": 2}),
+    ("stack-rnn", {"controller": "elman", "stacks": 2}),
+    ("stack-rnn", {"controller": "lstm", "cell": 3}),
 ]
 IDS = [" ".join([name, *(f"{k}={v}" for k, v in options.items())]) for name, options in CASES]
 every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
