@@ -245,7 +245,8 @@ def states(
         *weights: of the inputs, (G, X), and of the states, (G, W); then what the kind says.
         shared: what comes before, if only the last state is wanted, and not under `vmap`.
     """
-    cast = [weight.to(inputs_NXB.dtype) for weight in weights]  # as autocast may ask for
+    dtype = inputs_NXB.dtype  # as autocast may ask for
+    cast = [weight.to(dtype) if weight.is_floating_point() else weight for weight in weights]
     answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
         inputs_NXB, every, shared, *cast
     )[0]

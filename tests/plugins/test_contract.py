@@ -41,6 +41,7 @@ CASES = [
     ("lstm", {"layers": 2}),
     ("stack-rnn", {"controller": "elman", "stacks": 2}),
     ("stack-rnn", {"controller": "lstm", "cell": 3}),
+    ("tape-rnn", {"controller": "lstm", "tapes": 2, "jumps": False}),
 ]
 IDS = [" ".join([name, *(f"{k}={v}" for k, v in options.items())]) for name, options in CASES]
 every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)

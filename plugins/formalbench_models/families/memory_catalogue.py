@@ -15,4 +15,12 @@ MEMORY_MODELS = (
         config=f"{_FAMILIES}stack_rnn.config:StackRnnConfig",
         reference="Joulin & Mikolov 2015; Delétang et al. 2023, appendix A.2",
     ),
+    ModelSpec(
+        name="tape-rnn",
+        version=1,
+        summary="recurrent network with tapes: moves of the head in superposition",
+        factory=f"{_FAMILIES}tape_rnn.model:TapeRnn",
+        config=f"{_FAMILIES}tape_rnn.config:TapeRnnConfig",
+        reference="Delétang et al. 2023, appendix A.2; Suzgun et al. 2019",
+    ),
 )

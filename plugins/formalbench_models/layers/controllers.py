@@ -5,7 +5,8 @@ Legend, as in `recurrence.py`: B batch, W width, G gates times W, Y what feeds a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -13,6 +14,9 @@ from torch import Tensor, nn
 
 from formalbench_models.recurrence import Recurrence, write_product
 from formalbench_models.recurrence_kinds import Elman, Lstm
+
+
+_relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 
 class ReluElman(Elman):
@@ -39,7 +43,7 @@ class ReluElman(Elman):
         *more: tuple[Tensor, Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Return the gradient of what is cut off at 0."""
-        dx_GB = torch.mul(dh_WB, now[0] > 0, out=room[0])
+        dx_GB = _relu_backward(dh_WB, now[0], 0, grad_input=room[0])
         return dx_GB, dx_GB
 
 
@@ -48,18 +52,15 @@ class Controller(NamedTuple):
 
     Attributes:
         kind: the recurrence.
-        make: makes the cell of the size of an input and the width.
-        mechanism: what theorems call it.
+        make: makes the cell, of the size of an input and the width.
     """
 
     kind: type[Recurrence]
-    make: type[nn.RNNCellBase]
-    options: dict[str, str]
-    mechanism: str
+    make: Callable[[int, int], nn.RNNCellBase]
 
 
 CONTROLLERS = {
-    "elman": Controller(Elman, nn.RNNCell, {}, "elman-recurrence"),
-    "relu": Controller(ReluElman, nn.RNNCell, {"nonlinearity": "relu"}, "elman-recurrence"),
-    "lstm": Controller(Lstm, nn.LSTMCell, {}, "lstm-recurrence"),
+    "elman": Controller(Elman, nn.RNNCell),
+    "relu": Controller(ReluElman, partial(nn.RNNCell, nonlinearity="relu")),
+    "lstm": Controller(Lstm, nn.LSTMCell),
 }

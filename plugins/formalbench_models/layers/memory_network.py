@@ -59,8 +59,7 @@ class MemoryNetwork(nn.Module):
         super().__init__()
         self.layout, self.width, self.controller = task.layout, width, controller
         self.embedding = nn.Embedding(len(task.alphabet), width)
-        made = CONTROLLERS[controller]
-        self.cell = made.make(width + reading, width, **made.options)
+        self.cell = CONTROLLERS[controller].make(width + reading, width)
         first, *further = *hidden, reading
         self.says = nn.ModuleList([nn.Linear(width, actions + first)])
         for before, after in pairwise((first, *further)):

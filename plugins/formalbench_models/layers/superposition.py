@@ -222,7 +222,7 @@ class Superposition(Recurrence):
             reached = torch.zeros_like(now.after)
         reached[0] += reading.unflatten(-2, (cls.memories, cls.cell))
         cells, shares = cls.mix_back(now, reached, *more)
-        dsaid_OB = cls._say_back(now, shares.movedim(0, -3), cells[0], *more)
+        dsaid_OB = cls._say_back(now, shares, cells[0], *more)
         (weight, d_weight), (_, d_bias) = more[:2]
         add_linear(dsaid_OB, now.own[0], d_weight, d_bias)
         add_product(weight.mT, dsaid_OB, own_dh_WB)
@@ -235,10 +235,10 @@ class Superposition(Recurrence):
     def mix_back(
         cls, now: Step, reached: Tensor, *more: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients of the memory before a position and of the shares, (A, …, K, B)."""
+        """Return the gradients of the memory before a position and of the shares, (…, A, K, B)."""
         cells, product = torch.empty_like(now.cells), torch.empty_like(reached)
         *runs, memories, _, batch = reached.shape[1:]
-        d_shares = reached.new_empty(cls.actions, *runs, memories, batch)
+        d_shares = reached.new_empty(*runs, cls.actions, memories, batch)
         for action, (share, pairs) in enumerate(zip(now.shares, now.moves, strict=True)):
             covered = 0
             for to, of in pairs:
@@ -249,7 +249,7 @@ class Superposition(Recurrence):
                 else:
                     torch.mul(share, reached[to], out=cells[of])
                     cells[of.stop :] = 0
-            torch.sum(product[:covered], (0, -2), out=d_shares[action])
+            torch.sum(product[:covered], (0, -2), out=d_shares[..., action, :, :])
         return cells, d_shares
 
     @classmethod
