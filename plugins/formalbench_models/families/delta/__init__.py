@@ -1,0 +1,1 @@
+"""DeltaNet, Gated DeltaNet and DeltaProduct."""

@@ -1,0 +1,98 @@
+"""Recurrences by the delta rule: DeltaNet, Gated DeltaNet and DeltaProduct.
+
+A head's state S is a matrix. With a key k of length 1, a value v and a rate β, a step of the delta
+rule replaces what stands at k by v, as far as β says:
+
+    S = S - β k (kᵀS - vᵀ) = (I - β k kᵀ) S + β k vᵀ.
+
+* DeltaNet: one step a symbol (Schlag, Irie and Schmidhuber 2021, Linear transformers are secretly
+  fast weight programmers; Yang et al. 2024, Parallelizing linear transformers with the delta rule).
+* Gated DeltaNet: before it the state decays by α = exp(-exp(A) softplus(W x + c)) (Yang, Kautz and
+  Hatamizadeh 2025, Gated delta networks, eq. 10), and the answer passes a gate.
+* DeltaProduct: n steps a symbol, each with a key, value and rate of its own (Siems et al. 2025,
+  DeltaProduct, eq. 3), with or without a decay before the first.
+
+I - β k kᵀ has the eigenvalue 1 - β at k, else 1. With β = σ(·) that is in [0, 1]; with β = 2σ(·) in
+[-1, 1], down to a reflection: so parity can be had (Grazzi et al. 2025, Unlocking state-tracking
+in linear RNNs through negative eigenvalues, section 4), and products of n of them make the
+permutations of n + 1 things.
+
+As in the papers, queries, keys and values pass a short convolution and SiLU, queries and keys are
+normalised, and so is each head's answer. The blocks are those of `layers/residual.py`, two of
+width 64 with one head, as in the experiments of Grazzi et al. on formal languages.
+
+Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
+"""
+
+from __future__ import annotations
+
+import torch
+from formalbench import Task
+from torch import Tensor, nn
+from torch.nn import functional
+
+from formalbench_models.families.delta.config import DeltaConfig
+from formalbench_models.layers.convolution import ShortConvolution
+from formalbench_models.layers.gates import Decay
+from formalbench_models.layers.heads import merge, split
+from formalbench_models.layers.matrix_memory import Steps, remember
+from formalbench_models.layers.options import in_theory
+from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+
+
+class DeltaMixer(Mixer):
+    """A memory written by the delta rule."""
+
+    def __init__(self, config: DeltaConfig) -> None:
+        super().__init__()
+        width, self.heads = config.width, config.heads
+        self.reflections, self.chunk = config.reflections, config.chunk
+        self.most = 2.0 if config.eigenvalues == "[-1,1]" else 1.0
+        inputs = width * (1 + 2 * self.reflections)
+        self.project = nn.Linear(width, inputs, bias=False)
+        self.convolution = ShortConvolution(inputs, config.convolution, bias=False)
+        self.rate = nn.Linear(width, self.heads * self.reflections)
+        self.decay = Decay(width, self.heads) if config.gate else None
+        self.gate = nn.Linear(width, width, bias=False) if config.gate else None
+        self.norm = nn.RMSNorm(width // self.heads, eps=EPSILON)
+        self.merge = nn.Linear(width, width, bias=False)
+
+    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the change to x, (B, T, W), and what to keep."""
+        past, state_BHEE = memory or (None, None)
+        inputs, past = self.convolution(self.project(x_BTW), past)
+        answers_BHTE, state_BHEE = remember(self.steps(x_BTW, inputs), state_BHEE, self.chunk)
+        last = answers_BHTE[:, :, self.reflections - 1 :: self.reflections]
+        mixed_BTW = merge(self.norm(last))
+        if self.gate is not None:
+            mixed_BTW = mixed_BTW * functional.silu(self.gate(x_BTW))
+        return self.merge(mixed_BTW), (past, state_BHEE)
+
+    def steps(self, x_BTW: Tensor, inputs: Tensor) -> Steps:
+        """Return the steps of the memory, R for a symbol, of which the last is asked."""
+        width = x_BTW.shape[-1]
+        sizes = [width, width * self.reflections, width * self.reflections]
+        query, key, value = torch.split(functional.silu(inputs), sizes, dim=-1)
+        query = functional.normalize(split(query, self.heads), dim=-1, eps=EPSILON)
+        key = functional.normalize(self._spread(key), dim=-1, eps=EPSILON)
+        rate = self.most * self._spread(self.rate(x_BTW)).sigmoid()
+        decay = None
+        if self.decay is not None:
+            decay = functional.pad(self.decay(x_BTW), (0, self.reflections - 1), value=1.0)
+            decay = decay.flatten(2, 3)[..., None]
+        query = query.repeat_interleave(self.reflections, dim=2)
+        # The state decays first and is read then, so what is read decays.
+        write = -rate * key if decay is None else -rate * decay * key
+        return Steps(query, rate * key, self._spread(value), decay, write, key)
+
+    def _spread(self, part: Tensor) -> Tensor:
+        """Lay the R parts of a symbol after one another: (B, T, R·H·E) to (B, H, T·R, E)."""
+        parts = torch.unflatten(part, -1, (self.reflections, self.heads, -1))
+        return parts.permute(0, 3, 1, 2, 4).flatten(2, 3)
+
+
+def build(task: Task, config: DeltaConfig) -> Backbone:
+    """Build the network for a task."""
+    mechanisms = ("products-of-reflections", "delta-rule", "input-dependent-gates")
+    eigenvalues = in_theory(config.eigenvalues)
+    return Backbone(task, config, lambda _: DeltaMixer(config), mechanisms, eigenvalues)

@@ -1,0 +1,56 @@
+"""Options that the linear recurrences have in common; nothing here imports torch."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from formalbench import Config, option
+
+from formalbench_models.configs.shared import width_option
+
+Eigenvalues = Literal["[0,1]", "[-1,1]"]
+
+
+class RecurrenceConfig(Config):
+    """Of the shell that all linear recurrences stand in."""
+
+    width: int = width_option()
+    layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=64)
+    feed_forward: int = option(
+        4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
+    )
+    chunk: int = option(
+        16, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
+    )
+
+
+def no_feed_forward_option() -> Any:
+    """Return the option ``feed_forward`` of a family whose blocks have no MLP."""
+    return option(0, "hidden units of an MLP per unit of width; 0 for none", minimum=0, maximum=64)
+
+
+def heads_option(default: int = 1) -> Any:
+    """Return the option ``heads``."""
+    return option(default, "heads; they divide the width", minimum=1, maximum=1024)
+
+
+def convolution_option() -> Any:
+    """Return the option ``convolution``."""
+    return option(
+        4, "symbols that the convolution before the recurrence sees", minimum=1, maximum=64
+    )
+
+
+def eigenvalues_option(default: Eigenvalues = "[0,1]") -> Any:
+    """Return the option ``eigenvalues``."""
+    return option(default, "range of the transitions' eigenvalues")
+
+
+def expansion_option() -> Any:
+    """Return the option ``expansion``."""
+    return option(2, "channels of the recurrence per unit of width", minimum=1, maximum=16)
+
+
+def in_theory(eigenvalues: Eigenvalues) -> str:
+    """Return a range as theorems write it."""
+    return eigenvalues.replace(",", ", ")

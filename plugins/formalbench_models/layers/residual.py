@@ -1,0 +1,129 @@
+"""The shell that all linear recurrences stand in: blocks of a norm, a mixer, and an MLP.
+
+    x = x + mixer(norm(x));    x = x + MLP(norm(x)),
+
+root-mean-square norms (Zhang and Sennrich 2019), one more after the topmost block. The MLP can be
+left out (``feed_forward=0``), as Mamba's blocks have none. What is read off is the engine's
+`Readout`. It is the same for all families, so that two of them differ in their mixer alone.
+
+Whatever a mixer keeps of the past is of a fixed size, its memory: a string can be read in pieces,
+symbol by symbol if need be (`Backbone.go_on`).
+
+Legend: B batch, N symbols, W width.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from formalbench import Batch, Task, Traits
+from torch import Tensor, nn
+
+from formalbench_models.feed_forward import PositionWise
+from formalbench_models.layers.options import RecurrenceConfig
+
+Memory = tuple[Tensor, ...]
+"""What a mixer keeps of the symbols before; empty at the start of a string."""
+
+EPSILON = 1e-6
+"""Added to the mean square by the norms."""
+
+
+class Mixer(nn.Module):
+    """What lets a symbol see those before it."""
+
+    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the change to x, (B, N, W), and what to keep.
+
+        Args:
+            x_BNW: the symbols.
+            memory: what was kept of those before; empty for none.
+        """
+        raise NotImplementedError
+
+
+class Block(nn.Module):
+    """A mixer and an MLP, each with a norm and a residual."""
+
+    def __init__(self, config: RecurrenceConfig, mixer: Mixer) -> None:
+        super().__init__()
+        self.norm_mixer = nn.RMSNorm(config.width, eps=EPSILON)
+        self.mixer = mixer
+        self.feed_forward = None
+        if config.feed_forward:
+            self.norm_feed_forward = nn.RMSNorm(config.width, eps=EPSILON)
+            self.feed_forward = PositionWise(config.width, config.feed_forward, "gelu")
+
+    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the symbols after the block, (B, N, W), and what to keep."""
+        change_BNW, memory = self.mixer(self.norm_mixer(x_BNW), memory)
+        x_BNW = x_BNW + change_BNW
+        if self.feed_forward is not None:
+            x_BNW = x_BNW + self.feed_forward(self.norm_feed_forward(x_BNW))
+        return x_BNW, memory
+
+
+class Backbone(nn.Module):
+    """Symbol embeddings and a stack of blocks; gives the state at every symbol.
+
+    Args:
+        task: gives the symbols.
+        config: the width, the number of blocks, and the MLP's size.
+        mixer: makes the mixer of a block, given its index.
+        mechanisms: what theorems call it.
+        eigenvalues: of its transitions, ``[0, 1]`` or ``[-1, 1]``, if they are within either.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        config: RecurrenceConfig,
+        mixer: Callable[[int], Mixer],
+        mechanisms: tuple[str, ...],
+        eigenvalues: str = "",
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(len(task.alphabet), config.width)
+        self.blocks = nn.ModuleList(Block(config, mixer(index)) for index in range(config.layers))
+        self.norm = nn.RMSNorm(config.width, eps=EPSILON)
+        self.traits = Traits(
+            backbone=config.width,
+            padding=True,
+            symbol_embedding="embedding",
+            mechanisms=("fixed-depth", *mechanisms),
+            eigenvalues=eigenvalues,
+            depth=config.layers,
+            width=config.width,
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the state at every symbol, (B, N, W)."""
+        return self.go_on(batch.symbols, [()] * len(self.blocks))[0]
+
+    def go_on(self, symbols_BN: Tensor, memories: Sequence[Memory]) -> tuple[Tensor, list[Memory]]:
+        """Read the next symbols of strings.
+
+        Args:
+            symbols_BN: the next symbols, one of each string or several.
+            memories: what each block kept of the symbols before; all empty at the start.
+
+        Returns:
+            The state at each of these symbols, (B, N, W), and what the blocks keep, whose size
+            does not depend on how much was read.
+        """
+        x_BNW = self.embedding(symbols_BN)
+        kept = []
+        for block, memory in zip(self.blocks, memories, strict=True):
+            x_BNW, memory = block(x_BNW, memory)
+            kept.append(memory)
+        states_BNW: Tensor = self.norm(x_BNW)
+        return states_BNW, kept
+
+    def trace(self, batch: Batch) -> dict[str, Tensor]:
+        """Return ``state.0`` (B, N, W), the embeddings, and ``state.{l}``, what leaves block l."""
+        x_BNW = self.embedding(batch.symbols)
+        trace = {"state.0": x_BNW}
+        for index, block in enumerate(self.blocks, start=1):
+            x_BNW, _ = block(x_BNW, ())
+            trace[f"state.{index}"] = x_BNW
+        return trace

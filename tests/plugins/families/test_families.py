@@ -1,0 +1,76 @@
+"""What all linear recurrences promise, beside what every network does (test_contract)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+import torch
+from formalbench import Batch
+from formalbench.host.host import load
+from formalbench.host.options import make_config
+from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from model_helpers import fake_task, shaken, strings
+
+SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}
+SIGNED = {"eigenvalues": "[-1,1]"}
+CASES = [
+    *((name, {}) for name in SPECS),
+    ("deltanet", {**SIGNED, "heads": 2}),
+    ("gated-deltanet", {**SIGNED, "heads": 2}),
+    ("deltaproduct", {"gate": True, "reflections": 3, "heads": 2, "convolution": 1}),
+    ("mamba", {**SIGNED, "convolution": 2}),
+    ("mamba-2", {**SIGNED, "heads": 1}),
+]
+every_case = pytest.mark.parametrize(("name", "options"), CASES)
+
+
+def build(name, options, **more):
+    torch.manual_seed(1)
+    spec = SPECS[name]
+    config = make_config(spec, {"width": 8, "chunk": 4} | options | more)
+    return shaken(load(spec.factory)(fake_task(), config))
+
+
+@every_case
+def test_mixers_do_what_their_equations_say(name, options):
+    network = build(name, options, layers=1)
+    naive = import_module(SPECS[name].factory.replace(".model:build", ".naive")).naive
+    x_TW = torch.randn(11, 8, dtype=torch.float64)
+    mixer = network.blocks[0].mixer
+    found, _ = mixer(x_TW[None], ())
+    torch.testing.assert_close(found[0], naive(mixer, x_TW), rtol=1e-10, atol=1e-10)
+
+
+@every_case
+def test_from_left_to_right_as_at_once(name, options):
+    network = build(name, options)
+    symbols = strings(3, 13)
+    whole = network(Batch(symbols))
+    memories, states, kept = [()] * 2, [], set()
+    for time in range(13):
+        state, memories = network.go_on(symbols[:, time : time + 1], memories)
+        states.append(state)
+        kept.add(tuple(part.shape for memory in memories for part in memory))
+    assert len(kept) == 1  # whatever was read, no more is kept
+    torch.testing.assert_close(torch.cat(states, dim=1), whole, rtol=1e-10, atol=1e-10)
+
+
+@every_case
+def test_chunks_change_nothing(name, options):
+    symbols = strings(3, 13)
+    found = []
+    for chunk in (1, 5, 64):
+        network = build(name, options, chunk=chunk)
+        states = network(Batch(symbols))
+        found.append((states, *torch.autograd.grad(states.square().sum(), network.parameters())))
+    for other in found[1:]:
+        torch.testing.assert_close(other[0], found[0][0], rtol=1e-10, atol=1e-10)
+        torch.testing.assert_close(other, found[0], rtol=1e-8, atol=1e-8)
+
+
+@every_case
+def test_long_strings_stay_finite(name, options):
+    network = build(name, options, layers=1, chunk=64).float()
+    with torch.no_grad():
+        assert network(Batch(strings(1, 4096))).isfinite().all()

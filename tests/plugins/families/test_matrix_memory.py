@@ -1,0 +1,111 @@
+"""The memory in chunks gives what the definition gives, symbol by symbol."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, products, remember
+
+SIZES = {"batch": 2, "heads": 2, "rows": 3, "columns": 4}
+KINDS = ("plain", "head", "rows", "delta", "signed", "low-rank")
+
+
+def make_steps(kind: str, length: int, dtype: torch.dtype = torch.float64) -> Steps:
+    torch.manual_seed(length)
+
+    def draw(size: int) -> torch.Tensor:
+        return torch.randn(SIZES["batch"], SIZES["heads"], length, size, dtype=dtype)
+
+    query, key, value = draw(SIZES["rows"]), draw(SIZES["rows"]), draw(SIZES["columns"])
+    unit = torch.nn.functional.normalize(key, dim=-1)
+    rate = 2 * draw(1).sigmoid()
+    if kind == "plain":
+        return Steps(query, key, value)
+    if kind == "head":
+        return Steps(query, key, value, draw(1).sigmoid())
+    if kind == "rows":
+        return Steps(query, key, value, draw(SIZES["rows"]).sigmoid())
+    if kind == "delta":
+        return Steps(query, rate * unit, value, None, -rate * unit, unit)
+    if kind == "signed":  # some decays are negative, one is 0
+        decay = draw(1).tanh()
+        decay[:, :, length // 2] = 0
+        return Steps(query, rate * unit, value, decay, -rate * decay * unit, unit)
+    decay = draw(SIZES["rows"]).sigmoid()
+    return Steps(query, key, value, decay, -unit, unit * draw(SIZES["rows"]).sigmoid())
+
+
+def start_of(steps: Steps) -> torch.Tensor:
+    sizes = tuple(SIZES.values())
+    return torch.randn(sizes, dtype=steps.key.dtype)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("length", "chunk"), [(1, 4), (7, 4), (37, 16), (33, 5), (9, 64)])
+def test_chunks_give_the_same_answers(kind, length, chunk):
+    steps = make_steps(kind, length)
+    start = start_of(steps)
+    for mine, other in zip(by_chunk(steps, start, chunk), by_symbol(steps, start), strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_chunks_give_the_same_gradients(kind):
+    steps = make_steps(kind, 37)
+    parts = [start_of(steps), *(part for part in steps if part is not None)]
+    for part in parts:
+        part.requires_grad_()
+    found = []
+    for chunk in (16, 1):
+        answers, state = remember(steps, parts[0], chunk)
+        loss = answers.square().sum() + state.square().sum()
+        found.append(torch.autograd.grad(loss, parts))
+    for mine, other in zip(*found, strict=True):
+        torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", ["rows", "signed"])
+def test_gradients_are_those_of_finite_differences(kind):
+    steps = make_steps(kind, 5)
+    names = [name for name, part in steps._asdict().items() if part is not None]
+    parts = [part.clone().requires_grad_() for part in steps if part is not None]
+
+    def run(*parts):
+        given = Steps(**dict(zip(names, parts, strict=True)))
+        return remember(given, None, 2)
+
+    assert torch.autograd.gradcheck(run, parts)
+
+
+@pytest.mark.parametrize("chunk", [1, 2, 5, 8])
+def test_products_of_decays(chunk):
+    decay = torch.randn(3, chunk, dtype=torch.float64)
+    decay[0, chunk // 2] = 0
+    found = products(decay)
+    for late in range(chunk):
+        for early in range(chunk):
+            want = decay[:, early + 1 : late + 1].prod(-1) * (early <= late)
+            torch.testing.assert_close(found[:, late, early], want, rtol=1e-12, atol=1e-14)
+
+
+def test_the_memory_goes_on_where_it_stopped():
+    steps = make_steps("signed", 23)
+    whole, last = remember(steps, None, 4)
+    state, pieces = None, []
+    for first, stop in ((0, 5), (5, 6), (6, 23)):
+        piece = Steps(*(None if part is None else part[:, :, first:stop] for part in steps))
+        answers, state = remember(piece, state, 4)
+        pieces.append(answers)
+    torch.testing.assert_close(torch.cat(pieces, dim=2), whole, rtol=1e-10, atol=1e-10)
+    torch.testing.assert_close(state, last, rtol=1e-10, atol=1e-10)
+
+
+def test_half_precision_is_computed_in_single():
+    steps = make_steps("delta", 40, torch.float32)
+    half = Steps(*(None if part is None else part.bfloat16() for part in steps))
+    exact = Steps(*(None if part is None else part.float() for part in half))
+    answers, state = remember(half, None, 16)
+    want, _ = remember(exact, None, 16)
+    assert answers.dtype == torch.bfloat16
+    assert state.dtype == torch.float32
+    torch.testing.assert_close(answers.float(), want, rtol=2**-7, atol=1e-6)
