@@ -4,23 +4,39 @@ from __future__ import annotations
 
 from formalbench import ModelSpec
 
-_FAMILIES = "formalbench_models.families."
 
-MEMORY_MODELS = (
-    ModelSpec(
-        name="stack-rnn",
+def _family(name: str, factory: str, config: str, summary: str, source: str) -> ModelSpec:
+    return ModelSpec(
+        name=name,
         version=1,
-        summary="recurrent network with stacks: push, no-op and pop in superposition",
-        factory=f"{_FAMILIES}stack_rnn.model:StackRnn",
-        config=f"{_FAMILIES}stack_rnn.config:StackRnnConfig",
-        reference="Joulin & Mikolov 2015; Delétang et al. 2023, appendix A.2",
+        summary=summary,
+        factory=f"formalbench_models.families.{factory}",
+        config=f"formalbench_models.families.{config}",
+        reference=source,
+        by_name=True,  # the default suite has no published records of them
+    )
+
+
+MEMORY_MODELS: tuple[ModelSpec, ...] = (
+    _family(
+        "slstm",
+        "slstm.model:build",
+        "slstm.config:SlstmConfig",
+        "LSTM with exponential gates and heads that mix their states",
+        "Beck et al. 2024, xLSTM, section 2.2",
     ),
-    ModelSpec(
-        name="tape-rnn",
-        version=1,
-        summary="recurrent network with tapes: moves of the head in superposition",
-        factory=f"{_FAMILIES}tape_rnn.model:TapeRnn",
-        config=f"{_FAMILIES}tape_rnn.config:TapeRnnConfig",
-        reference="Delétang et al. 2023, appendix A.2; Suzgun et al. 2019",
+    _family(
+        "stack-rnn",
+        "stack_rnn.model:StackRnn",
+        "stack_rnn.config:StackRnnConfig",
+        "recurrent network with stacks: push, no-op and pop in superposition",
+        "Joulin & Mikolov 2015; Delétang et al. 2023, appendix A.2",
+    ),
+    _family(
+        "tape-rnn",
+        "tape_rnn.model:TapeRnn",
+        "tape_rnn.config:TapeRnnConfig",
+        "recurrent network with tapes: moves of the head in superposition",
+        "Delétang et al. 2023, appendix A.2; Suzgun et al. 2019",
     ),
 )
