@@ -19,6 +19,13 @@ def _family(name: str, factory: str, config: str, summary: str, source: str) -> 
 
 MEMORY_MODELS: tuple[ModelSpec, ...] = (
     _family(
+        "nondeterministic-stack",
+        "nondeterministic_stack.model:NondeterministicStack",
+        "nondeterministic_stack.config:NondeterministicStackConfig",
+        "LSTM with all runs of a pushdown automaton at once (RNS-RNN); cubic in the length",
+        "DuSell & Chiang 2022, Learning hierarchical structures, section 3",
+    ),
+    _family(
         "slstm",
         "slstm.model:build",
         "slstm.config:SlstmConfig",
