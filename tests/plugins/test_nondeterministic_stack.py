@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.evaluation.cells import check_lengths
+from formalbench.host import PluginHost
 from formalbench_models.families.nondeterministic_stack import naive
 from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
 from formalbench_models.families.nondeterministic_stack.lang import Weights, begin, go_on
@@ -107,3 +110,16 @@ def test_gradients_are_those_of_finite_differences():
         return torch.func.functional_call(network, parameters, (batch,))
 
     assert torch.autograd.gradcheck(answer, tuple(network.parameters()), fast_mode=True)
+
+
+def test_what_is_longer_than_it_is_for_is_refused_by_name():
+    host = PluginHost.load()
+    task, protocol = host.task("parity"), host.protocol("quick")
+    with pytest.raises(RequestError, match=r"m\[longest=499\] is made for .* 499 symbols, .* tests at 500"):
+        check_lengths("m[longest=499]", (0, 499), task, protocol)
+    check_lengths("m", (0, 500), task, protocol)
+    check_lengths("m", (0, None), task, protocol)
+    short = host.protocol("quick", {"test.lengths": "[12]"})
+    check_lengths("m", (0, 40), task, short)
+    with pytest.raises(RequestError, match="at most 39 symbols, .* trains at 40"):
+        check_lengths("m", (0, 39), task, short)
