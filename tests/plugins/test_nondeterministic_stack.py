@@ -119,7 +119,7 @@ def test_what_is_longer_than_it_is_for_is_refused_by_name():
         check_lengths("m[longest=499]", (0, 499), task, protocol)
     check_lengths("m", (0, 500), task, protocol)
     check_lengths("m", (0, None), task, protocol)
-    short = host.protocol("quick", {"test.lengths": "[12]"})
+    short = host.protocol("quick", {"test.lengths": "12,20"})
     check_lengths("m", (0, 40), task, short)
     with pytest.raises(RequestError, match="at most 39 symbols, .* trains at 40"):
         check_lengths("m", (0, 39), task, short)
