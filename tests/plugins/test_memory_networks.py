@@ -155,9 +155,7 @@ def test_gradients_are_those_of_finite_differences(make):
         return torch.func.functional_call(network, parameters, (batch,))
 
     parameters = tuple(network.parameters())
-    assert torch.autograd.gradcheck(
-        answer, parameters, fast_mode=True, check_undefined_grad=False
-    )
+    assert torch.autograd.gradcheck(answer, parameters, fast_mode=True, check_undefined_grad=False)
 
 
 def test_jumps_are_left_out_where_an_answer_may_not_see_its_string():

@@ -118,7 +118,9 @@ def check_process(task: Task, protocol: Protocol) -> None:
         )
 
 
-def check_lengths(model: str, lengths: tuple[int, int | None], task: Task, protocol: Protocol) -> None:
+def check_lengths(
+    model: str, lengths: tuple[int, int | None], task: Task, protocol: Protocol
+) -> None:
     """Refuse to train a network that is not made for strings as long as those it would meet.
 
     Args:

@@ -15,7 +15,6 @@ from torch import Tensor, nn
 from formalbench_models.recurrence import Recurrence, write_product
 from formalbench_models.recurrence_kinds import Elman, Lstm
 
-
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
 
 

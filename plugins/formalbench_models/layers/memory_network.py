@@ -6,9 +6,10 @@ the alphabet, G gates times W, O what it says to its memory.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from formalbench import Batch, Task, Traits
@@ -25,7 +26,7 @@ SMALL = 32
 
 
 class MemoryNetwork(nn.Module):
-    """Symbol embeddings, a controller that reads and works a memory, a linear read-out of its state.
+    """Symbol embeddings, a controller that reads and works a memory, a linear read-out.
 
     The state before the first symbol is zero, and it is also the state after the empty string.
 
@@ -93,19 +94,24 @@ class MemoryNetwork(nn.Module):
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N, W), and ``reading``, (B, N, D), after every symbol."""
         together_BNY = self.states(batch)
-        return {"state": together_BNY[..., : self.width], "reading": together_BNY[..., self.width :]}
+        return {
+            "state": together_BNY[..., : self.width],
+            "reading": together_BNY[..., self.width :],
+        }
 
     def states(self, batch: Batch) -> Tensor:
         """Return the controller's state and what it then reads, (B, N, W + D)."""
         cell = self.cell
-        of_symbol, of_reading = cell.weight_ih.split([self.width, cell.input_size - self.width], 1)
+        sizes = [self.width, cell.input_size - self.width]
+        of_symbol, of_reading = torch.split(cell.weight_ih, sizes, 1)
         if batch.symbols.shape[1] == 0:
-            return of_reading.new_zeros(*batch.symbols.shape, cell.input_size)
+            return of_reading.new_zeros((*batch.symbols.shape, cell.input_size))
         # With few symbols, what the gates get from each is computed once.
         bias = cell.bias_ih + cell.bias_hh
         table_GS = functional.linear(self.embedding.weight, of_symbol, bias).t()
         weight_GW = torch.cat((cell.weight_hh, of_reading), 1)
-        said = [part for layer in self.says for part in (layer.weight, layer.bias)]
+        says: Iterable[Any] = self.says
+        said = [part for layer in says for part in (layer.weight, layer.bias)]
         kind, more = self.kind(batch, torch.is_grad_enabled())
         inputs_NSB = one_hot(batch.symbols.t(), table_GS.shape[1], table_GS.dtype)
         return states(kind, inputs_NSB, True, table_GS, weight_GW, *said, *more).permute(2, 0, 1)

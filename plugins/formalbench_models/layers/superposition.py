@@ -25,7 +25,7 @@ from typing import Any, ClassVar, NamedTuple
 import torch
 from torch import Tensor
 
-from formalbench_models.recurrence import Recurrence, add_product, write_product
+from formalbench_models.recurrence import Recurrence, add_product
 
 Pair = tuple[slice, slice]
 """Cells of the new memory, and the cells that they are moved from."""
@@ -144,20 +144,18 @@ class Superposition(Recurrence):
             steps, pairwise(memories), strict=True
         ):
             shape = (cls.actions, cls.memories, 1)
-            shares = spoken[..., : cls.actions * cls.memories, :].unflatten(-2, shape)
+            shares = torch.unflatten(spoken[..., : cls.actions * cls.memories, :], -2, shape)
             after = after[cls.first :]
             moves = cls.moves(len(before), len(after), length)
             own_views = one if isinstance(one, tuple) else (one,)
             parts = shares.unbind(-4)
-            found.append(
-                Step(own_views, reading, spoken, tuple(rest), parts, before, after, moves)
-            )
+            found.append(Step(own_views, reading, spoken, tuple(rest), parts, before, after, moves))
         return found
 
     @classmethod
     def _memories(cls, cells: Tensor, length: int) -> Iterator[Tensor]:
         """Yield the memory before each position and after the last, (M, …, K, C, B)."""
-        apart = cells.unflatten(-2, (cls.memories, cls.cell))
+        apart = torch.unflatten(cells, -2, (cls.memories, cls.cell))
         start = 0
         for place, size in enumerate(cls.sizes(length)):
             if not cls.kept:
@@ -180,12 +178,12 @@ class Superposition(Recurrence):
         write_linear(now.own[0], more[0], more[1], now.said)
         split = cls.actions * cls.memories
         actions, value = now.said[..., :split, :], now.said[..., split:, :]
-        apart = actions.unflatten(-2, (cls.actions, cls.memories))
+        apart = torch.unflatten(actions, -2, (cls.actions, cls.memories))
         apart.copy_(torch.softmax(apart, -3))
         for layer, weight, bias in zip(now.layers, more[2::2], more[3::2], strict=False):
             write_linear(value.relu_(), weight, bias, layer)
             value = layer
-        now.cells[0].copy_(value.unflatten(-2, (cls.memories, cls.cell)))
+        now.cells[0].copy_(torch.unflatten(value, -2, (cls.memories, cls.cell)))
         cls.mix(now, *more)
         now.reading.copy_(now.after[0].flatten(-3, -2))
 
@@ -220,7 +218,7 @@ class Superposition(Recurrence):
         own_room, reached = room
         if reached is None:
             reached = torch.zeros_like(now.after)
-        reached[0] += reading.unflatten(-2, (cls.memories, cls.cell))
+        reached[0] += torch.unflatten(reading, -2, (cls.memories, cls.cell))
         cells, shares = cls.mix_back(now, reached, *more)
         dsaid_OB = cls._say_back(now, shares, cells[0], *more)
         (weight, d_weight), (_, d_bias) = more[:2]
@@ -264,7 +262,7 @@ class Superposition(Recurrence):
         for (weight, d_weight), (_, d_bias), x in reversed(list(layers)):
             add_linear(d_out, x, d_weight, d_bias)
             d_out = torch.ops.aten.threshold_backward(weight.mT @ d_out, x, 0)
-        apart = now.said[..., :split, :].unflatten(-2, (cls.actions, cls.memories))
+        apart = torch.unflatten(now.said[..., :split, :], -2, (cls.actions, cls.memories))
         d_actions = _softmax_backward(d_shares, apart, -3, apart.dtype)
         return torch.cat((d_actions.flatten(-3, -2), d_out), -2)
 

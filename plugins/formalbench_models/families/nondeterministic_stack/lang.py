@@ -62,7 +62,7 @@ class Weights(NamedTuple):
         together = torch.cat(self, -1)
         most = together.detach().amax((-2, -1), keepdim=True)
         found = (together - most).clamp(min=-FLOOR).exp()
-        return Weights(*found.split([part.shape[-1] for part in self], -1))
+        return Weights(*torch.split(found, [part.shape[-1] for part in self], -1))
 
 
 class Runs(NamedTuple):

@@ -5,7 +5,7 @@ and "Learning hierarchical structures with differentiable nondeterministic stack
 says at every symbol how the transitions of a pushdown automaton with Q states and S stack symbols
 weigh, and reads which states and top symbols its runs are in, all of them at once (`lang.py`):
 
-    r_t = α[t] / Σ α[t]                                      (before symbol t; the first is 1 at 0, 0)
+    r_t = α[t] / Σ α[t]                                (before symbol t; the first is 1 at 0, 0)
     h_t, c_t = LSTM([x_t ; r_t], h_{t-1}, c_{t-1})
     push_t, replace_t, pop_t = exp(A h_t + a).
 
@@ -50,7 +50,7 @@ class NondeterministicStack(nn.Module):
             backbone=width,
             padding=True,
             symbol_embedding="embedding",
-            mechanisms=("nondeterministic-stack",),
+            mechanisms=("recurrent-controller", "nondeterministic-stack"),
             lengths=(0, config.longest),
             depth=1,
             width=width,
@@ -72,12 +72,13 @@ class NondeterministicStack(nn.Module):
         logits = torch.unflatten(wide(self.operations(hidden_BW)), -1, (size, 2 * size + states))
         if self.normalise:
             logits = logits.log_softmax(-1)
-        return Weights(*logits.split([size, size, states], -1))
+        return Weights(*torch.split(logits, [size, size, states], -1))
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what `trace` does."""
         cell, size = self.cell, self.sizes[0] * self.sizes[1]
-        of_symbol, of_reading = cell.weight_ih.split([cell.input_size - size, size], 1)
+        sizes = [cell.input_size - size, size]
+        of_symbol, of_reading = torch.split(cell.weight_ih, sizes, 1)
         symbols_BNW = self.embedding(batch.symbols)
         fed_BNG = functional.linear(symbols_BNW, of_symbol, cell.bias_ih + cell.bias_hh)
         hidden = memory = torch.zeros_like(symbols_BNW[:, 0])

@@ -11,8 +11,8 @@ c_t exp(-m_t) and n_t exp(-m_t), and no result depends on m. R has a block for e
 mixes its own memory and that of no other: unlike mLSTM, and unlike every linear recurrence, it must
 go symbol by symbol, and can track states.
 
-The mixer is the paper's: a convolution with SiLU in front of i and f, block-wise maps for the gates,
-and a norm of each head's answer. The shell (`layers/residual.py`) is that of the linear
+The mixer is the paper's: a convolution with SiLU in front of i and f, block-wise maps for the
+gates, and a norm of each head's answer. The shell (`layers/residual.py`) is that of the linear
 recurrences, with root-mean-square norms and an MLP; the paper's has layer norms and a gated one.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head, G = 4 E gates of a head.

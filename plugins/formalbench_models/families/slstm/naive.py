@@ -34,9 +34,10 @@ def change(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
 def _convolved(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
     """Return each channel filtered over the last symbols, (T, W)."""
     filters = mixer.convolution.weight
-    rows = []
+    rows: list[Tensor] = []
+    assert mixer.convolution.bias is not None
     for t in range(len(x_TW)):
-        row = mixer.convolution.bias
+        row: Tensor = mixer.convolution.bias
         for place, weight in enumerate(filters):
             back = t - (len(filters) - 1) + place
             if back >= 0:

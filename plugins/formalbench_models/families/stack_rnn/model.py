@@ -74,7 +74,7 @@ class StackRnn(MemoryNetwork):
             config.controller,
             reading=config.stacks * config.cell,
             actions=ACTIONS * config.stacks,
-            traits=Traits(mechanisms=("superposition-stack",)),
+            traits=Traits(mechanisms=("recurrent-controller", "superposition-stack")),
         )
         self.sizes = (config.stacks, config.cell)
 

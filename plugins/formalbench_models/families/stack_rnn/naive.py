@@ -21,7 +21,10 @@ def states(network: StackRnn, symbols_N: Tensor) -> Tensor:
         hidden_W = state[0] if isinstance(state, tuple) else state
         found.append(hidden_W)
         said = network.says[0](hidden_W)
-        actions_3K, values_KC = said[: 3 * count].view(3, count), said[3 * count :].view(count, size)
+        actions_3K, values_KC = (
+            said[: 3 * count].view(3, count),
+            said[3 * count :].view(count, size),
+        )
         for k, old in enumerate(stacks):
             push, noop, pop = actions_3K[:, k].softmax(0)
 

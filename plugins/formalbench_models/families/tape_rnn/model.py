@@ -8,9 +8,9 @@ cell under the head, m_i the i-th cell to its right and ℓ the string's length,
     p = softmax(A h + a)                        m_0 = MLP(h), with two hidden layers of ReLUs
     m_i = p_1 m_i + p_2 m_(i+1) + p_3 m_(i-1) + p_4 m_(i+ℓ) + p_5 m_(i-ℓ), all from before.
 
-So it writes, then stays, goes to the right, to the left, or jumps by ℓ to either side. It is told ℓ,
-which no other family is: where answers follow blanks, ℓ is the number of symbols before them. Where
-an answer may see its own prefix only, there are no jumps.
+So it writes, then stays, goes to the right, to the left, or jumps by ℓ to either side. It is told
+ℓ, which no other family is: where answers follow blanks, ℓ is the number of symbols before them.
+Where an answer may see its own prefix only, there are no jumps.
 
 The tape is a ring of a cell more than there are symbols and blanks: single steps never come round,
 so without jumps it is as good as endless, at any length. (The published code has a ring of 30 cells
@@ -89,9 +89,7 @@ class Tapes(Superposition):
         return cells, shares
 
     @classmethod
-    def _indices(
-        cls, now: Step, more: Sequence[Tensor], sign: int = 1
-    ) -> list[tuple[int, Tensor]]:
+    def _indices(cls, now: Step, more: Sequence[Tensor], sign: int = 1) -> list[tuple[int, Tensor]]:
         """Return, for each action that is gathered, the cell that each cell is moved from."""
         if cls.gathered == cls.actions:
             return []
@@ -154,7 +152,9 @@ class TapeRnn(MemoryNetwork):
             reading=config.tapes * config.cell,
             actions=actions * config.tapes,
             hidden=(config.hidden,) * LAYERS,
-            traits=Traits(causal=not self.jumps, mechanisms=("superposition-tape",)),
+            traits=Traits(
+                causal=not self.jumps, mechanisms=("recurrent-controller", "superposition-tape")
+            ),
         )
         self.sizes = (config.tapes, config.cell, config.hidden)
         self.blank = task.alphabet.index(BLANK) if BLANK in task.alphabet else None
