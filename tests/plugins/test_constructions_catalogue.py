@@ -13,10 +13,12 @@ from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 
 every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 
+FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct")
+
 every_for_one_language = pytest.mark.parametrize(
     "spec",
-    # The other is a RegularGPT, for any automaton.
-    [spec for spec in CONSTRUCTIONS if spec.name != "exact-regulargpt"],
+    # The others are for automata of any language.
+    [spec for spec in CONSTRUCTIONS if spec.name not in FOR_AUTOMATA],
     ids=lambda spec: spec.name,
 )
 
@@ -40,7 +42,7 @@ def test_each_says_what_it_is(spec):
     assert list(traits.notes) == ["heads", "hidden", "precision"]
     assert traits.notes["precision"]
     # What sees the whole string must not be asked after a prefix.
-    assert traits.causal == (spec.name == "exact-regulargpt" or "generate" in spec.objectives)
+    assert traits.causal == (spec.name in FOR_AUTOMATA or "generate" in spec.objectives)
 
 
 @every_spec

@@ -14,6 +14,7 @@ from formalbench.contracts.network import Traceable, traits_of
 from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts
 from formalbench.readout import Readout, read_out
+from formalbench_models.families.catalogue import LINEAR_RECURRENCES
 from formalbench_models.plugin import formalbench_models
 from model_helpers import LAYOUTS, fake_task, padded, shaken, strings
 from torch.func import functional_call, stack_module_state
@@ -51,7 +52,9 @@ every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
 
 def build(name, options, layout="last", **task):
     spec = SPECS[name]
-    config = make_config(spec, {"width": 16} | options)
+    # What blocks upon blocks do, tests/plugins/families/ tells.
+    layers = {"layers": 1} if spec in LINEAR_RECURRENCES else {}
+    config = make_config(spec, {"width": 16} | layers | options)
     if getattr(config, "positions", "") in AT_ONCE and layout != "last":
         pytest.skip("refused, see test_transformer")
     made = load(spec.factory)(fake_task(layout, **task), config)

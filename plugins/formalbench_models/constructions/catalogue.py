@@ -37,6 +37,18 @@ _REGULARGPT = ModelSpec(
     task="parity",
 )
 
+_DELTA_PRODUCT = ModelSpec(
+    name="exact-deltaproduct",
+    version=1,
+    summary="any automaton of permutations and resets, as reflections of a linear recurrence",
+    factory="formalbench_models.constructions.exact_delta_product:build",
+    config="formalbench_models.constructions.configs:ExactDeltaProductConfig",
+    kind="exact",
+    objectives=("classify", "tag", "next-symbols"),
+    reference="Siems et al. 2025, DeltaProduct; Grazzi et al. 2025, section 4",
+    task="parity",
+)
+
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "ffnn-parity",
@@ -81,6 +93,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         "ExactDyckConfig",
     ),
     _REGULARGPT,
+    _DELTA_PRODUCT,
     *YAO,
 )
 """The exact models of this package, in the order of their papers."""

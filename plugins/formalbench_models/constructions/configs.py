@@ -132,6 +132,12 @@ class ExactDyckConfig(Config):
         return self
 
 
+class ExactDeltaProductConfig(Config):
+    """Of ``exact-deltaproduct``."""
+
+    scale: float = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+
+
 class ExactRegularGptConfig(Config):
     """Of ``exact-regulargpt``."""
 

@@ -109,7 +109,7 @@ def by_chunk(steps: Steps, state_BHKV: Tensor, chunk: int) -> tuple[Tensor, Tens
     )
     inside = _inside(cut)
     states = []
-    for index in range(inside.keep.shape[2]):
+    for index in range(inside.add.shape[2]):
         states.append(state_BHKV)
         kept_BHKV = inside.keep[:, :, index] * state_BHKV
         if inside.turn is not None:
@@ -123,7 +123,7 @@ class _Inside(NamedTuple):
     """The chunks as affine maps of the states they begin with.
 
     Attributes:
-        keep: how the rows decay, (B, H, N, K, 1).
+        keep: how the rows decay, (B, H, N, K, 1), K being 1 for one decay.
         turn: what else a chunk multiplies the state by, (B, H, N, K, K).
         add: what it adds to the state, (B, H, N, K, V).
         queries: what is asked of the state it begins with, (B, H, N, C, K).
@@ -141,7 +141,7 @@ def _inside(cut: Steps) -> _Inside:
     """Work out the chunks; the parts of `cut` are (B, H, N, C, …)."""
     decay = cut.decay
     if decay is None:
-        decay = torch.ones_like(cut.key[..., :1])
+        decay = cut.key.new_ones(cut.key.shape[-2], 1)
     after = products(decay.mT)  # (…, K, C, C): the decay since j, up to and with i
     since_CK = (after[..., 0] * decay.mT[..., :1]).mT  # since the chunk began
     until_CK = after[..., -1, :].mT  # until it ends
@@ -150,6 +150,7 @@ def _inside(cut: Steps) -> _Inside:
     queries_CK = since_CK * cut.query
     answers_CV = _inner(cut.query, cut.key, after) @ cut.value
     add_KV = keys_CK.mT @ cut.value
+    keep_K1 = keep_K1.expand(*add_KV.shape[:-2], *keep_K1.shape[-2:])
     if cut.write is None or cut.read is None:
         return _Inside(keep_K1, None, add_KV, queries_CK, answers_CV)
     # Reading comes before the symbol's own decay.

@@ -1,0 +1,1 @@
+"""Linear attention, RetNet and gated linear attention."""

@@ -1,0 +1,126 @@
+"""Attention without a softmax, as a recurrence: linear attention, RetNet, gated linear attention.
+
+A head's state S is a matrix; a symbol writes its value at its key, and asks with its query:
+
+    S_t = Diag(d_t) S_{t-1} + k_t v_tᵀ,      y_t = S_tᵀ q_t.
+
+* Linear attention (Katharopoulos et al. 2020, Transformers are RNNs, section 3.3): d = 1, queries
+  and keys are elu(·) + 1, and y is divided by z_tᵀ q_t, z the sum of the keys.
+* RetNet (Sun et al. 2023, Retentive network, section 2): d = γ = 1 - 2^(-5-h) for head h. Queries
+  and keys are rotated by their positions, so the factor is γ e^(iθ) for each pair of rows.
+* Gated linear attention (Yang et al. 2024, Gated linear attention transformers, section 4.3):
+  d_t = σ(·)^(1/16), for each row, by a map of low rank.
+
+The last two normalise each head's answer and multiply it by a gate, SiLU of a map of the symbol.
+The blocks are those of `layers/residual.py`.
+
+Legend: B batch, T symbols, W width, H heads, E width of a head.
+"""
+
+from __future__ import annotations
+
+import torch
+from formalbench import Task
+from torch import Tensor, nn
+from torch.nn import functional
+
+from formalbench_models.families.linear_attention.config import LinearAttentionConfig
+from formalbench_models.layers.heads import merge, split
+from formalbench_models.layers.low_rank import LowRank
+from formalbench_models.layers.matrix_memory import Steps, remember, wide
+from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.positions import sinusoids
+from formalbench_models.rotary import rotate
+
+TEMPERATURE = 16
+"""The root of the gates that is taken: they begin near 1."""
+
+
+class LinearAttention(Mixer):
+    """What the three have in common: queries, keys and values, and one that comes after."""
+
+    def __init__(self, config: LinearAttentionConfig) -> None:
+        super().__init__()
+        width, self.heads, self.chunk = config.width, config.heads, config.chunk
+        self.query, self.key, self.value, self.merge = (
+            nn.Linear(width, width, bias=False) for _ in range(4)
+        )
+
+    def _heads(self, x_BTW: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return queries, keys and values, (B, H, T, E) each."""
+        query, key, value = (
+            split(layer(x_BTW), self.heads) for layer in (self.query, self.key, self.value)
+        )
+        return query, key, value
+
+    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the change to x, (B, T, W), and what to keep."""
+        query, key, value = self._heads(x_BTW)
+        query, key = functional.elu(query) + 1, functional.elu(key) + 1
+        ones = torch.ones_like(value[..., :1])  # their sum under the keys is the normaliser
+        steps = Steps(query, key, torch.cat((value, ones), dim=-1))
+        answers, state = remember(steps, memory[0] if memory else None, self.chunk)
+        mixed_BTW = merge(answers[..., :-1] / (answers[..., -1:] + EPSILON))
+        return self.merge(mixed_BTW), (state,)
+
+
+class GatedAttention(LinearAttention):
+    """Gated linear attention."""
+
+    def __init__(self, config: LinearAttentionConfig) -> None:
+        super().__init__(config)
+        width = config.width
+        self.gate = nn.Linear(width, width, bias=False)
+        self.norm = nn.RMSNorm(width // config.heads, eps=EPSILON)
+        self.decay = LowRank(width, config.rank)
+
+    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the change to x, (B, T, W), and what to keep."""
+        query, key, value = self._heads(x_BTW)
+        decay = (functional.logsigmoid(wide(self.decay(x_BTW))) / TEMPERATURE).exp()
+        steps = Steps(query, key, value, split(decay, self.heads))
+        answers, state = remember(steps, memory[0] if memory else None, self.chunk)
+        return self._after(x_BTW, answers), (state,)
+
+    def _after(self, x_BTW: Tensor, answers_BHTE: Tensor) -> Tensor:
+        size = answers_BHTE.shape[-1]
+        normed_BTW = merge(self.norm(answers_BHTE.to(x_BTW.dtype) * size**-0.5))
+        changed: Tensor = self.merge(normed_BTW * functional.silu(self.gate(x_BTW)))
+        return changed
+
+
+class Retention(GatedAttention):
+    """RetNet's retention."""
+
+    def __init__(self, config: LinearAttentionConfig) -> None:
+        super().__init__(config)
+        del self.decay
+
+    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the change to x, (B, T, W), and what to keep."""
+        past_1, state = memory or (torch.zeros(1, dtype=torch.long, device=x_BTW.device), None)
+        query, key, value = (wide(part) for part in self._heads(x_BTW))
+        length, size = x_BTW.shape[1], query.shape[-1]
+        place_T = past_1 + torch.arange(length, device=x_BTW.device)
+        angles_TE = sinusoids(place_T, size, query.dtype)
+        head_H = torch.arange(self.heads, dtype=query.dtype, device=x_BTW.device)
+        decay_H11 = (1 - 2.0 ** (-5 - head_H))[:, None, None]
+        steps = Steps(
+            rotate(query, angles_TE),
+            rotate(key, angles_TE),
+            value,
+            decay_H11.expand(*value.shape[:-1], 1),
+        )
+        answers, state = remember(steps, state, self.chunk)
+        return self._after(x_BTW, answers), (past_1 + length, state)
+
+
+def build(task: Task, config: LinearAttentionConfig) -> Backbone:
+    """Build the network for a task."""
+    diagonal = ("diagonal-recurrence",)
+    if config.decay == "fixed":
+        return Backbone(task, config, lambda _: Retention(config), diagonal)
+    if config.decay == "gated":
+        gated = (*diagonal, "input-dependent-gates")
+        return Backbone(task, config, lambda _: GatedAttention(config), gated, "[0, 1]")
+    return Backbone(task, config, lambda _: LinearAttention(config), diagonal, "[0, 1]")

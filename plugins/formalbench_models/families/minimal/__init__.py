@@ -1,0 +1,1 @@
+"""minGRU and minLSTM."""

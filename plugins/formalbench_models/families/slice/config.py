@@ -1,0 +1,32 @@
+"""The options of SLiCE."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from formalbench import option
+from pydantic import model_validator
+
+from formalbench_models.layers.options import RecurrenceConfig
+
+
+class SliceConfig(RecurrenceConfig):
+    """Of structured linear controlled differential equations."""
+
+    transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
+        "block-diagonal", "kind of the matrices; low-rank is a diagonal plus one"
+    )
+    states: int = option(64, "size of the state", minimum=1, maximum=1024)
+    block: int = option(4, "size of the blocks; they divide the state", minimum=1, maximum=1024)
+    rank: int = option(4, "rank beside the diagonal", minimum=1, maximum=1024)
+    bounded: bool = option(
+        True, "keep every matrix's norm within 1; else long strings can overflow, as in the paper"
+    )
+
+    @model_validator(mode="after")
+    def _blocks_divide_the_state(self) -> SliceConfig:
+        if self.transitions == "block-diagonal" and self.states % self.block:
+            raise ValueError(
+                f"states must be divisible by block: {self.states} is not by {self.block}"
+            )
+        return self

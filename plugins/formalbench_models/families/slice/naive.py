@@ -1,0 +1,40 @@
+"""SLiCE's mixer, written from the equations, a matrix and a symbol after the other.
+
+Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Legend: T symbols, W width, S size of the state.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from formalbench_models.families.slice.model import SliceMixer
+
+
+def naive(mixer: SliceMixer, x_TW: Tensor) -> Tensor:
+    """Return the change to each symbol of a string, (T, W)."""
+    blocks, size = mixer.start.shape
+    state = list(mixer.start)
+    changes = []
+    for x in x_TW:
+        entries = mixer.choose.weight @ x + mixer.choose.bias
+        for index in range(blocks):
+            if mixer.rank:
+                change = torch.diag(entries[:size])
+                many = size * mixer.rank
+                for rank in range(mixer.rank):
+                    left = entries[size + rank : size + many : mixer.rank]
+                    right = entries[size + many + rank :: mixer.rank]
+                    change = change + torch.outer(left, right)
+            else:
+                begin = index * size * size
+                change = entries[begin : begin + size * size].reshape(size, size)
+            matrix = torch.eye(size, dtype=x.dtype) + change / 40
+            if mixer.bounded:
+                one, infinite = (torch.linalg.matrix_norm(matrix, ord=o) for o in (1, float("inf")))
+                bound = torch.sqrt(one * infinite)
+                matrix = matrix / bound if bound > 1 else matrix
+            state[index] = matrix @ state[index]
+        changes.append(torch.tanh(mixer.merge.weight @ torch.cat(state) + mixer.merge.bias))
+    return torch.stack(changes)

@@ -1,0 +1,53 @@
+"""Options that no network can have are one line, before anything trains."""
+
+from __future__ import annotations
+
+import pytest
+from family_helpers import SPECS, build
+from formalbench.contracts.errors import RequestError
+from formalbench.host.options import make_config, option_facts
+from formalbench.theory.theorems import about
+from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("deltanet", {"width": 64, "heads": 3}, "deltanet: width must be divisible by heads"),
+        ("mamba-2", {"heads": 5}, "mamba-2: width must be divisible by heads: 64 is not by 5"),
+        ("retnet", {"width": 12, "heads": 4}, "width / heads must be even here, not 3"),
+        ("mlstm", {"block": 7}, "mlstm: width must be divisible by block: 64 is not by 7"),
+        ("slice", {"states": 10}, "slice: states must be divisible by block: 10 is not by 4"),
+        ("mamba", {"chunk": 0}, "mamba: chunk=0: Input should be greater than or equal to 1"),
+        ("deltanet", {"eigenvalues": "[-2,1]"}, r"eigenvalues=\[-2,1\]: Input should be '\[0,1\]'"),
+        ("gla", {"eigenvalues": "[-1,1]"}, "gla has no option eigenvalues|option of gla"),
+    ],
+)
+def test_they_are_refused(name, options, message):
+    with pytest.raises(RequestError, match=message) as error:
+        make_config(SPECS[name], options)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("spec", LINEAR_RECURRENCES, ids=lambda spec: spec.name)
+def test_what_theory_says_of_each(spec):
+    """Which theorems speak of a network hangs on its mechanisms, and on its eigenvalues if any."""
+    found = {theorem.name for theorem in about(build(spec.name, {}).traits)}
+    diagonal = {"diagonal-in-tc0"}
+    wanted = {
+        "deltaproduct": {"products-of-reflections"},
+        "deltanet": set(),
+        "gated-deltanet": set(),
+        "rwkv-7": set(),
+        "slice": set(),
+        "s4d": diagonal,
+        "lru": diagonal,
+        "retnet": diagonal,
+        "linear-attention": diagonal,
+    }
+    assert found == wanted.get(spec.name, {*diagonal, "non-negative-gates"})
+    if "eigenvalues" in option_facts(spec):
+        signed = {
+            theorem.name for theorem in about(build(spec.name, {"eigenvalues": "[-1,1]"}).traits)
+        }
+        assert "non-negative-gates" not in signed
