@@ -46,4 +46,11 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "recurrent network with tapes: moves of the head in superposition",
         "Delétang et al. 2023, appendix A.2; Suzgun et al. 2019",
     ),
+    _family(
+        "xlstm",
+        "xlstm.model:build",
+        "xlstm.config:XlstmConfig",
+        "blocks of mLSTM and sLSTM",
+        "Beck et al. 2024, xLSTM, section 2.4",
+    ),
 )
