@@ -83,6 +83,12 @@ def _peer(arguments: argparse.Namespace) -> str:
     return peer.measure(_checkout(arguments))
 
 
+def _memory(arguments: argparse.Namespace) -> str:
+    import peer
+
+    return peer.measure_memory(_checkout(arguments))
+
+
 def _testing(arguments: argparse.Namespace) -> str:
     import peer
 
@@ -133,6 +139,7 @@ PARTS: dict[str, Part] = {
     "recurrent": Part(_recurrent, "cores as said", ("jax",)),
     "limits": Part(_limits),
     "peer": Part(_peer, "cores as said", _PEER, "peer"),
+    "memory": Part(_memory, "cores as said", _PEER, "peer"),
     "testing": Part(_testing, "both on all cores", _PEER, "peer"),
     "protocol": Part(_protocol, "ours trained by one thread", _PEER, "peer"),
 }

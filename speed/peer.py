@@ -74,6 +74,14 @@ def _recurrent(kind: str, window: int) -> Pair:
     return Pair(f"{kind}, width 256", kind, {"width": 256}, theirs, window)
 
 
+def _with_memory(kind: str, model: str, sizes: dict[str, int]) -> Pair:
+    """Return a network of width 256 with a memory of cells of 8 numbers, theirs with 40 of them."""
+    theirs = {"kind": kind, "options": {"hidden_size": 256} | sizes}
+    return Pair(f"{model}, width 256", model, {"width": 256, "cell": 8}, theirs, 15)
+
+
+STACK = _with_memory("stack_rnn", "stack-rnn", {"stack_cell_size": 8, "stack_size": 40})
+TAPE = _with_memory("tape_rnn", "tape-rnn", {"memory_cell_size": 8, "memory_size": 40})
 RNN, LSTM = _recurrent("rnn", 50), _recurrent("lstm", 20)
 SINUSOIDAL = _transformer("sinusoidal", "SIN_COS")
 RELATIVE = _transformer("relative", "RELATIVE")
@@ -87,6 +95,13 @@ def measure(peer: Checkout) -> str:
     ]
     first = [first_steps(pair, peer) for pair in (RNN, LSTM, SINUSOIDAL)]
     return table([*steady, *first], "Training, against the peer")
+
+
+def measure_memory(peer: Checkout) -> str:
+    """Compare training steps of the networks with a stack and a tape, on one core."""
+    steady = [at_forty(pair, peer, 1) for pair in (STACK, TAPE)]
+    first = [first_steps(pair, peer, 1) for pair in (STACK, TAPE)]
+    return table([*steady, *first])
 
 
 def measure_testing(peer: Checkout) -> str:
@@ -158,9 +173,9 @@ def of(cores: int) -> str:
     return "1 core" if cores == 1 else f"{cores} cores"
 
 
-def first_steps(pair: Pair, peer: Checkout) -> Comparison:
+def first_steps(pair: Pair, peer: Checkout, cores: int | None = None) -> Comparison:
     """Compare the first steps on lengths 1–40, compilation included, in fresh processes."""
-    cores = usable_cores()
+    cores = cores or usable_cores()
 
     def ours() -> float:
         with Contender("our_steps.py", cores=cores) as program:

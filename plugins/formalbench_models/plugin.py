@@ -8,6 +8,7 @@ from formalbench import ModelSpec, hookimpl
 
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.families.memory_catalogue import MEMORY_MODELS
 from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 
 _CONFIGS = "formalbench_models.configs."
@@ -63,4 +64,5 @@ def formalbench_models() -> Iterator[ModelSpec]:
     yield _regulargpt("regulargpt-c3", 3)
     yield from PAPERS
     yield from LINEAR_RECURRENCES
+    yield from MEMORY_MODELS
     yield from CONSTRUCTIONS

@@ -87,8 +87,8 @@ class Recurrence(torch.autograd.Function):
         dh_WB: Tensor,
         before: Sequence[Tensor] | None,
         now: Sequence[Tensor],
-        room: Sequence[Tensor],
-        *d_more: Tensor,
+        room: list[Tensor],
+        *more: tuple[Tensor, Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Go back by one position.
 
@@ -97,7 +97,7 @@ class Recurrence(torch.autograd.Function):
             before: what the step before it carries; None at the first position.
             now: views of what it wrote.
             room: what `room_back` returned.
-            *d_more: the gradients of the further weights, to add to.
+            *more: further weights, each with its gradient, to add to.
 
         Returns:
             The gradients of what the state and of what the input add to the gates, (G, B).
@@ -166,7 +166,8 @@ class Recurrence(torch.autograd.Function):
         gradients = [torch.zeros_like(weight) for weight in weights]
         dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
         inputs_GX, weight_GW = weights[:2]
-        d_inputs_GX, d_weight_GW, *d_more = gradients
+        d_inputs_GX, d_weight_GW = gradients[:2]
+        more = list(zip(weights[2:], gradients[2:], strict=True))
         width, back_WG = weight_GW.shape[-1], weight_GW.mT
         room, d_inputs_NXB = cls.room_back(dh_WB), None
         # Of the strings, then of the prefixes that they begin with, the shortest last.
@@ -181,7 +182,7 @@ class Recurrence(torch.autograd.Function):
                 d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])
             for t in reversed(range(len(steps))):
                 before = steps[t - 1] if t else start
-                du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *d_more)
+                du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *more)
                 add_product(dx_GB, inputs[t], d_inputs_GX)
                 if d_inputs_NXB is not None:
                     write_product(inputs_GX.mT, dx_GB, d_inputs_NXB[t])
@@ -244,7 +245,8 @@ def states(
         *weights: of the inputs, (G, X), and of the states, (G, W); then what the kind says.
         shared: what comes before, if only the last state is wanted, and not under `vmap`.
     """
-    cast = [weight.to(inputs_NXB.dtype) for weight in weights]  # as autocast may ask for
+    dtype = inputs_NXB.dtype  # as autocast may ask for
+    cast = [weight.to(dtype) if weight.is_floating_point() else weight for weight in weights]
     answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
         inputs_NXB, every, shared, *cast
     )[0]

@@ -50,8 +50,8 @@ class Elman(Recurrence):
         dh_WB: Tensor,
         before: Sequence[Tensor] | None,
         now: Sequence[Tensor],
-        room: Sequence[Tensor],
-        *d_more: Tensor,
+        room: list[Tensor],
+        *more: tuple[Tensor, Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Return the gradient of what is squashed."""
         dx_GB = _tanh_backward(dh_WB, now[0], grad_input=room[0])
@@ -109,8 +109,8 @@ class Lstm(Recurrence):
         dh_WB: Tensor,
         before: Sequence[Tensor] | None,
         now: Sequence[Tensor],
-        room: Sequence[Tensor],
-        *d_more: Tensor,
+        room: list[Tensor],
+        *more: tuple[Tensor, Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Return the gradient of the gates; hand on that of c."""
         _, _, _, squashed_WB, both, i, f, g, o = now
@@ -182,8 +182,8 @@ class Gru(Recurrence):
         dh_WB: Tensor,
         before: Sequence[Tensor] | None,
         now: Sequence[Tensor],
-        room: Sequence[Tensor],
-        *d_more: Tensor,
+        room: list[Tensor],
+        *more: tuple[Tensor, Tensor],
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients of the gates' insides and of the gates."""
         _, _, inner_WB, _, r, z, n = now
@@ -198,7 +198,7 @@ class Gru(Recurrence):
         _tanh_backward(torch.sub(dh_WB, kept, out=part), n, grad_input=dn)
         _sigmoid_backward(torch.mul(dn, inner_WB, out=part), r, grad_input=dr)
         du_both.copy_(dboth)
-        d_bias_W = d_more[0]
+        ((_, d_bias_W),) = more
         d_bias_W += torch.mul(dn, r, out=du_n).sum(-1)
         return du_GB, dx_GB
 

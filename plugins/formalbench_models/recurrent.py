@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.configs.recurrent import RecurrentConfig
+from formalbench_models.layers.answers import answering_states
 from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
@@ -94,7 +95,8 @@ class Recurrent(nn.Module):
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         if self.layout == "last" and batch.lengths is None:
             return self._logits(self._last_state(batch.symbols))
-        return self._logits(self._read(self._states(batch.symbols), batch.lengths))
+        states_BMW = self._states(batch.symbols)
+        return self._logits(answering_states(states_BMW, self.layout, batch))
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N+1, W): the topmost state after every prefix."""
@@ -177,16 +179,6 @@ class Recurrent(nn.Module):
         width = weight_GW.shape[1]
         outer_G = functional.pad(hidden_G[: 2 * width], (0, width))
         return LayerWeights(inputs_GW, bias_G + outer_G, (weight_GW, hidden_G[2 * width :]))
-
-    def _read(self, states_BMW: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """Return the states to answer from; M = N+1."""
-        if self.layout == "prefixes":
-            return states_BMW
-        if self.layout == "each":
-            return states_BMW[:, 1:]
-        assert lengths_B is not None
-        index_B1W = lengths_B[:, None, None].expand(-1, 1, states_BMW.shape[2])
-        return states_BMW.gather(1, index_B1W).squeeze(1)
 
 
 def rnn(task: Task, config: RecurrentConfig) -> Recurrent:

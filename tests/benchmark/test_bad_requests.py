@@ -60,6 +60,10 @@ def without(option):
         ((*RUN, "--set", "width=0"), "at least 1"),
         ((*RUN, "--set", "task.width=3"), "unknown task option 'width'"),
         ((*RUN, "--set", "width=3", "--set", "width=4"), "twice"),
+        (
+            ("run", "--model", "nondeterministic-stack", "--task", "parity"),
+            "at most 100 symbols, and parity:classify tests at 500",
+        ),
         ((*RUN, "--nonsense"), "--nonsense"),
         ((*RUN, "extra"), "extra"),
         (("rnu",), "rnu"),

@@ -41,6 +41,10 @@ CASES = [
     ("regulargpt", {"thickness": 2}),
     ("regulargpt", {"norm": "pre", "activation": "relu", "bias": False, "chunk": 5}),
     ("lstm", {"layers": 2}),
+    ("nondeterministic-stack", {"states": 1, "symbols": 2, "normalise": True}),
+    ("stack-rnn", {"controller": "elman", "stacks": 2}),
+    ("stack-rnn", {"controller": "lstm", "cell": 3}),
+    ("tape-rnn", {"controller": "lstm", "tapes": 2, "jumps": False}),
 ]
 IDS = [" ".join([name, *(f"{k}={v}" for k, v in options.items())]) for name, options in CASES]
 every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)

@@ -125,6 +125,30 @@ def check_process(task: Task, protocol: Protocol) -> None:
         )
 
 
+def check_lengths(
+    model: str, lengths: tuple[int, int | None], task: Task, protocol: Protocol
+) -> None:
+    """Refuse to train a network that is not made for strings as long as those it would meet.
+
+    Args:
+        model: its name, in the error.
+        lengths: the least and the greatest that it is made for (`Traits.lengths`).
+        task: what it would train and be tested on.
+        protocol: how.
+
+    Raises:
+        RequestError: one line.
+    """
+    windowed = protocol.test.tokens is not None
+    tested = [task.splits.test[1]] if windowed else cell_lengths(task, protocol)
+    for what, longest in (("tests", max(tested)), ("trains", split_lengths(task, "train")[-1])):
+        if lengths[1] is not None and longest > lengths[1]:
+            raise RequestError(
+                f"model {model} is made for strings of at most {lengths[1]} symbols, and "
+                f"{task.name} {what} at {longest} (`formalbench show model {model.split('[')[0]}`)"
+            )
+
+
 def test_set(task: Task, protocol: Protocol) -> TestSet:
     """Return the test set: a function of (task, version, parameters, cell), and nothing else."""
     return _tests(task, protocol, ("test",))

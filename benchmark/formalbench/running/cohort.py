@@ -13,6 +13,8 @@ import torch
 from formalbench.cache import code_digest
 from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
+from formalbench.contracts.network import traits_of
+from formalbench.evaluation.cells import check_lengths
 from formalbench.running.failures import failure_of
 from formalbench.running.results import RunResult
 from formalbench.running.testing import task_of
@@ -116,7 +118,9 @@ def _train_together(
         recipe,
         partial(choose_program, batch=first.protocol.batch),
     )
-    key = _key(first, device, _code_of(task, recipe, build()))
+    network = build()
+    check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
+    key = _key(first, device, _code_of(task, recipe, network))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
     for checkpointer in _parts(cohort, key):
         part = replace(cohort, members=checkpointer.members, checkpointer=checkpointer)

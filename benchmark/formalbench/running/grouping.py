@@ -88,6 +88,8 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
     """
     import torch
 
+    from formalbench.contracts.network import traits_of
+    from formalbench.evaluation.cells import check_lengths
     from formalbench.training.programs import least_together
     from formalbench.training.recipe import make_recipe
     from formalbench.training.watch import check_watch
@@ -97,6 +99,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
             task = run.protocol.apply(host.task(run.task.name, run.task.options))
             network = host.network(run.model.name, task, run.model.options)
             if run.learning_rate is not None:
+                check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)
                 probes = make_recipe(host, run.protocol).probes
                 check_watch(network, run.info.model, task, run.protocol, probes)
             return least_together(network, device.partition(":")[0], run.protocol.batch)

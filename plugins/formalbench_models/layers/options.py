@@ -18,14 +18,19 @@ def chunk_option(default: int) -> Any:
     )
 
 
-class RecurrenceConfig(Config):
-    """Of the shell that all linear recurrences stand in."""
+class ShellConfig(Config):
+    """Of the shell that recurrences stand in."""
 
     width: int = width_option()
     layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=64)
     feed_forward: int = option(
         4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
     )
+
+
+class RecurrenceConfig(ShellConfig):
+    """Of a linear recurrence in it."""
+
     chunk: int = chunk_option(16)
 
 

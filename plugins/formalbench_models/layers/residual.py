@@ -20,7 +20,7 @@ from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 
 from formalbench_models.feed_forward import PositionWise
-from formalbench_models.layers.options import RecurrenceConfig
+from formalbench_models.layers.options import ShellConfig
 
 Memory = tuple[Tensor, ...]
 """What a mixer keeps of the symbols before; empty at the start of a string."""
@@ -45,7 +45,7 @@ class Mixer(nn.Module):
 class Block(nn.Module):
     """A mixer and an MLP, each with a norm and a residual."""
 
-    def __init__(self, config: RecurrenceConfig, mixer: Mixer) -> None:
+    def __init__(self, config: ShellConfig, mixer: Mixer) -> None:
         super().__init__()
         self.norm_mixer = nn.RMSNorm(config.width, eps=EPSILON)
         self.mixer = mixer
@@ -77,7 +77,7 @@ class Backbone(nn.Module):
     def __init__(
         self,
         task: Task,
-        config: RecurrenceConfig,
+        config: ShellConfig,
         mixer: Callable[[int], Mixer],
         mechanisms: tuple[str, ...],
         eigenvalues: str = "",

@@ -1,0 +1,1 @@
+"""Stack-RNN: a recurrent network with stacks, each a superposition of push, no-op and pop."""

@@ -1,0 +1,83 @@
+"""The stack-RNN: an Elman network or an LSTM with stacks.
+
+Sources: Joulin & Mikolov, "Inferring algorithmic patterns with stack-augmented recurrent nets"
+(2015), section 3.2; in the form of Delétang et al., "Neural networks and the Chomsky hierarchy"
+(2023), section 2 and appendix A.2: the value is linear and the empty stack is zero. With x the
+symbol's embedding, s_0 the top of the stack and ; joining vectors, at every symbol
+
+    h = max(0, W [x ; s_0] + U h + b)          (or tanh, or an LSTM)
+    push, noop, pop = softmax(A h + a)          v = V h + c
+    s_0 = push v + noop s_0 + pop s_1           s_i = push s_(i-1) + noop s_i + pop s_(i+1).
+
+Each stack has its own softmax (the published code has one for all stacks together, which with one
+stack is the same). A stack has no limit: before symbol t of N it holds t - 1 cells, of which those
+that N - t pops could bring to the top are kept, so nothing that could be read is lost at any
+length, and a string takes time and, in training, memory of N²/4 cells.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+
+from formalbench import Batch, Task, Traits
+from torch import Tensor
+
+from formalbench_models.families.stack_rnn.config import StackRnnConfig
+from formalbench_models.layers.controllers import CONTROLLERS
+from formalbench_models.layers.memory_network import MemoryNetwork
+from formalbench_models.layers.superposition import Pair, Superposition
+
+ACTIONS = 3
+
+
+class Stacks(Superposition):
+    """Stacks, top first; the row above the top holds the value."""
+
+    actions = ACTIONS
+    first = 1
+
+    @classmethod
+    def sizes(cls, length: int) -> list[int]:
+        """Return the rows before each position: the value and the cells that can be read again."""
+        return [1 + min(place, length + 1 - place) for place in range(length + 1)]
+
+    @classmethod
+    def moves(cls, before: int, after: int, length: int) -> Sequence[Sequence[Pair]]:
+        """Return the moves of push, no-op and pop: a pushed cell goes down by one."""
+        counts = [min(after, before - action) for action in range(cls.actions)]
+        return [
+            [(slice(0, count), slice(action, action + count))]
+            for action, count in enumerate(counts)
+        ]
+
+
+@lru_cache(maxsize=64)
+def stack_kind(controller: str, stacks: int, cell: int, kept: bool) -> type[Stacks]:
+    """Return the recurrence with stacks of some sizes."""
+    sizes = {"memories": stacks, "cell": cell, "kept": kept}
+    return type("Stacks", (Stacks,), {"controller": CONTROLLERS[controller].kind, **sizes})
+
+
+class StackRnn(MemoryNetwork):
+    """The stack-RNN.
+
+    Args:
+        task: gives the symbols, the number of outputs per answer, and where to answer.
+        config: sizes and the controller.
+    """
+
+    def __init__(self, task: Task, config: StackRnnConfig) -> None:
+        super().__init__(
+            task,
+            config.width,
+            config.controller,
+            reading=config.stacks * config.cell,
+            actions=ACTIONS * config.stacks,
+            traits=Traits(mechanisms=("recurrent-controller", "superposition-stack")),
+        )
+        self.sizes = (config.stacks, config.cell)
+
+    def kind(self, batch: Batch, kept: bool) -> tuple[type[Stacks], tuple[Tensor, ...]]:
+        """Return the recurrence."""
+        return stack_kind(self.controller, *self.sizes, kept), ()

@@ -1,0 +1,1 @@
+"""xLSTM: blocks of mLSTM and sLSTM."""

@@ -1,0 +1,70 @@
+"""sLSTM against its equations, a head and a symbol at a time."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench_models.families.slstm import naive
+from formalbench_models.families.slstm.config import SlstmConfig
+from formalbench_models.families.slstm.model import SlstmMixer, build
+from model_helpers import fake_task, shaken, strings
+
+
+def mixer(**options):
+    torch.manual_seed(0)
+    return shaken(SlstmMixer(SlstmConfig(**{"width": 6, "heads": 2} | options), 0.5))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3])
+@pytest.mark.parametrize("convolution", [1, 4])
+@pytest.mark.parametrize("length", [1, 2, 9])
+def test_states_and_gradients_are_those_of_the_equations(heads, convolution, length):
+    network = mixer(heads=heads, convolution=convolution)
+    x = torch.randn(3, length, 6, dtype=torch.float64, requires_grad=True)
+    fast, _ = network(x, ())
+    slow = torch.stack([naive.change(network, one) for one in x])
+    torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
+    weight, wanted = torch.randn_like(slow), [x, *network.parameters()]
+    for mine, other in zip(
+        *(
+            torch.autograd.grad((y * weight).sum(), wanted, materialize_grads=True)
+            for y in (fast, slow)
+        ),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, other, rtol=1e-8, atol=1e-8)
+
+
+def test_exponentials_of_a_thousand_stay_within_range():
+    network = mixer().float()
+    with torch.no_grad():
+        network.bias[:, :3] += torch.tensor([1000.0, -1000.0, 0.0])
+    x = torch.randn(2, 50, 6, requires_grad=True)
+    answer, _ = network(x, ())
+    answer.square().sum().backward()
+    assert answer.isfinite().all()
+    assert all(p.grad.isfinite().all() for p in network.parameters())
+
+
+def test_no_number_is_lost_at_length_4096():
+    network = build(fake_task(), SlstmConfig(width=8, layers=1))
+    with torch.no_grad():
+        assert network(Batch(strings(2, 4096))).isfinite().all()
+
+
+def test_a_string_can_be_read_in_pieces():
+    network = shaken(build(fake_task(), SlstmConfig(width=6, heads=2)))
+    symbols = strings(3, 9)
+    whole = network(Batch(symbols))
+    memories, pieces = [()] * 2, []
+    for part in symbols.split([1, 3, 2, 3], 1):
+        states, memories = network.go_on(part, memories)
+        pieces.append(states)
+    torch.testing.assert_close(torch.cat(pieces, 1), whole, rtol=0, atol=1e-12)
+
+
+def test_gradients_are_those_of_finite_differences():
+    network = mixer(width=2, heads=1, convolution=2)
+    x = torch.randn(1, 3, 2, dtype=torch.float64, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda x: network(x, ())[0], (x,))
