@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from formalbench import ModelSpec, hookimpl
 
+from formalbench_models.attention_kinds import ATTENTION_KINDS
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 
@@ -60,5 +61,6 @@ def formalbench_models() -> Iterator[ModelSpec]:
     )
     yield _regulargpt("regulargpt", 2)
     yield _regulargpt("regulargpt-c3", 3)
+    yield from ATTENTION_KINDS
     yield from PAPERS
     yield from CONSTRUCTIONS

@@ -29,17 +29,8 @@ class RelativeAttention(Attention):
 
     pairwise = True
 
-    def __init__(
-        self,
-        width: int,
-        heads: int,
-        *,
-        causal: bool,
-        log_length: bool,
-        hard: bool = False,
-        bias: bool = True,
-    ) -> None:
-        super().__init__(width, heads, causal=causal, log_length=log_length, hard=hard, bias=bias)
+    def __init__(self, width: int, heads: int, **options: bool) -> None:
+        super().__init__(width, heads, **options)
         self.distance = nn.Linear(width, width, bias=False)
         self.content_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
         self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))

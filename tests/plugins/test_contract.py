@@ -20,11 +20,13 @@ from torch.func import functional_call, stack_module_state
 SPECS = {spec.name: spec for spec in formalbench_models() if spec.kind == "learned"}
 AT_ONCE = {"scalar", "parity"}
 """Positions that tell every prefix the length of the whole string."""
+MASK = {"xpos": {"causal": True}, "path": {"causal": True}}
+"""Positions that look back from each position."""
 POSITIONS = option_facts(SPECS["transformer"])["positions"]["choices"]
 
 CASES = [
     *((name, {}) for name in SPECS),
-    *(("transformer", {"positions": p}) for p in POSITIONS),
+    *(("transformer", {"positions": p} | MASK.get(p, {})) for p in POSITIONS),
     *(("transformer-logn", {"positions": p}) for p in ("alibi", "rope", "relative")),
     ("transformer", {"causal": True}),
     ("transformer", {"positions": "rope", "bias": False, "init": "library"}),
@@ -33,6 +35,10 @@ CASES = [
         for p in ("none", "scalar", "alibi", "rope", "relative")
     ),
     ("transformer", {"causal": True, "attention": "hard"}),
+    ("transformer", {"causal": True, "attention": "stick-breaking", "positions": "none"}),
+    ("transformer", {"causal": True, "forget": True, "positions": "none"}),
+    ("transformer", {"positions": "learned", "randomised": 80}),
+    ("transformer", {"positions": "rope", "randomised": 2048}),
     ("transformer-logn", {"attention": "hard", "norm": "post", "activation": "relu"}),
     ("transformer", {"norm": "post", "activation": "relu", "layers": 1}),
     ("transformer-logn", {"causal": True, "positions": "relative"}),
@@ -47,7 +53,8 @@ every_case = pytest.mark.parametrize(("name", "options"), CASES, ids=IDS)
 def build(name, options, layout="last", **task):
     spec = SPECS[name]
     config = make_config(spec, {"width": 16} | options)
-    if getattr(config, "positions", "") in AT_ONCE and layout != "last":
+    leaks = getattr(config, "positions", "") in AT_ONCE or getattr(config, "randomised", 0)
+    if leaks and layout != "last":
         pytest.skip("refused, see test_transformer")
     return load(spec.factory)(fake_task(layout, **task), config)
 
