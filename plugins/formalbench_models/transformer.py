@@ -212,12 +212,16 @@ class Transformer(nn.Module):
             x_BMD, weights_BHMM = block(x_BMD, every, lengths_B, keep_weights=True)
             trace[f"block.{index}.attention"] = weights_BHMM
             trace[f"state.{index + 1}"] = x_BMD
+        return trace | self._positions(batch)
+
+    def _positions(self, batch: Batch) -> dict[str, Tensor]:
+        """Return where the first symbol is, and the answer if there is one, for a trace."""
         place_B = batch.symbols.new_ones(len(batch.symbols))
-        trace["first.position"] = place_B
+        found = {"first.position": place_B}
         if self.layout == "last":
             ends_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
-            trace["answer.position"] = ends_B if self.causal else 0 * place_B
-        return trace
+            found["answer.position"] = ends_B if self.causal else 0 * place_B
+        return found
 
     def _embed(self, batch: Batch, lengths_B: Tensor | None) -> tuple[Tensor, Span]:
         """Return the input, (B, M, D), and the span of all positions."""

@@ -1,0 +1,1 @@
+"""Families of models, a folder each: its config, its network, and a naive reference."""
