@@ -37,6 +37,18 @@ _REGULARGPT = ModelSpec(
     task="parity",
 )
 
+_CRASP = ModelSpec(
+    name="exact-crasp",
+    version=1,
+    summary="any automaton in C-RASP, written into a transformer without positions",
+    factory="formalbench_models.constructions.exact_crasp:build",
+    config="formalbench_models.constructions.configs:ExactCraspConfig",
+    kind="exact",
+    objectives=("classify", "tag", "next-symbols"),
+    reference="Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
+    task="dyck-2-3",
+)
+
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "ffnn-parity",
@@ -81,6 +93,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         "ExactDyckConfig",
     ),
     _REGULARGPT,
+    _CRASP,
     *YAO,
 )
 """The exact models of this package, in the order of their papers."""

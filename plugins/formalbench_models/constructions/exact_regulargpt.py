@@ -104,8 +104,12 @@ class Machine:
         ]
 
 
-def machine_of(task: Task) -> Machine:
+def machine_of(task: Task, model: str = "exact-regulargpt") -> Machine:
     """Return the automaton that a task's language says it has.
+
+    Args:
+        task: what to answer.
+        model: who asks, for the error.
 
     Raises:
         RequestError: if it has none.
@@ -114,7 +118,7 @@ def machine_of(task: Task) -> Machine:
     automaton = getattr(task.source, "automaton", None)
     if not isinstance(task.source, HasAutomaton) or automaton is None:
         raise RequestError(
-            f"exact-regulargpt: {task.source_name} is not given by an automaton: "
+            f"{model}: {task.source_name} is not given by an automaton: "
             "take a language that is, as cycle-navigation, parity or one from a YAML file"
         )
     table = [[int(target) for target in row] for row in automaton.transitions]
