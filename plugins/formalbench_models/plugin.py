@@ -9,6 +9,7 @@ from formalbench import ModelSpec, hookimpl
 from formalbench_models.attention_kinds import ATTENTION_KINDS
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 from formalbench_models.families.looped_transformer.spec import LOOPED_TRANSFORMER
+from formalbench_models.families.stack_attention.spec import STACK_ATTENTION
 from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 
 _CONFIGS = "formalbench_models.configs."
@@ -64,5 +65,6 @@ def formalbench_models() -> Iterator[ModelSpec]:
     yield _regulargpt("regulargpt-c3", 3)
     yield from ATTENTION_KINDS
     yield LOOPED_TRANSFORMER
+    yield STACK_ATTENTION
     yield from PAPERS
     yield from CONSTRUCTIONS

@@ -13,6 +13,8 @@ Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads,
 
 from __future__ import annotations
 
+from typing import Any
+
 from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 
@@ -90,7 +92,7 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.pre_norm = config.norm == "pre"
         kind = _ATTENTION.get(config.positions, Attention)
-        self.attention = kind(
+        attention = kind(
             config.width,
             config.heads,
             causal=causal,
@@ -101,7 +103,8 @@ class TransformerBlock(nn.Module):
             bias=config.bias,
         )
         if config.init == "library":
-            self.attention.begin_as_the_library()
+            attention.begin_as_the_library()
+        self.attention: nn.Module = attention
         self.feed_forward = PositionWise(
             config.width, config.feed_forward, config.activation, hidden=config.hidden
         )
@@ -153,9 +156,7 @@ class Transformer(nn.Module):
             _check_range(self.range, most, whole)
             most = self.range - 1
         self.embedding = Embedding(self.alphabet.size, config.width, config.positions, most)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(config, causal=self.causal) for _ in range(config.layers)
-        )
+        self.blocks = nn.ModuleList(self.make_block(config, i) for i in range(config.layers))
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
@@ -171,6 +172,10 @@ class Transformer(nn.Module):
             depth=config.layers,
             width=config.width,
         )
+
+    def make_block(self, config: Any, index: int) -> TransformerBlock:
+        """Return the block with this number, from 0; relatives may have others."""
+        return TransformerBlock(config, causal=self.causal)
 
     def _begin_as_gpt2(self) -> None:
         """Draw the initial values of GPT-2 (Radford et al. 2019): normal, biases 0.
@@ -210,7 +215,8 @@ class Transformer(nn.Module):
         trace = {"state.0": x_BMD}
         for index, block in enumerate(self.blocks):
             x_BMD, weights_BHMM = block(x_BMD, every, lengths_B, keep_weights=True)
-            trace[f"block.{index}.attention"] = weights_BHMM
+            if weights_BHMM is not None:
+                trace[f"block.{index}.attention"] = weights_BHMM
             trace[f"state.{index + 1}"] = x_BMD
         return trace | self._positions(batch)
 
