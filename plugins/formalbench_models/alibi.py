@@ -19,14 +19,11 @@ class AlibiAttention(Attention):
     """Attention with linear biases."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1, H, Q, N)."""
-        device = query_BHQE.device
+        """Add the biases, (1 or B, H, Q, N)."""
         # Not in bf16, which cannot tell 257 from 256: rounded once, at the end.
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
-        query_Q1 = torch.arange(span.first, span.stop, device=device)[:, None]
-        key_N = torch.arange(key_BHNE.shape[2], device=device)
-        distance_QN = (query_Q1 - key_N).abs().to(exact)
-        head_H11 = torch.arange(1, self.heads + 1, device=device, dtype=exact)[:, None, None]
-        bias_HQN = -torch.exp2(head_H11 * (-8 / self.heads)) * distance_QN
-        bias_1HQN = bias_HQN.to(query_BHQE.dtype)[None]
-        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_1HQN)
+        distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
+        head_H11 = torch.arange(1, self.heads + 1, device=key_BHNE.device, dtype=exact)
+        slope_H11 = torch.exp2(head_H11[:, None, None] * (-8 / self.heads))
+        bias_BHQN = (-slope_H11 * distance_B1QN).to(query_BHQE.dtype)
+        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN)

@@ -16,16 +16,44 @@ from torch import Tensor, nn
 
 from formalbench_models.fused import fused_attention
 from formalbench_models.hard import choose, straight_through
+from formalbench_models.layers.forget_gates import ForgetGates
+from formalbench_models.layers.stick_breaking import stick_breaking
 
 MOST_BIASES = 1 << 24
 """How many biases or logits are held at a time when no gradient is needed: 64 MiB in fp32."""
 
 
 class Span(NamedTuple):
-    """A run of query positions, `first` … `stop` - 1."""
+    """A run of query positions, `first` … `stop` - 1.
+
+    Attributes:
+        first: the first of them.
+        stop: one beyond the last.
+        places: (B, N) what position codes take for each position's number, if not 0 … N-1.
+        seen: what biases take from the states besides queries and keys, strings first.
+    """
 
     first: int
     stop: int
+    places: Tensor | None = None
+    seen: tuple[Tensor, ...] = ()
+
+    def numbers(self, key_BHNE: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the numbers of the queries and of all keys, (1 or B, Q) and (1 or B, N)."""
+        places = self.places
+        if places is None:
+            places = torch.arange(key_BHNE.shape[2], device=key_BHNE.device)[None]
+        return places[:, self.first : self.stop], places
+
+    def offsets(self, key_BHNE: Tensor) -> Tensor:
+        """Return the number of each query less that of each key, (1 or B, 1, Q, N), int64."""
+        query_BQ, key_BN = self.numbers(key_BHNE)
+        return (query_BQ[:, :, None] - key_BN[:, None])[:, None]
+
+    def some(self, strings: slice) -> Span:
+        """Return the same for some of the strings."""
+        places = None if self.places is None else self.places[strings]
+        return self._replace(places=places, seen=tuple(each[strings] for each in self.seen))
 
 
 class Terms(NamedTuple):
@@ -52,6 +80,9 @@ class Attention(nn.Module):
         log_length: whether logits are multiplied by ln n, n the number of attended
             positions (under a causal mask that is 1 + the query's position).
         hard: whether each query takes the key of its greatest logit alone (`hard`).
+        stick_breaking: whether each key takes a share of what those nearer to the query left
+            (`layers.stick_breaking`); only if causal.
+        forget: whether each position has a forget gate (`layers.forget_gates`); only if causal.
         bias: whether the projections have biases.
     """
 
@@ -66,6 +97,8 @@ class Attention(nn.Module):
         causal: bool,
         log_length: bool,
         hard: bool = False,
+        stick_breaking: bool = False,
+        forget: bool = False,
         bias: bool = True,
     ) -> None:
         super().__init__()
@@ -73,9 +106,11 @@ class Attention(nn.Module):
         self.causal = causal
         self.log_length = log_length
         self.hard = hard
+        self.stick_breaking = stick_breaking
         self.query = nn.Linear(width, width, bias=bias)
         self.key_value = nn.Linear(width, 2 * width, bias=bias)
         self.merge_heads = nn.Linear(width, width, bias=bias)
+        self.forget = ForgetGates(width, heads) if forget else None
 
     def begin_as_the_library(self) -> None:
         """Draw the initial values of `torch.nn.MultiheadAttention`, and no longer those of layers.
@@ -114,18 +149,23 @@ class Attention(nn.Module):
         """
         query_BHQE = self._split(self.query(x_BND[:, span.first : span.stop]))
         key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
+        span = span._replace(seen=self.seen(x_BND))
         weights_BHQN = None
         if keep_weights or torch.is_grad_enabled():
             terms = self.adjusted(query_BHQE, key_BHNE, span, lengths_B)
-            weights_BHQN = _weights(terms, self.hard)
+            weights_BHQN = self._weights(terms, span)
             mixed_BHQE = weights_BHQN @ value_BHNE
         else:
             mixed_BHQE = self._without_weights(query_BHQE, key_BHNE, value_BHNE, span, lengths_B)
         answer_BQD: Tensor = self.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2))
         return answer_BQD, weights_BHQN
 
+    def seen(self, x_BND: Tensor) -> tuple[Tensor, ...]:
+        """Return `Span.seen`; what the forget gates say, if there are any, comes first."""
+        return () if self.forget is None else (self.forget(x_BND),)
+
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Return what the logits are made of, before length scaling and masks."""
+        """Return what the logits are made of, before gates, length scaling and masks."""
         return Terms(query_BHQE / math.sqrt(query_BHQE.shape[-1]), key_BHNE, None)
 
     def _without_weights(
@@ -138,23 +178,41 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Return the mixture (B, H, Q, E) without its weights, some strings at a time."""
         biases = self.heads * (span.stop - span.first) * key_BHNE.shape[2]
-        whole = not (self.pairwise or self.hard)  # the kernel makes no logits
-        most = len(query_BHQE) if whole else max(1, MOST_BIASES // biases)
-        mix = choose if self.hard else fused_attention
+        logits = self.hard or self.stick_breaking  # the kernel makes none
+        own = self.pairwise or span.seen or span.places is not None
+        most = max(1, MOST_BIASES // biases) if own or logits else len(query_BHQE)
         mixed = []
         for first in range(0, len(query_BHQE), most):
             some = slice(first, first + most)
             lengths_some = None if lengths_B is None else lengths_B[some]
-            terms = self.adjusted(query_BHQE[some], key_BHNE[some], span, lengths_some)
-            key, bias = terms.key, terms.bias
-            mixed.append(mix(terms.query, key, value_BHNE[some], bias))
+            terms = self.adjusted(query_BHQE[some], key_BHNE[some], span.some(some), lengths_some)
+            mixed.append(self._mix(terms, value_BHNE[some], span))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
+
+    def _mix(self, terms: Terms, value_BHNE: Tensor, span: Span) -> Tensor:
+        """Return the mixture (B, H, Q, E), when no gradient is needed."""
+        if self.stick_breaking:
+            return self._weights(terms, span) @ value_BHNE
+        mix = choose if self.hard else fused_attention
+        return mix(terms.query, terms.key, value_BHNE, terms.bias)
+
+    def _weights(self, terms: Terms, span: Span) -> Tensor:
+        """Return the weights that the logits give, (B, H, Q, N)."""
+        logits_BHQN = terms.query @ terms.key.transpose(-2, -1)
+        if terms.bias is not None:
+            logits_BHQN = logits_BHQN + terms.bias
+        if self.stick_breaking:
+            return stick_breaking(logits_BHQN, span.first)
+        return straight_through(logits_BHQN) if self.hard else logits_BHQN.softmax(dim=-1)
 
     def adjusted(
         self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
     ) -> Terms:
-        """Scale the logits by ln n, if asked for, and mask what must not be seen."""
+        """Add what gates forget, scale by ln n, if asked for, and mask what must not be seen."""
         query, key, bias = self.terms(query_BHQE, key_BHNE, span)
+        if self.forget is not None:
+            forgot = self.forget.bias(span.seen[0], span.first, span.stop)
+            bias = forgot if bias is None else bias + forgot
         if self.log_length:
             factor = self._log_attended(key, span, lengths_B)
             query, bias = query * factor, None if bias is None else bias * factor
@@ -192,11 +250,3 @@ class Attention(nn.Module):
         batch, length, width = x_BND.shape
         split_BNHE = x_BND.reshape(batch, length, self.heads, width // self.heads)
         return split_BNHE.transpose(1, 2)
-
-
-def _weights(terms: Terms, hard: bool) -> Tensor:
-    """Return the softmax of the logits, or the choice by them, (B, H, Q, N)."""
-    logits_BHQN = terms.query @ terms.key.transpose(-2, -1)
-    if terms.bias is not None:
-        logits_BHQN = logits_BHQN + terms.bias
-    return straight_through(logits_BHQN) if hard else logits_BHQN.softmax(dim=-1)

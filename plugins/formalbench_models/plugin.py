@@ -6,9 +6,13 @@ from collections.abc import Iterator
 
 from formalbench import ModelSpec, hookimpl
 
+from formalbench_models.attention_kinds import ATTENTION_KINDS
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.families.encoder_decoder.spec import ENCODER_DECODERS
+from formalbench_models.families.looped_transformer.spec import LOOPED_TRANSFORMER
 from formalbench_models.families.memory_catalogue import MEMORY_MODELS
+from formalbench_models.families.stack_attention.spec import STACK_ATTENTION
 from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 
 _CONFIGS = "formalbench_models.configs."
@@ -62,6 +66,10 @@ def formalbench_models() -> Iterator[ModelSpec]:
     )
     yield _regulargpt("regulargpt", 2)
     yield _regulargpt("regulargpt-c3", 3)
+    yield from ATTENTION_KINDS
+    yield from ENCODER_DECODERS
+    yield LOOPED_TRANSFORMER
+    yield STACK_ATTENTION
     yield from PAPERS
     yield from LINEAR_RECURRENCES
     yield from MEMORY_MODELS

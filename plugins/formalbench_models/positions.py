@@ -25,10 +25,10 @@ _FIXED = {"first": 1, "parity": 2}
 
 
 def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
-    """Return sines and cosines at geometric frequencies, (P, width); negative positions too.
+    """Return sines and cosines at geometric frequencies, (..., P, width); negative positions too.
 
     Args:
-        positions_P: integers.
+        positions_P: integers, any dimensions before the last.
         width: the number of coordinates, sines at even ones and cosines at odd ones.
         dtype: of the result; angles are computed in fp32 at least, since bf16 cannot
             tell 257 from 256.
@@ -36,9 +36,9 @@ def sinusoids(positions_P: Tensor, width: int, dtype: torch.dtype) -> Tensor:
     exact = torch.promote_types(dtype, torch.float32)
     pair_F = torch.arange((width + 1) // 2, device=positions_P.device, dtype=exact)
     frequency_F = torch.exp(pair_F * (-2 * math.log(10000.0) / width))
-    angle_PF = positions_P.to(exact)[:, None] * frequency_F
-    both_PD = torch.stack((angle_PF.sin(), angle_PF.cos()), dim=-1).flatten(1)
-    return both_PD[:, :width].to(dtype)
+    angle_PF = positions_P.to(exact)[..., None] * frequency_F
+    both_PD = torch.stack((angle_PF.sin(), angle_PF.cos()), dim=-1).flatten(-2)
+    return both_PD[..., :width].to(dtype)
 
 
 class Embedding(nn.Module):
@@ -68,24 +68,28 @@ class Embedding(nn.Module):
         if positions == "parity":
             self.scale_P = nn.Parameter(torch.ones(_FIXED[positions]))
 
-    def forward(self, symbols_BM: Tensor, lengths_B: Tensor | None) -> Tensor:
+    def forward(
+        self, symbols_BM: Tensor, lengths_B: Tensor | None, places_BM: Tensor | None = None
+    ) -> Tensor:
         """Return the network's input, (B, M, D).
 
         Args:
             symbols_BM: ids, the begin symbol first.
             lengths_B: how many of the M are real in each string, if not all.
+            places_BM: the positions, if not 0 … M-1.
 
         Raises:
             RequestError: if a string is longer than the table of learned positions.
         """
         x_BMD: Tensor = self.symbol(symbols_BM)
         place_M = torch.arange(symbols_BM.shape[1], device=x_BMD.device)
+        coded = place_M if places_BM is None else places_BM
         if self.positions == "sinusoidal":
-            return x_BMD + sinusoids(place_M, self.width, x_BMD.dtype)
+            return x_BMD + sinusoids(coded, self.width, x_BMD.dtype)
         if self.positions == "learned":
             self._check(symbols_BM.shape[1])
-            learned_MD: Tensor = self.position(place_M)
-            return x_BMD + learned_MD
+            learned: Tensor = self.position(coded)
+            return x_BMD + learned
         if self.scalar:
             return torch.cat((x_BMD, self._scalar(x_BMD, place_M, lengths_B)), dim=-1)
         if self.positions == "first":

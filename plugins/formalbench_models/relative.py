@@ -29,8 +29,8 @@ class RelativeAttention(Attention):
 
     pairwise = True
 
-    def __init__(self, width: int, heads: int, **how: bool) -> None:
-        super().__init__(width, heads, **how)
+    def __init__(self, width: int, heads: int, **options: bool) -> None:
+        super().__init__(width, heads, **options)
         self.distance = nn.Linear(width, width, bias=False)
         self.content_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
         self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))

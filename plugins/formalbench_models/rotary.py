@@ -20,15 +20,17 @@ class RotaryAttention(Attention):
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Rotate queries and keys by their positions."""
-        place_N = torch.arange(key_BHNE.shape[2], device=key_BHNE.device)
-        angles_NE = sinusoids(place_N, key_BHNE.shape[3], key_BHNE.dtype)
-        turned_BHQE = rotate(query_BHQE, angles_NE[span.first : span.stop])
-        return super().terms(turned_BHQE, rotate(key_BHNE, angles_NE), span)
+        query_BQ, key_BN = span.numbers(key_BHNE)
+        width, dtype = key_BHNE.shape[3], key_BHNE.dtype
+        turned_BHQE = rotate(query_BHQE, sinusoids(query_BQ, width, dtype)[:, None])
+        return super().terms(
+            turned_BHQE, rotate(key_BHNE, sinusoids(key_BN, width, dtype)[:, None]), span
+        )
 
 
 def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:
     """Turn each pair of neighbouring coordinates by its angle, given as (sin, cos)."""
-    sine_NF, cosine_NF = angles_NE[:, 0::2], angles_NE[:, 1::2]
+    sine_NF, cosine_NF = angles_NE[..., 0::2], angles_NE[..., 1::2]
     first, second = x_BHNE[..., 0::2], x_BHNE[..., 1::2]
     turned = (first * cosine_NF - second * sine_NF, first * sine_NF + second * cosine_NF)
     return torch.stack(turned, dim=-1).flatten(-2)

@@ -13,13 +13,21 @@ Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads,
 
 from __future__ import annotations
 
+from typing import Any
+
 from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
-from formalbench_models.configs.transformer import TransformerConfig
+from formalbench_models.configs.transformer import MASKED, TransformerConfig
 from formalbench_models.feed_forward import PositionWise
+from formalbench_models.layers.fire import FireAttention
+from formalbench_models.layers.kerple import KerpleLogAttention, KerplePowerAttention
+from formalbench_models.layers.path import PathAttention
+from formalbench_models.layers.random_places import random_places
+from formalbench_models.layers.t5 import T5Attention
+from formalbench_models.layers.xpos import XposAttention
 from formalbench_models.norm import LayerNorm
 from formalbench_models.positions import Embedding
 from formalbench_models.relative import RelativeAttention
@@ -27,8 +35,14 @@ from formalbench_models.rotary import RotaryAttention
 
 _ATTENTION: dict[str, type[Attention]] = {
     "alibi": AlibiAttention,
+    "fire": FireAttention,
+    "kerple-log": KerpleLogAttention,
+    "kerple-power": KerplePowerAttention,
+    "path": PathAttention,
     "relative": RelativeAttention,
     "rope": RotaryAttention,
+    "t5": T5Attention,
+    "xpos": XposAttention,
 }
 
 
@@ -46,12 +60,29 @@ def make_norm(config: TransformerConfig) -> nn.Module:
 
 def _mechanisms(config: TransformerConfig, causal: bool) -> tuple[str, ...]:
     """Return what the network is built of, in the words of the theorems that speak of it."""
-    found = ["softmax-attention" if config.attention == "soft" else "hard-attention", "fixed-depth"]
+    weights = "softmax" if config.attention == "soft" else config.attention
+    # Theorems that bound attention with a softmax do not hold of products of reflections.
+    found = [f"{'path' if config.positions == 'path' else weights}-attention", "fixed-depth"]
     if causal:
         found.append("future-masked")
-    if config.positions == "none" and not config.log_length:  # a scale that tells the length
+    if config.forget:
+        found.append("forget-gates")
+    elif config.positions == "none" and not config.log_length:  # a scale that tells the length
         found.append("no-positions")
     return tuple(found)
+
+
+def check_mask(config: TransformerConfig, causal: bool) -> None:
+    """Refuse what looks back from each position where no position is hidden.
+
+    Raises:
+        RequestError: naming the option.
+    """
+    for name, values in MASKED.items():
+        value = getattr(config, name)
+        if value in values and not causal:
+            told = str(value).lower()
+            raise RequestError(f"{name}={told} needs a causal mask: add --set causal=true")
 
 
 class TransformerBlock(nn.Module):
@@ -61,16 +92,19 @@ class TransformerBlock(nn.Module):
         super().__init__()
         self.pre_norm = config.norm == "pre"
         kind = _ATTENTION.get(config.positions, Attention)
-        self.attention = kind(
+        attention = kind(
             config.width,
             config.heads,
             causal=causal,
             log_length=config.log_length,
             hard=config.attention == "hard",
+            stick_breaking=config.attention == "stick-breaking",
+            forget=config.forget,
             bias=config.bias,
         )
         if config.init == "library":
-            self.attention.begin_as_the_library()
+            attention.begin_as_the_library()
+        self.attention: nn.Module = attention
         self.feed_forward = PositionWise(
             config.width, config.feed_forward, config.activation, hidden=config.hidden
         )
@@ -115,11 +149,14 @@ class Transformer(nn.Module):
         self.alphabet = ExtendedAlphabet(len(task.alphabet), "begin")
         self.layout = task.layout
         self.causal = config.causal or not whole
+        check_mask(config, self.causal)
         most = max(task.splits.train[1], task.splits.test[1])
+        self.range = config.randomised
+        if self.range:
+            _check_range(self.range, most, whole)
+            most = self.range - 1
         self.embedding = Embedding(self.alphabet.size, config.width, config.positions, most)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(config, causal=self.causal) for _ in range(config.layers)
-        )
+        self.blocks = nn.ModuleList(self.make_block(config, i) for i in range(config.layers))
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
@@ -135,6 +172,10 @@ class Transformer(nn.Module):
             depth=config.layers,
             width=config.width,
         )
+
+    def make_block(self, config: Any, index: int) -> TransformerBlock:
+        """Return the block with this number, from 0; relatives may have others."""
+        return TransformerBlock(config, causal=self.causal)
 
     def _begin_as_gpt2(self) -> None:
         """Draw the initial values of GPT-2 (Radford et al. 2019): normal, biases 0.
@@ -152,12 +193,12 @@ class Transformer(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         lengths_B = None if batch.lengths is None else batch.lengths + 1
-        x_BMD = self._embed(batch, lengths_B)
-        every = Span(0, x_BMD.shape[1])
+        x_BMD, every = self._embed(batch, lengths_B)
         for block in self.blocks[:-1]:
             x_BMD, _ = block(x_BMD, every, lengths_B)
         # Nobody reads the topmost block anywhere else.
-        x_BQD, _ = self.blocks[-1](x_BMD, self._read_span(batch), lengths_B)
+        first, stop = self._read_span(batch)
+        x_BQD, _ = self.blocks[-1](x_BMD, every._replace(first=first, stop=stop), lengths_B)
         logits: Tensor = self.readout(self.norm(self._select(x_BQD, batch)))
         return logits
 
@@ -170,32 +211,41 @@ class Transformer(nn.Module):
             (B,), of the first symbol, and ``answer.position`` (B,) if there is one answer.
         """
         lengths_B = None if batch.lengths is None else batch.lengths + 1
-        x_BMD = self._embed(batch, lengths_B)
-        every = Span(0, x_BMD.shape[1])
+        x_BMD, every = self._embed(batch, lengths_B)
         trace = {"state.0": x_BMD}
         for index, block in enumerate(self.blocks):
             x_BMD, weights_BHMM = block(x_BMD, every, lengths_B, keep_weights=True)
-            trace[f"block.{index}.attention"] = weights_BHMM
+            if weights_BHMM is not None:
+                trace[f"block.{index}.attention"] = weights_BHMM
             trace[f"state.{index + 1}"] = x_BMD
+        return trace | self._positions(batch)
+
+    def _positions(self, batch: Batch) -> dict[str, Tensor]:
+        """Return where the first symbol is, and the answer if there is one, for a trace."""
         place_B = batch.symbols.new_ones(len(batch.symbols))
-        trace["first.position"] = place_B
+        found = {"first.position": place_B}
         if self.layout == "last":
             ends_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
-            trace["answer.position"] = ends_B if self.causal else 0 * place_B
-        return trace
+            found["answer.position"] = ends_B if self.causal else 0 * place_B
+        return found
 
-    def _embed(self, batch: Batch, lengths_B: Tensor | None) -> Tensor:
-        x_BMD: Tensor = self.embedding(self.alphabet.prepend(batch.symbols, "begin"), lengths_B)
-        return x_BMD
+    def _embed(self, batch: Batch, lengths_B: Tensor | None) -> tuple[Tensor, Span]:
+        """Return the input, (B, M, D), and the span of all positions."""
+        symbols_BM = self.alphabet.prepend(batch.symbols, "begin")
+        count, places_BM = symbols_BM.shape[1], None
+        if self.range:
+            _check_range(self.range, count - 1, True)
+            places_BM = random_places(symbols_BM, lengths_B, self.range)
+        return self.embedding(symbols_BM, lengths_B, places_BM), Span(0, count, places_BM)
 
-    def _read_span(self, batch: Batch) -> Span:
-        """Return the positions that the topmost block must update."""
+    def _read_span(self, batch: Batch) -> tuple[int, int]:
+        """Return the positions that the topmost block must update, as first and stop."""
         length = batch.symbols.shape[1]
         if self.layout == "last" and not self.causal:
-            return Span(0, 1)
+            return 0, 1
         if self.layout == "last" and batch.lengths is None:
-            return Span(length, length + 1)
-        return Span(0, length + 1)
+            return length, length + 1
+        return 0, length + 1
 
     def _select(self, x_BQD: Tensor, batch: Batch) -> Tensor:
         """Return the states to answer from, of those in the read span."""
@@ -207,3 +257,21 @@ class Transformer(nn.Module):
             return x_BQD[:, 0]
         index_B1D = batch.lengths[:, None, None].expand(-1, 1, x_BQD.shape[2])
         return x_BQD.gather(1, index_B1D).squeeze(1)
+
+
+def _check_range(numbers: int, longest: int, whole: bool) -> None:
+    """Refuse a range of random positions that is too small, or would tell what it may not.
+
+    Raises:
+        RequestError: if it is.
+    """
+    if not whole:
+        raise RequestError(
+            "randomised tells every prefix something of the whole string: it is for objectives "
+            "with one answer a string, as classify"
+        )
+    if numbers < longest + 1:
+        raise RequestError(
+            f"randomised={numbers} has positions for strings up to {numbers - 1} symbols, not "
+            f"{longest}: take randomised={longest + 1} or more"
+        )

@@ -13,11 +13,11 @@ from formalbench_models.constructions.catalogue import CONSTRUCTIONS
 
 every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 
-FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct")
+FOR_AUTOMATA = ("exact-regulargpt", "exact-deltaproduct", "exact-crasp")
+"""Those for any automaton, or any of a class."""
 
 every_for_one_language = pytest.mark.parametrize(
     "spec",
-    # The others are for automata of any language.
     [spec for spec in CONSTRUCTIONS if spec.name not in FOR_AUTOMATA],
     ids=lambda spec: spec.name,
 )

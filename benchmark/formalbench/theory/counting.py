@@ -20,6 +20,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,6 +33,25 @@ Edge = tuple[int, int, int]
 """From, symbol, to."""
 
 
+class Round(NamedTuple):
+    """What one more layer of counting tells of the states of a component.
+
+    Attributes:
+        known: the class of each state that is told already.
+        potentials: of each state, from the first one on.
+        finer: its class now.
+    """
+
+    known: dict[int, int]
+    potentials: dict[int, Form]
+    finer: dict[int, int]
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether every state is told apart."""
+        return len(set(self.finer.values())) == len(self.finer)
+
+
 def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
     """Say whether C-RASP defines the language of a minimal automaton.
 
@@ -39,16 +59,24 @@ def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
         table_QS: (Q, S) the state reached from each state by each symbol.
         label_Q: (Q,) the strongly connected component of each state.
     """
+    return all(
+        counting_rounds(edges)[-1].tells_all for edges in edges_within(table_QS, label_Q).values()
+    )
+
+
+def edges_within(table_QS: Ints, label_Q: Ints) -> dict[int, list[Edge]]:
+    """Return the inner edges of each component that has several states."""
     edges = defaultdict(list)
     for edge in inner_edges(table_QS, label_Q):
         edges[int(label_Q[edge[0]])].append(edge)
-    return all(_told_apart(component) for component in edges.values())
+    return dict(edges)
 
 
-def _told_apart(edges: list[Edge]) -> bool:
-    """Say whether counting tells all states of one component apart."""
+def counting_rounds(edges: list[Edge]) -> list[Round]:
+    """Return the rounds of counting in one component, until they tell no more."""
     states = sorted({source for source, _, _ in edges})
     known: dict[int, int] = dict.fromkeys(states, 0)
+    rounds: list[Round] = []
     while True:
         forms = _potentials(states, edges, known)
         groups: dict[Hashable, int] = {}
@@ -56,8 +84,9 @@ def _told_apart(edges: list[Edge]) -> bool:
             state: groups.setdefault((known[state], frozenset(forms[state].items())), len(groups))
             for state in states
         }
+        rounds.append(Round(known, forms, finer))
         if len(groups) in (len(states), len(set(known.values()))):
-            return len(groups) == len(states)
+            return rounds
         known = finer
 
 

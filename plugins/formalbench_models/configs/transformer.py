@@ -27,7 +27,29 @@ Positions = Literal[
     "relative",
     "first",
     "parity",
+    "t5",
+    "kerple-log",
+    "kerple-power",
+    "fire",
+    "xpos",
+    "path",
 ]
+
+PAIRED = ("rope", "xpos")
+"""Positions that turn pairs of coordinates."""
+
+NUMBERED = (
+    *("sinusoidal", "learned", "alibi", "rope"),
+    *("t5", "kerple-log", "kerple-power", "fire", "xpos"),
+)
+"""Positions that may be any rising numbers, not just 0, 1, 2, ..."""
+
+MASKED = {
+    "positions": ("xpos", "path"),
+    "attention": ("stick-breaking",),
+    "forget": (True,),
+}
+"""What looks back from each position, and means nothing without a causal mask."""
 
 
 class TransformerConfig(Config):
@@ -36,7 +58,15 @@ class TransformerConfig(Config):
     positions: Positions = option(
         "sinusoidal",
         "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
-        "first is [i=1], parity is i/n and cos(i pi)",
+        "first is [i=1], parity is i/n and cos(i pi); t5 has buckets of distances, kerple kernels "
+        "of them, fire a network, xpos is rope that decays, path products of reflections",
+    )
+    randomised: int = option(
+        0,
+        "draw each string's positions out of so many, more than the longest string has symbols; "
+        "0 to count them",
+        minimum=0,
+        maximum=65536,
     )
     causal: bool = option(False, "see only the past, as it must where answers may see no more")
     log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
@@ -48,11 +78,13 @@ class TransformerConfig(Config):
     activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
     eps: float = option(1e-5, "added to the variance by layer norm", minimum=0.0, maximum=1.0)
     hidden: int = hidden_option()
-    attention: Literal["soft", "hard"] = option(
+    attention: Literal["soft", "hard", "stick-breaking"] = option(
         "soft",
         "hard: each query takes the key of its greatest logit, the leftmost of equal ones; "
-        "the gradient is that of the softmax",
+        "the gradient is that of the softmax; stick-breaking: from near to far, each key takes a "
+        "share of what is left",
     )
+    forget: bool = option(False, "forget gates: a logit falls by what lies between")
     bias: bool = option(True, "biases in the attention's projections")
     init: Literal["linear", "library", "gpt2"] = option(
         "linear",
@@ -63,5 +95,14 @@ class TransformerConfig(Config):
 
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> TransformerConfig:
-        check_heads(self.width, self.heads, even=self.positions == "rope")
+        check_heads(self.width, self.heads, even=self.positions in PAIRED)
+        return self
+
+    @model_validator(mode="after")
+    def _options_go_together(self) -> TransformerConfig:
+        if self.randomised and self.positions not in NUMBERED:
+            known = ", ".join(NUMBERED)
+            raise ValueError(f"randomised goes with positions {known}, not {self.positions}")
+        if self.forget and self.attention == "stick-breaking":
+            raise ValueError("forget goes with attention soft or hard, not stick-breaking")
         return self

@@ -49,6 +49,18 @@ _DELTA_PRODUCT = ModelSpec(
     task="parity",
 )
 
+_CRASP = ModelSpec(
+    name="exact-crasp",
+    version=1,
+    summary="any automaton in C-RASP, written into a transformer without positions",
+    factory="formalbench_models.constructions.exact_crasp:build",
+    config="formalbench_models.constructions.configs:ExactCraspConfig",
+    kind="exact",
+    objectives=("classify", "tag", "next-symbols"),
+    reference="Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
+    task="dyck-2-3",
+)
+
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "ffnn-parity",
@@ -94,6 +106,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     ),
     _REGULARGPT,
     _DELTA_PRODUCT,
+    _CRASP,
     *YAO,
 )
 """The exact models of this package, in the order of their papers."""

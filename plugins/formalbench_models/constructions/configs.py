@@ -50,6 +50,10 @@ def _network() -> Any:
     )
 
 
+def _scale() -> Any:
+    return option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+
+
 def has_norm(norm: bool, eps: float) -> bool:
     """Say whether layer norm is wanted; an ε of one's own asks for it too."""
     return norm or eps != EPSILON
@@ -143,4 +147,10 @@ class ExactRegularGptConfig(Config):
 
     chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
     clamp: bool = option(True, "two units per product, so that rounding errors never add up")
-    scale: float = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+    scale: float = _scale()
+
+
+class ExactCraspConfig(Config):
+    """Of ``exact-crasp``."""
+
+    scale: float = _scale()

@@ -1,0 +1,119 @@
+"""The encoder-decoder transformer.
+
+Source: Vaswani et al., "Attention is all you need" (2017), §3.1; pre-LN: Xiong et al. (2020);
+logits times ln n in all three kinds of attention, n the positions that each attends to: Chiang &
+Cholak (2022), §4.3 and, for translation, §4.4. No dropout.
+
+The encoder sees the whole string, behind a begin symbol. The decoder begins with a begin symbol of
+its own and sees what has been said so far, under a causal mask, and all of the encoder's states.
+Position codes other than sinusoidal ones are in each half's attention to itself only.
+
+Legend: B batch, N symbols and N+1 = S positions of the encoder, M symbols said and M+1 = Q
+positions of the decoder, D width, K outputs.
+"""
+
+from __future__ import annotations
+
+from formalbench import Batch, ExtendedAlphabet, Task, Traits
+from torch import Tensor, nn
+
+from formalbench_models.attention import Attention, Span
+from formalbench_models.families.encoder_decoder.config import EncoderDecoderConfig
+from formalbench_models.positions import Embedding
+from formalbench_models.transformer import TransformerBlock, make_norm
+
+
+class CrossAttention(Attention):
+    """Attention from one sequence to another, without positions."""
+
+    def across(self, x_BQD: Tensor, other_BSD: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Return what each position takes of the other sequence, (B, Q, D).
+
+        Args:
+            x_BQD: the positions that ask.
+            other_BSD: the sequence asked.
+            lengths_B: how many of its positions are real, if not all.
+        """
+        query_BHQE = self._split(self.query(x_BQD))
+        key_BHSE, value_BHSE = map(self._split, self.key_value(other_BSD).chunk(2, dim=-1))
+        span = Span(0, x_BQD.shape[1])
+        weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
+        answer_BQD: Tensor = self.merge_heads(
+            (weights_BHQS @ value_BHSE).transpose(1, 2).flatten(2)
+        )
+        return answer_BQD
+
+
+class DecoderBlock(nn.Module):
+    """Attention to what was said, attention to the string, then a feed-forward network."""
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        self.said = TransformerBlock(config.block, causal=True)
+        self.cross = CrossAttention(
+            config.width, config.heads, causal=False, log_length=config.log_length
+        )
+        self.norm_cross = make_norm(config.block)
+
+    def forward(self, x_BQD: Tensor, other_BSD: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Update all positions of the decoder: (B, Q, D)."""
+        said, every = self.said, Span(0, x_BQD.shape[1])
+        if self.pre_norm:
+            x_BQD = x_BQD + said.attention(said.norm_attention(x_BQD), every)[0]
+            x_BQD = x_BQD + self.cross.across(self.norm_cross(x_BQD), other_BSD, lengths_B)
+            after_BQD: Tensor = x_BQD + said.feed_forward(said.norm_feed_forward(x_BQD))
+            return after_BQD
+        x_BQD = said.norm_attention(x_BQD + said.attention(x_BQD, every)[0])
+        x_BQD = self.norm_cross(x_BQD + self.cross.across(x_BQD, other_BSD, lengths_B))
+        after_BQD = said.norm_feed_forward(x_BQD + said.feed_forward(x_BQD))
+        return after_BQD
+
+
+class EncoderDecoder(nn.Module):
+    """The encoder-decoder transformer.
+
+    Args:
+        task: gives the symbols read and those said; its layout is ``decoded``.
+        config: sizes and choices.
+    """
+
+    def __init__(self, task: Task, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        width, positions = config.width, config.positions
+        self.read_alphabet = ExtendedAlphabet(len(task.alphabet), "begin")
+        self.said_alphabet = ExtendedAlphabet(task.outputs, "begin")
+        self.read = Embedding(self.read_alphabet.size, width, positions, most=0)
+        self.said = Embedding(self.said_alphabet.size, width, positions, most=0)
+        self.encoder = nn.ModuleList(
+            TransformerBlock(config.block, causal=False) for _ in range(config.layers)
+        )
+        self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
+        last = config.norm == "pre"
+        self.norm_encoder = make_norm(config.block) if last else nn.Identity()
+        self.norm_decoder = make_norm(config.block) if last else nn.Identity()
+        self.readout = nn.Linear(width, task.outputs)
+        self.traits = Traits(
+            causal=False,
+            padding=True,
+            encoder_decoder=True,
+            symbol_embedding="read.symbol",
+            mechanisms=("softmax-attention", "encoder-decoder"),
+            depth=2 * config.layers,
+            width=width,
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits for the next symbol after each prefix of what was said, (B, M+1, K)."""
+        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        state_BSD: Tensor = self.read(self.read_alphabet.prepend(batch.symbols, "begin"), lengths_B)
+        every = Span(0, state_BSD.shape[1])
+        for block in self.encoder:
+            state_BSD, _ = block(state_BSD, every, lengths_B)
+        state_BSD = self.norm_encoder(state_BSD)
+        assert batch.decoded is not None
+        x_BQD: Tensor = self.said(self.said_alphabet.prepend(batch.decoded, "begin"), None)
+        for block in self.decoder:
+            x_BQD = block(x_BQD, state_BSD, lengths_B)
+        logits: Tensor = self.readout(self.norm_decoder(x_BQD))
+        return logits

@@ -1,0 +1,1 @@
+"""One block, or a few, gone through again and again."""

@@ -1,0 +1,1 @@
+"""A transformer with a differentiable stack in the place of one attention."""

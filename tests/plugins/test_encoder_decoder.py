@@ -1,0 +1,135 @@
+"""The encoder-decoder against the library's, and what it promises."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from exact_helpers import get_host
+from formalbench.checks.plugins import check_spec
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.evaluation.decode import decode
+from formalbench.host.options import make_config, option_facts
+from formalbench_models.families.encoder_decoder.model import EncoderDecoder
+from formalbench_models.plugin import formalbench_models
+from model_helpers import fake_task, padded, shaken, strings
+from torch import nn
+
+(SPEC,) = (spec for spec in formalbench_models() if spec.name == "encoder-decoder")
+POSITIONS = option_facts(SPEC)["positions"]["choices"]
+
+
+def make(**options):
+    config = make_config(SPEC, {"width": 8, "heads": 2} | options)
+    return shaken(EncoderDecoder(fake_task("decoded"), config))
+
+
+def copy_attention(ours, theirs):
+    theirs.in_proj_weight.copy_(torch.cat((ours.query.weight, ours.key_value.weight)))
+    theirs.in_proj_bias.copy_(torch.cat((ours.query.bias, ours.key_value.bias)))
+    theirs.out_proj.load_state_dict(ours.merge_heads.state_dict())
+
+
+def copy_shared(block, layer, norms):
+    copy_attention(block.attention, layer.self_attn)
+    layer.linear1.load_state_dict(block.feed_forward.up.state_dict())
+    layer.linear2.load_state_dict(block.feed_forward.down.state_dict())
+    for norm, name in zip(norms, ("norm1", "norm2", "norm3"), strict=False):
+        getattr(layer, name).load_state_dict(norm.state_dict())
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_it_is_the_librarys(norm):
+    network = make(norm=norm, positions="none", layers=1)
+    sizes = {
+        "d_model": 8,
+        "nhead": 2,
+        "dim_feedforward": 32,
+        "dropout": 0.0,
+        "batch_first": True,
+        "norm_first": norm == "pre",
+        "dtype": torch.float64,
+    }
+    encoder, decoder = nn.TransformerEncoderLayer(**sizes), nn.TransformerDecoderLayer(**sizes)
+    (read,), (said,) = network.encoder, network.decoder
+    copy_shared(read, encoder, (read.norm_attention, read.norm_feed_forward))
+    block = said.said
+    copy_shared(block, decoder, (block.norm_attention, said.norm_cross, block.norm_feed_forward))
+    copy_attention(said.cross, decoder.multihead_attn)
+    batch = Batch(strings(3, 7), torch.tensor([7, 4, 0]), strings(3, 5, 4))
+    inputs = network.read.symbol(network.read_alphabet.prepend(batch.symbols, "begin"))
+    outputs = network.said.symbol(network.said_alphabet.prepend(batch.decoded, "begin"))
+    hidden = torch.arange(8) >= batch.lengths[:, None] + 1
+    memory = network.norm_encoder(encoder(inputs, src_key_padding_mask=hidden))
+    state = decoder(
+        outputs,
+        memory,
+        tgt_mask=nn.Transformer.generate_square_subsequent_mask(6, dtype=torch.float64),
+        memory_key_padding_mask=hidden,
+    )
+    want = network.readout(network.norm_decoder(state))
+    torch.testing.assert_close(network(batch), want, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("log_length", [False, True])
+@torch.no_grad()
+def test_a_padded_string_and_a_longer_answer_change_nothing(positions, log_length):
+    network = make(positions=positions, log_length=log_length)
+    batch, alone = padded([9, 1, 0, 4])
+    said = strings(4, 6, 4, seed=1)
+    together = network(batch._replace(decoded=said))
+    assert together.shape == (4, 7, 4)
+    for row, single in enumerate(alone):
+        for count in (0, 3, 6):
+            want = network(single._replace(decoded=said[row : row + 1, :count]))[0]
+            torch.testing.assert_close(together[row, : count + 1], want, rtol=0, atol=1e-10)
+
+
+@torch.no_grad()
+def test_logits_of_all_attentions_grow_with_what_is_attended_to():
+    plain, scaled = make(layers=1), make(layers=1, log_length=True)
+    scaled.load_state_dict(plain.state_dict())
+    batch = Batch(strings(2, 7), decoded=strings(2, 3, 4))
+    assert not torch.allclose(plain(batch), scaled(batch))
+    (block,) = plain.decoder
+    (other,) = scaled.decoder
+    # Of e positions the logarithm is 1; of 8, as many times the query gives the same.
+    with torch.no_grad():
+        block.cross.query.weight.mul_(torch.tensor(8.0).double().log())
+        block.cross.query.bias.mul_(torch.tensor(8.0).double().log())
+    x_BQD, memory = torch.randn(2, 4, 8).double(), torch.randn(2, 8, 8).double()
+    torch.testing.assert_close(
+        block.cross.across(x_BQD, memory, None), other.cross.across(x_BQD, memory, None)
+    )
+
+
+def test_it_learns_to_say_a_string_again():
+    torch.manual_seed(0)
+    config = make_config(SPEC, {"width": 32, "heads": 2, "layers": 1})
+    network = EncoderDecoder(fake_task("decoded", outputs=4), config)
+    optimiser = torch.optim.Adam(network.parameters(), 3e-3)
+    end = torch.full((64, 1), 3)
+    for step in range(250):
+        symbols = strings(64, 3, seed=step)
+        logits = network(Batch(symbols, decoded=symbols))
+        loss = nn.functional.cross_entropy(logits.mT, torch.cat((symbols, end), dim=1))
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+    symbols = strings(64, 3, seed=-1)
+    said, over = decode(network.eval(), Batch(symbols), 3)
+    assert (said == symbols).float().mean() > 0.9
+    assert not over[:, :3].all(dim=1).any()
+
+
+def test_its_promises_and_its_task():
+    checks = check_spec(get_host(), "encoder-decoder-logn")
+    assert [check for check in checks if check.problem] == []
+    told = [check.promise for check in checks]
+    assert any("sees only what was said before" in promise for promise in told)
+    with pytest.raises(RequestError, match="does not do classify: it does decode"):
+        get_host().network("encoder-decoder", get_host().task("parity"), {})
+    with pytest.raises(RequestError, match="width must be divisible by heads: 8 is not by 3"):
+        make(heads=3)
