@@ -59,7 +59,8 @@ def _answer(
             weight = (query * key * ((1 / (1 + torch.exp(-logits))) ** (1 / 16)).prod(0)).sum()
         answer = answer + weight * values[early]
     answer = answer / size**0.5
-    return answer / torch.sqrt(answer.square().mean() + 1e-6) * mixer.norm.weight
+    normed: Tensor = answer / torch.sqrt(answer.square().mean() + 1e-6) * mixer.norm.weight
+    return normed
 
 
 def _turned(query: Tensor, key: Tensor, distance: int) -> Tensor:
