@@ -263,7 +263,8 @@ def hash_of(text):
         ("short.tok", b"a\n\xff\n", "short.tok: not UTF-8: invalid start byte"),
         ("train.txt", "0\n0\n0\n0\n0\n", "train.txt: only one label: '0'"),
         ("short.txt", "1\n0\n0\n", "short.tok:2: the same string as in train.tok:2, with another"),
-        ("train.tok", "a\nb\n\na\nb\x07\n", "train.tok: symbol 'b\\x07' cannot be printed"),
+        ("train.txt", "0\n2\n0\n0\n\x1b[1m\n", "train.txt: '\\x1b[1m' cannot be printed"),
+        ("train.tok", "a\nb\n\na\nb\x07\n", "train.tok: 'b\\x07' cannot be printed"),
     ],
 )  # fmt: skip
 def test_bad_data_is_one_line_with_its_place(folder, file, contents, line):

@@ -51,10 +51,24 @@ class Names(dict[str, int]):
 class _Read:
     """What was read so far: symbols and labels by number, and where each string comes from."""
 
-    symbols: array[int] = field(default_factory=lambda: array("H"))
+    symbols: array[int] = field(default_factory=lambda: array("I"))
     lengths: array[int] = field(default_factory=lambda: array("L"))
     labels: array[int] = field(default_factory=lambda: array("L"))
     starts: list[int] = field(default_factory=list)
+
+    def take(self, place: tuple[Path, int], words: Sequence[str], symbols: dict[str, int]) -> None:
+        """Take a string, whose symbols must be known, or are numbered as they come."""
+        held = len(self.symbols)
+        try:
+            self.symbols.extend(map(symbols.__getitem__, words))
+        except KeyError as error:
+            _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
+        if len(symbols) > MOST_SYMBOLS:
+            _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
+        length = len(self.symbols) - held
+        if length > LONGEST_SPLIT:
+            _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
+        self.lengths.append(length)
 
 
 def facts_of(described: Description) -> dict[str, Any]:
@@ -86,8 +100,9 @@ def read_table(described: Description) -> StringTable:
         _read_part(part, described, symbols, classes, read)
         symbols = dict(symbols)
         classes = classes if described.function else dict(classes)
-        if hidden := [name for name in symbols if not name.isprintable()]:
-            _refuse(part.strings, f"symbol {_show(hidden[0])} cannot be printed")
+        for names, file in ((symbols, part.strings), (classes, part.labels or part.strings)):
+            if hidden := [name for name in names if not name.isprintable()]:
+                _refuse(file, f"{_show(hidden[0])} cannot be printed")
         if len(classes) < 2 and not described.function:
             _refuse(part.labels or part.strings, f"only one label: {_show(next(iter(classes)))}")
     if data_hash(described.path) != described.digest:
@@ -103,7 +118,7 @@ def lines_of(path: Path) -> Iterator[str]:
     """
     contents = read_plain(path, MAX_BYTES, "a file of strings or labels")
     try:
-        for line in io.TextIOWrapper(io.BytesIO(contents), "utf-8", newline="\n"):
+        for line in io.TextIOWrapper(io.BytesIO(contents), "utf-8-sig", newline="\n"):
             yield line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise RequestError(f"{path}: not UTF-8: {error.reason}") from None
@@ -136,18 +151,7 @@ def _read_part(
             if not tab:
                 _refuse(place, "no tab and label behind the string")
             read.labels.append(_label(place, label, classes, described.function))
-        held = len(read.symbols)
-        try:
-            read.symbols.extend(map(symbols.__getitem__, words_of(text, described.separated)))
-        except KeyError as error:
-            _refuse(place, f"unknown symbol {_show(error.args[0])} (name all in 'alphabet')")
-        except OverflowError:
-            _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
-        if len(symbols) > MOST_SYMBOLS:
-            _refuse(place, f"more than {MOST_SYMBOLS} different symbols")
-        if len(read.symbols) - held > LONGEST_SPLIT:
-            _refuse(place, f"a string of more than {LONGEST_SPLIT} symbols")
-        read.lengths.append(len(read.symbols) - held)
+        read.take(place, words_of(text, described.separated), symbols)
     for number, line in enumerate(labels, start=1):
         assert part.labels is not None
         read.labels.append(_label((part.labels, number), line, classes, described.function))
@@ -185,7 +189,7 @@ def _table(
     """Sort what was read: by length, then by symbols."""
     alphabet, ranks_S = _ordered(symbols, described.alphabet)
     labels, ranks_K = _ordered(classes, described.classes)
-    symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=np.uint16)]
+    symbols_T = ranks_S[np.frombuffer(read.symbols, dtype=f"u{read.symbols.itemsize}")]
     labels_B = ranks_K[np.frombuffer(read.labels, dtype=f"u{read.labels.itemsize}")]
     lengths_B = np.frombuffer(read.lengths, dtype=f"u{read.lengths.itemsize}").astype(np.int64)
     starts_B = np.cumsum(lengths_B) - lengths_B
