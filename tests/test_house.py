@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 WINGS = {
     "formalbench_tasks": ROOT / "tasks",
     "formalbench_models": ROOT / "plugins",
+    "formalbench_executors": ROOT / "plugins",
     "formalbench_leaderboard": ROOT / "leaderboard",
 }
 HOUSE = {"formalbench": ROOT / "benchmark", **WINGS}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.config import Config, option
     from formalbench.contracts.errors import RequestError
     from formalbench.contracts.example import Example, pad
-    from formalbench.contracts.execution import Workplace
+    from formalbench.contracts.execution import DetachedExecutor, Workplace
     from formalbench.contracts.hooks import Progress, RunInfo, Session, hookimpl
     from formalbench.contracts.language import (
         HasAutomaton,
@@ -67,7 +67,7 @@ _PLACES = {
     "contracts.config": ("Config", "option"),
     "contracts.errors": ("RequestError",),
     "contracts.example": ("Example", "pad"),
-    "contracts.execution": ("Workplace",),
+    "contracts.execution": ("DetachedExecutor", "Workplace"),
     "contracts.hooks": ("Progress", "RunInfo", "Session", "hookimpl"),
     "contracts.language": (
         *("HasAutomaton", "HasBrackets", "HasFixedStrings", "HasMembers", "HasNearMisses"),
@@ -106,6 +106,7 @@ __all__ = [
     "Chance",
     "Config",
     "CrossEntropy",
+    "DetachedExecutor",
     "Example",
     "ExecutorSpec",
     "ExtendedAlphabet",

@@ -105,9 +105,11 @@ def describe_environment(device: str) -> Environment:
     from formalbench.contracts.record import Environment
 
     cuda = device.startswith("cuda")
+    there = torch.cuda.is_available()  # not where a run is told of whose worker is lost
+    gpu = torch.cuda.get_device_name(device) if cuda and there else "unknown"
     return Environment(
         device=device.partition(":")[0],
-        hardware=torch.cuda.get_device_name(device) if cuda else cpu_name(),
+        hardware=gpu if cuda else cpu_name(),
         threads=torch.get_num_threads(),
         peak_memory_mib=_peak_bytes(device) >> 20,
         versions=_versions(),

@@ -258,12 +258,15 @@ class ExecutorSpec:
         factory: called with a `formalbench.Workplace` and its config, if it has one; returns a
             `concurrent.futures.Executor`.
         config: the class of its options, which `--set executor.key=value` changes.
+        workplace: of one that works on other machines: called with its config, returns the
+            `formalbench.Workplace` that units get unless the user says otherwise.
     """
 
     name: str
     summary: str
     factory: Factory
     config: Options = None
+    workplace: Factory | None = None
 
 
 Spec = (

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import temporary_folder
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
-from formalbench.contracts.execution import Workplace
+from formalbench.contracts.execution import DetachedExecutor, JobsLeft, Workplace
 from formalbench.contracts.hooks import Progress
 from formalbench.device import usable_cores
 from formalbench.host import PluginHost
@@ -24,7 +24,7 @@ from formalbench.running.grouping import divided
 from formalbench.running.plan import Run, RunKey, does_for, key_of
 from formalbench.running.progress import Follower
 from formalbench.running.scout import Scout
-from formalbench.running.unit import Unit, plugins_of
+from formalbench.running.unit import Unit, name_of, plugins_of
 from formalbench.running.worker import work
 from formalbench.store import Store
 
@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 POLL = 0.2
 """Seconds between two looks at how far the units are."""
+
+FOLLOWED = 0.01
+"""The same for each unit in flight; beyond twenty of them it counts."""
 
 TRIES = 2
 """How often a unit is tried whose worker is lost."""
@@ -76,7 +79,7 @@ class Dispatcher:
     ) -> None:
         self.host, self.store, self.how = host, store, how
         self.cohorts, self.first, self.scout = cohorts, first, scout
-        self.workplace = Workplace(how.devices, how.jobs)
+        self.workplace = Workplace(how.devices, how.jobs, store.path.resolve())
         self.results: dict[RunKey, Record] = {}
         self.started: set[RunKey] = set()
         self.stopped = False
@@ -85,6 +88,7 @@ class Dispatcher:
         self.waiting: list[tuple[Unit, int]] = []
         self.running: dict[Future[list[str]], tuple[Attempt, Follower]] = {}
         self.handed = 0
+        self.followed = 0.0
 
     def run(self) -> dict[RunKey, Record]:
         """Do everything, and return the records."""
@@ -93,6 +97,10 @@ class Dispatcher:
             with temporary_folder("progress") as self.folder:
                 while not self.stopped and (self._hand_over() or self.running):
                     self._wait()
+        except KeyboardInterrupt:
+            if isinstance(self.executor, DetachedExecutor) and (left := self.executor.detach()):
+                raise JobsLeft(left, self.executor.cancel_left) from None
+            raise
         finally:
             # Ends what is in flight at once, if anything is: it is lost, as by any kill.
             self._shut_down()
@@ -138,7 +146,8 @@ class Dispatcher:
                     raise
                 self._fail(cohort, str(error))
                 continue
-            for part in divided(cohort, device, least):
+            parts = divided(cohort, device, least)
+            for part in (piece for whole in parts for piece in self._as_held(whole)):
                 yield Unit(
                     runs=part,
                     store=self.store.path.resolve(),
@@ -148,6 +157,15 @@ class Dispatcher:
                     cores=cores,
                     debug=self.how.debug,
                 )
+
+    def _as_held(self, part: tuple[Run, ...]) -> list[tuple[Run, ...]]:
+        """Divide a part by what works on its runs already, from an earlier session."""
+        if not isinstance(self.executor, DetachedExecutor):
+            return [part]
+        held: dict[str | None, list[Run]] = {}
+        for run in part:
+            held.setdefault(self.executor.holder(name_of(run)), []).append(run)
+        return [tuple(runs) for runs in held.values()]
 
     def _least_of(self, cohort: Sequence[Run]) -> int | None:
         return self.scout.least_of(cohort[0]) if len(cohort) > 1 else None  # one goes alone
@@ -177,13 +195,18 @@ class Dispatcher:
         while self._has_room() and (following := self._next()):
             unit, number = following
             self.handed += 1
-            path = Path(self.folder) / f"{self.handed}.jsonl"
+            path = self._progress_file(unit)
             # Ours begin at once; another's may wait for its turn before they do.
             begun = time.monotonic() if self.how.executor in ("", "local") else None
             attempt = Attempt(unit, number, begun)
             follower = Follower(path, partial(self._hear, attempt))
             self.running[self._submit(replace(unit, progress=path))] = attempt, follower
         return self.handed > before
+
+    def _progress_file(self, unit: Unit) -> Path:
+        if isinstance(self.executor, DetachedExecutor):
+            return self.executor.progress_file(unit.names)
+        return Path(self.folder) / f"{self.handed}.jsonl"
 
     def _has_room(self) -> bool:
         """Say whether another unit may begin; none beside a second try that could break all."""
@@ -204,8 +227,7 @@ class Dispatcher:
 
     def _wait(self) -> None:
         ended, _ = wait(self.running, timeout=POLL, return_when=FIRST_COMPLETED)
-        for _, follower in self.running.values():
-            follower.read()
+        self._follow()
         for future in ended:
             attempt, follower = self.running.pop(future)
             follower.close()
@@ -218,6 +240,14 @@ class Dispatcher:
                 self._take_done(attempt.unit)
                 said = f"nothing was heard of it for {attempt.silence:g} s, so it was ended"
                 self._fail(self._left(attempt.unit), said, "timeout")
+
+    def _follow(self) -> None:
+        """Read how far the units are; of many rarely, for the file system's sake."""
+        now = time.monotonic()
+        if now - self.followed >= FOLLOWED * len(self.running):
+            self.followed = now
+            for _, follower in self.running.values():
+                follower.read()
 
     def _end(self, attempt: Attempt, future: Future[list[str]]) -> None:
         """Take what came of a unit."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import unknown
+from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.hooks import Session
 from formalbench.device import choose_devices
+from formalbench.host.host import load
 from formalbench.host.options import Settings, chosen_options, make_config, option_facts
 from formalbench.running.plan import RunRequest, check_names, key_of, make_plan
 from formalbench.running.scheduler import execute, finished
@@ -62,7 +63,7 @@ def run_session(
     """
     check_names(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
-    devices = choose_devices(manner.device)
+    devices, jobs = _workplace(host, manner, options)
     plan = make_plan(host, request, devices[0])
     done = finished(plan, store)
     todo = sum(key_of(run) not in done for run in plan.runs)
@@ -72,7 +73,7 @@ def run_session(
     with printed:
         host.notify("formalbench_session_started", session=session)
         records = carry_out(
-            *(host, plan, store, devices, manner.jobs, manner.threads),
+            *(host, plan, store, devices, jobs, manner.threads),
             executor=manner.executor,
             options=options,
             fail_fast=manner.fail_fast,
@@ -81,6 +82,28 @@ def run_session(
         )
         host.notify("formalbench_session_finished", session=session, records=records)
     return records
+
+
+def _workplace(
+    host: PluginHost, manner: Manner, options: Mapping[str, Value]
+) -> tuple[tuple[str, ...], int | None]:
+    """Return the devices that units compute on, and how many units at a time.
+
+    Raises:
+        RequestError: for a device that is not there.
+    """
+    entry, _ = host.executors.get(manner.executor or "local")
+    if entry.spec.workplace is None:
+        return choose_devices(manner.device), manner.jobs
+    config = make_config(entry.spec, options)
+    with host.blaming(entry.plugin):
+        there = load(entry.spec.workplace)(*([] if config is None else [config]))
+    if manner.device not in ("auto", "cpu", *there.devices):
+        raise RequestError(
+            f"--device {manner.device}: executor {entry.spec.name} computes on other machines, "
+            f"as it is set on {', '.join(there.devices)}"
+        )
+    return ("cpu",) if manner.device == "cpu" else there.devices, manner.jobs or there.jobs
 
 
 def executor_options(host: PluginHost, name: str, settings: Settings) -> dict[str, Value]:

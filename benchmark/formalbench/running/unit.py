@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.running.plan import Run
+from formalbench.running.plan import Run, key_of
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,19 @@ class Unit:
     debug: bool = False
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What its runs are known by in every process."""
+        return tuple(map(name_of, self.runs))
+
+    @property
     def home(self) -> object:
         """What has run in a process that may do it: no other stranger's code than its own."""
         return home_of(self.runs[0], self.plugins)
+
+
+def name_of(run: Run) -> str:
+    """Return what a run is known by in every process."""
+    return " ".join(key_of(run))
 
 
 def home_of(run: Run, plugins: Sequence[LocalPlugin]) -> object:

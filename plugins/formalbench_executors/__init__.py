@@ -1,0 +1,1 @@
+"""Executors for more than one machine."""

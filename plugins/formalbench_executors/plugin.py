@@ -1,0 +1,19 @@
+"""Announces the executors. Imports none of their libraries, so that listings are instant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from formalbench import ExecutorSpec, hookimpl
+
+
+@hookimpl
+def formalbench_executors() -> Iterable[ExecutorSpec]:
+    """Announce the executors of this package."""
+    yield ExecutorSpec(
+        "slurm",
+        "job arrays of a Slurm cluster",
+        "formalbench_executors.slurm:make",
+        config="formalbench_executors.slurm_config:SlurmConfig",
+        workplace="formalbench_executors.slurm_config:workplace",
+    )

@@ -1,0 +1,339 @@
+"""The executor ``slurm``: units of work as job arrays, which live on when this process ends.
+
+A thread collects the units that are handed over within a moment and submits them together, looks
+for results in the folder that all machines see, and asks the queue which jobs are alive. A job that
+is in the queue no more and has left no result is lost; so much is known without accounting.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from formalbench import RequestError, Workplace
+from formalbench.contracts.execution import DetachedExecutor
+from formalbench.running.unit import Unit
+
+from formalbench_executors.clusters import Cluster, LocalCluster, SlurmCluster
+from formalbench_executors.ledger import (
+    Job,
+    Ledger,
+    forget_files,
+    key_of,
+    log_of,
+    private_folder,
+    result_name,
+)
+from formalbench_executors.remote import Answer
+from formalbench_executors.slurm_config import SlurmConfig
+
+TICK = 0.2
+"""Seconds between two looks at what was handed over."""
+
+RESULTS = 2.0
+"""Seconds between two looks for results, at most."""
+
+QUIET = 1.0
+"""Seconds in which nothing more is handed over, after which an array is submitted."""
+
+AT_MOST = 30.0
+"""Seconds after which it is submitted in any case."""
+
+
+class JobLostError(RuntimeError):
+    """A job is over and has left no result: it was cancelled, or killed."""
+
+
+class _JobFuture(Future[Any]):
+    """What comes of a unit; to cancel it ends its job."""
+
+    end: Callable[[], None] | None = None
+
+    def cancel(self) -> bool:
+        """Do it no more, whether it waits to be submitted, waits in the queue, or runs."""
+        if self.end is not None:
+            self.end()
+        return super().cancel()
+
+
+@dataclass
+class _Followed:
+    """A job, whoever waits for it, and since when it has been missed in the queue."""
+
+    job: Job
+    futures: list[_JobFuture]
+    missed: float | None = None
+
+
+@dataclass
+class _Waiting:
+    """A unit that was handed over and is not submitted yet."""
+
+    future: _JobFuture
+    function: Callable[[Any], Any]
+    unit: Unit
+    since: float = field(default_factory=time.monotonic)
+
+
+class SlurmExecutor(DetachedExecutor):
+    """Submits units, finds those of earlier sessions, and hears what came of them.
+
+    Args:
+        cluster: where jobs run.
+        folder: what every machine sees; it belongs to this user.
+        config: how jobs are followed.
+
+    Raises:
+        RequestError: if the cluster does not answer.
+    """
+
+    def __init__(self, cluster: Cluster, folder: Path, config: SlurmConfig) -> None:
+        self._cluster, self._folder, self._config = cluster, folder, config
+        self._ledger = Ledger(folder)
+        self._waiting: list[_Waiting] = []
+        self._followed: dict[str, _Followed] = {}
+        self._left: list[str] = []
+        self._lock = threading.RLock()
+        self._closed = threading.Event()
+        self._detached = False
+        self._asked = self._looked = time.monotonic()
+        alive = cluster.alive(self._ledger.submitted())
+        if alive is None:
+            raise RequestError("executor slurm: Slurm does not say which jobs are queued")
+        self._ledger.load(alive)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    # What the scheduler asks.
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        """Have a job do a unit, or wait for the job of an earlier session that does it."""
+        if self._closed.is_set():
+            raise RuntimeError("this executor was shut down")
+        (unit,) = args
+        future = _JobFuture()
+        with self._lock:
+            job = self._ledger.holder(unit.names[0])
+            if job is not None and set(unit.names) <= set(job.runs):
+                self._follow(job, future)
+            else:
+                unit = replace(unit, cores=max(unit.threads, self._config.cpus))
+                self._waiting.append(_Waiting(future, fn, unit))
+        return future
+
+    def holder(self, run: str) -> str | None:
+        """Return the job that has a run."""
+        with self._lock:
+            job = self._ledger.holder(run)
+        return None if job is None else job.job_id
+
+    def progress_file(self, runs: Sequence[str]) -> Path:
+        """Return the file that the job of some runs writes, or will write."""
+        with self._lock:
+            job = self._ledger.holder(runs[0])
+        return self._folder / f"{key_of(runs) if job is None else job.key}.progress"
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Wait for the jobs (`wait`), or cancel them (`cancel_futures`), and follow none."""
+        if wait and not cancel_futures:
+            while self._busy():
+                time.sleep(TICK)
+        self._close()
+        if cancel_futures and not self._detached:
+            with self._lock:
+                self._cluster.cancel([*self._followed])
+        for future in self._give_up():
+            future.cancel()
+
+    def detach(self) -> int:
+        """Follow nothing any more and leave the jobs; what was not submitted yet is not."""
+        self._detached = True
+        self._close()
+        with self._lock:
+            self._left = [*self._followed]
+        for future in self._give_up():
+            future.cancel()
+        return len(self._left)
+
+    def cancel_left(self) -> None:
+        """Cancel the jobs that were left."""
+        self._cluster.cancel(self._left)
+
+    def _busy(self) -> bool:
+        with self._lock:
+            return bool(self._waiting or self._followed)
+
+    def _close(self) -> None:
+        self._closed.set()
+        self._thread.join()  # it may be submitting
+
+    def _give_up(self) -> list[_JobFuture]:
+        with self._lock:
+            futures = [one.future for one in self._waiting]
+            for followed in self._followed.values():
+                futures += followed.futures
+            self._waiting, self._followed = [], {}
+            for future in futures:
+                future.end = None
+        return futures
+
+    # What the thread does.
+
+    def _serve(self) -> None:
+        while not self._closed.wait(TICK):
+            try:
+                self._submit_waiting()
+                self._look()
+            except Exception as error:  # noqa: BLE001  # nobody else would hear of it
+                for future in self._give_up():
+                    _tell(future, error)
+
+    def _submit_waiting(self) -> None:
+        with self._lock:
+            now = time.monotonic()
+            ready = self._waiting and (
+                now - self._waiting[-1].since >= QUIET or now - self._waiting[0].since >= AT_MOST
+            )
+            self._waiting = [one for one in self._waiting if not one.future.cancelled()]
+            waiting = [*self._waiting] if ready else []
+        groups: dict[int, list[_Waiting]] = {}
+        for one in waiting:
+            groups.setdefault(self._config.minutes_of(one.unit), []).append(one)
+        for minutes, group in groups.items():
+            rest = iter(group)
+            while batch := list(islice(rest, self._cluster.array)):
+                self._submit_batch(batch, minutes)
+
+    def _submit_batch(self, batch: list[_Waiting], minutes: int) -> None:
+        """Submit units as one array; while Slurm does not answer at all they go on waiting."""
+        for one in batch:
+            if one.unit.progress is not None:  # of an earlier job of the same runs
+                one.unit.progress.unlink(missing_ok=True)
+        try:
+            ids = self._cluster.submit([(one.function, one.unit) for one in batch], minutes)
+        except RequestError as error:
+            if self._cluster.alive(()) is None:
+                for one in batch:
+                    one.since = time.monotonic() + self._config.poll
+            else:
+                self._refuse(batch, error)
+            return
+        jobs = [
+            Job(job_id, _key(one.unit), one.unit.names)
+            for job_id, one in zip(ids, batch, strict=True)
+        ]
+        try:
+            with self._lock:
+                self._ledger.add(jobs)
+        except RequestError as error:  # nobody would find them
+            self._cluster.cancel(ids)
+            self._refuse(batch, error)
+            return
+        with self._lock:
+            self._take_out(batch)
+            for job, one in zip(jobs, batch, strict=True):
+                self._follow(job, one.future)
+
+    def _refuse(self, batch: list[_Waiting], error: RequestError) -> None:
+        with self._lock:
+            self._take_out(batch)
+        for one in batch:
+            _tell(one.future, error)
+
+    def _take_out(self, batch: list[_Waiting]) -> None:
+        futures = {id(one.future) for one in batch}
+        self._waiting = [one for one in self._waiting if id(one.future) not in futures]
+
+    def _follow(self, job: Job, future: _JobFuture) -> None:
+        future.end = lambda: self._cluster.cancel([job.job_id])
+        if future.cancelled():  # while it was submitted
+            future.end()
+            return
+        self._followed.setdefault(job.job_id, _Followed(job, [])).futures.append(future)
+
+    def _look(self) -> None:
+        """Take the results that are there; now and then ask the queue who is missing."""
+        now = time.monotonic()
+        with self._lock:
+            followed = [*self._followed]
+        if not followed or now - self._looked < min(RESULTS, self._config.poll):
+            return
+        alive = None
+        if now - self._asked >= self._config.poll:
+            alive = self._cluster.alive(followed)
+            self._asked = time.monotonic()
+        self._looked = time.monotonic()
+        there = {path.name for path in self._folder.iterdir()}
+        for job_id in followed:
+            if result_name(job_id) in there:
+                self._end(job_id, *self._answer(job_id))
+            elif alive is not None:
+                self._miss(job_id, job_id in alive)
+
+    def _miss(self, job_id: str, alive: bool) -> None:
+        """Give up on a job that is missing for long: a result may be late on a shared disk."""
+        followed = self._followed[job_id]
+        now = time.monotonic()
+        followed.missed = None if alive else followed.missed or now
+        if followed.missed is not None and now - followed.missed >= self._config.grace:
+            said = f"job {job_id} is in the queue no more and has left no result"
+            self._end(job_id, False, JobLostError(said))
+
+    def _answer(self, job_id: str) -> Answer:
+        from submitit.core.utils import pickle_load
+
+        try:
+            outcome, answer = pickle_load(self._folder / result_name(job_id))
+        except Exception as error:  # noqa: BLE001  # whatever a file that is damaged gives
+            return False, JobLostError(f"the result of job {job_id} cannot be read: {error}")
+        if outcome == "error":  # before or after what it was to do
+            return False, JobLostError(str(answer).strip().splitlines()[-1])
+        done, value = answer
+        return bool(done), value
+
+    def _end(self, job_id: str, done: bool, value: Any) -> None:
+        with self._lock:
+            followed = self._followed.pop(job_id)
+            self._ledger.drop(job_id)
+        forget_files(self._folder, followed.job)
+        if done:
+            log_of(self._folder, job_id).unlink(missing_ok=True)
+        for future in followed.futures:
+            _tell(future, None if done else value, value)
+
+
+def _key(unit: Unit) -> str:
+    return key_of(unit.names) if unit.progress is None else unit.progress.stem
+
+
+def _tell(future: _JobFuture, error: BaseException | None, value: Any = None) -> None:
+    """Tell whoever waits; one who has cancelled waits no more."""
+    future.end = None
+    with contextlib.suppress(InvalidStateError):
+        if error is None:
+            future.set_result(value)
+        else:
+            future.set_exception(error)
+
+
+def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
+    """Return the executor; its files are in a folder of this user's in the results folder.
+
+    Raises:
+        RequestError: one line, if submitit is not installed, or there is no such cluster.
+    """
+    if find_spec("submitit") is None:
+        raise RequestError("executor slurm needs submitit: pip install 'formalbench[slurm]'")
+    if workplace.store is None:
+        raise RequestError("executor slurm needs a results folder that every node sees")
+    folder = private_folder(workplace.store, config.cluster)
+    kind = SlurmCluster if config.cluster == "slurm" else LocalCluster
+    return SlurmExecutor(kind(folder, config), folder, config)

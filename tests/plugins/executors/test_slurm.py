@@ -1,0 +1,321 @@
+"""The executor ``slurm``: what it submits, what it finds again, and what it gives up."""
+
+import pickle
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from formalbench import RequestError, Workplace
+from formalbench_executors import clusters, ledger, slurm, slurm_config
+from formalbench_executors.slurm import JobLostError, SlurmExecutor
+from formalbench_executors.slurm_config import SlurmConfig
+
+PATIENCE = 20.0
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What an executor sees of a unit."""
+
+    names: tuple[str, ...]
+    progress: Path | None = None
+    limit: float | None = None
+    threads: int = 1
+    cores: int = 1
+
+    @property
+    def runs(self):
+        protocol = SimpleNamespace(time_limit=self.limit)
+        return [SimpleNamespace(protocol=protocol) for _ in self.names]
+
+
+class Scripted:
+    """A cluster whose jobs do what the test says."""
+
+    array = 3
+
+    def __init__(self, folder):
+        self.folder, self.arrays, self.queue, self.cancelled = folder, [], set(), []
+        self.refusal, self.silent, self.known = None, False, {}
+
+    def submit(self, calls, minutes):
+        if self.refusal:
+            raise RequestError(self.refusal)
+        self.arrays.append([unit.names for _, unit in calls])
+        ids = [f"{len(self.arrays)}_{index}" for index in range(len(calls))]
+        self.known |= {job: (call, minutes) for job, call in zip(ids, calls, strict=True)}
+        self.queue |= set(ids)
+        return ids
+
+    def alive(self, jobs):
+        return None if self.silent else set(self.queue)
+
+    def cancel(self, jobs):
+        self.cancelled += jobs
+        self.queue -= set(jobs)
+
+    def finish(self, job, outcome="success", answer=(True, "done")):
+        path = self.folder / ledger.result_name(job)
+        path.with_suffix(".part").write_bytes(pickle.dumps((outcome, answer)))
+        path.with_suffix(".part").rename(path)
+        self.queue.discard(job)
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(slurm, "TICK", 0.01)
+    monkeypatch.setattr(slurm, "QUIET", 0.05)
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    return Scripted(tmp_path)
+
+
+@pytest.fixture
+def make(tmp_path, cluster):
+    """Make an executor, as a session does; it is closed at the end."""
+    made = []
+
+    def make(**options):
+        config = SlurmConfig(**{"poll": 0.1, "grace": 0.0, **options})
+        made.append(SlurmExecutor(cluster, tmp_path, config))
+        return made[-1]
+
+    yield make
+    for executor in made:
+        executor.shutdown(wait=False, cancel_futures=True)
+
+
+def until(condition):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.01)
+
+
+def test_units_handed_over_together_are_arrays(make, cluster):
+    executor = make()
+    futures = [executor.submit(len, Piece((f"r{n}",))) for n in range(4)]
+    until(lambda: len(cluster.arrays) == 2)
+    assert cluster.arrays == [[("r0",), ("r1",), ("r2",)], [("r3",)]]
+    cluster.finish("1_1")
+    assert futures[1].result(PATIENCE) == "done"
+    assert not any(futures[n].done() for n in (0, 2, 3))
+
+
+def test_a_job_has_its_protocols_time_and_an_hour(make, cluster):
+    executor = make(cpus=4)
+    executor.submit(len, Piece(("a", "b"), limit=600.0))
+    executor.submit(len, Piece(("c",)))
+    until(lambda: len(cluster.known) == 2)
+    minutes = {call[1].names: minutes for call, minutes in cluster.known.values()}
+    assert minutes == {("a", "b"): 20 + slurm_config.TESTING, ("c",): slurm_config.UNLIMITED}
+    assert {call[1].cores for call, _ in cluster.known.values()} == {4}
+    assert SlurmConfig(minutes=7).minutes_of(Piece(("a",), limit=600.0)) == 7
+
+
+def test_what_a_job_raises_is_raised(make, cluster):
+    future = make().submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    cluster.finish("1_0", answer=(False, RequestError("its plugin changed")))
+    with pytest.raises(RequestError, match="its plugin changed"):
+        future.result(PATIENCE)
+
+
+@pytest.mark.parametrize("outcome", ["error", "unreadable"])
+def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
+    future = make().submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    if outcome == "error":
+        cluster.finish("1_0", "error", "Traceback\nUncompletedJobError: timed-out")
+    else:
+        (cluster.folder / ledger.result_name("1_0")).write_bytes(b"nonsense")
+    with pytest.raises(JobLostError, match="timed-out|cannot be read"):
+        future.result(PATIENCE)
+
+
+def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make, cluster):
+    executor = make()
+    lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
+    until(lambda: cluster.queue)
+    cluster.queue.discard("1_0")
+    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more"):
+        lost.result(PATIENCE)
+    assert not other.done()
+    assert executor.holder("a") is None  # so it is submitted anew
+    assert executor.holder("b") == "1_1"
+
+
+def test_a_result_may_come_late(make, cluster):
+    future = make(grace=600.0).submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    cluster.queue.clear()
+    time.sleep(0.3)
+    assert not future.done()
+    cluster.finish("1_0")
+    assert future.result(PATIENCE) == "done"
+
+
+def test_a_queue_that_does_not_answer_says_nothing_of_a_job(make, cluster):
+    future = make().submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    cluster.silent = True
+    cluster.queue.clear()
+    time.sleep(0.3)
+    assert not future.done()
+    cluster.silent = False
+    with pytest.raises(JobLostError):
+        future.result(PATIENCE)
+
+
+def test_units_wait_for_a_controller_that_does_not_answer(make, cluster):
+    executor = make()
+    cluster.silent, cluster.refusal = True, "Unable to contact slurm controller"
+    future = executor.submit(len, Piece(("a",)))
+    time.sleep(0.3)
+    assert not future.done()
+    cluster.silent, cluster.refusal = False, None
+    until(lambda: cluster.queue)
+    cluster.finish("1_0")
+    assert future.result(PATIENCE) == "done"
+
+
+def test_what_the_cluster_refuses_is_said(make, cluster):
+    cluster.refusal = "executor slurm: Invalid account"
+    with pytest.raises(RequestError, match="Invalid account"):
+        make().submit(len, Piece(("a",))).result(PATIENCE)
+
+
+def test_the_next_session_finds_what_is_alive_and_submits_only_the_rest(make, cluster):
+    first = make()
+    first.submit(len, Piece(("a", "b", "c"), first.progress_file(("a", "b", "c"))))
+    first.submit(len, Piece(("d",)))
+    until(lambda: len(cluster.queue) == 2)
+    assert first.detach() == 2
+    cluster.queue.discard("1_1")
+    second = make()
+    assert [second.holder(run) for run in "abcd"] == ["1_0"] * 3 + [None]
+    assert second.progress_file(("b",)) == first.progress_file(("a", "b", "c"))
+    found = second.submit(len, Piece(("b",)))
+    second.submit(len, Piece(("d",)))
+    until(lambda: len(cluster.arrays) == 2)
+    assert cluster.arrays[1] == [("d",)]
+    cluster.finish("1_0")
+    assert found.result(PATIENCE) == "done"
+    assert cluster.cancelled == []
+
+
+def test_what_dead_jobs_left_goes_but_for_what_they_printed(make, cluster, tmp_path):
+    first = make()
+    first.submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    first.detach()
+    cluster.queue.clear()
+    log = ledger.log_of(tmp_path, "1_0")
+    log.write_text("killed")
+    make()
+    assert [path for path in tmp_path.iterdir() if path.is_file()] == [log]
+
+
+def test_a_damaged_ledger_costs_no_more_than_doing_it_again(make, cluster, tmp_path):
+    (tmp_path / "9.jobs").write_text('[["9_0"')
+    (tmp_path / "8.jobs").write_text("[[8]]")
+    cluster.queue = {"9_0", "8"}
+    assert make().holder("a") is None
+
+
+def test_shutting_down_cancels_and_detaching_does_not(make, cluster):
+    first = make()
+    left = first.submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    unsubmitted = first.submit(len, Piece(("b",)))
+    assert first.detach() == 1
+    first.shutdown(wait=False, cancel_futures=True)  # as any session ends
+    assert cluster.cancelled == []
+    assert left.cancelled() and unsubmitted.cancelled()
+    assert cluster.arrays == [[("a",)]]
+    first.cancel_left()
+    assert cluster.cancelled == ["1_0"]
+    second = make()
+    second.submit(len, Piece(("c",)))
+    until(lambda: cluster.queue)
+    second.shutdown(wait=False, cancel_futures=True)
+    assert cluster.cancelled == ["1_0", "2_0"]
+    with pytest.raises(RuntimeError, match="shut down"):
+        second.submit(len, Piece(("d",)))
+
+
+def test_to_cancel_a_future_ends_its_job(make, cluster):
+    executor = make()
+    running = executor.submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    assert running.cancel()
+    until(lambda: cluster.cancelled == ["1_0"])
+    waiting = executor.submit(len, Piece(("b",)))
+    assert waiting.cancel()
+    other = executor.submit(len, Piece(("c",)))
+    until(lambda: len(cluster.arrays) == 2)
+    assert cluster.arrays[1] == [("c",)]
+    assert not other.done()
+
+
+def test_progress_of_an_earlier_job_is_not_taken_for_this_ones(make, cluster):
+    executor = make()
+    path = executor.progress_file(("a",))
+    path.write_text('{"event": "finished", "run": "x"}\n')
+    executor.submit(len, Piece(("a",), path))
+    until(lambda: cluster.queue)
+    assert not path.exists()
+
+
+def test_a_session_can_wait_for_its_jobs(make, cluster):
+    executor = make()
+    future = executor.submit(len, Piece(("a",)))
+    until(lambda: cluster.queue)
+    threading.Timer(0.2, cluster.finish, ("1_0",)).start()
+    executor.shutdown()
+    assert future.result(0) == "done"
+    assert cluster.cancelled == []
+
+
+def test_the_folder_of_jobs_is_the_users_own(tmp_path):
+    folder = ledger.private_folder(tmp_path / "results", "slurm")
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert ledger.private_folder(tmp_path / "results", "slurm") == folder
+    folder.chmod(0o777)
+    with pytest.raises(RequestError, match="nobody else can write to"):
+        ledger.private_folder(tmp_path / "results", "slurm")
+    folder.rmdir()
+    folder.symlink_to(tmp_path)
+    with pytest.raises(RequestError, match="must be a folder"):
+        ledger.private_folder(tmp_path / "results", "slurm")
+
+
+@pytest.mark.parametrize(
+    ("told", "minutes"),
+    [("infinite", None), ("30:00", 30), ("2:05:00", 125), ("3-01:00:00", 4380), ("n/a", None)],
+)
+def test_time_limits_are_read(told, minutes):
+    assert clusters._minutes(told) == minutes
+
+
+def test_where_jobs_compute():
+    assert slurm_config.workplace(SlurmConfig()).devices == ("cpu",)
+    there = slurm_config.workplace(SlurmConfig(gpus=1))
+    assert (there.devices, there.jobs) == (("cuda",), slurm_config.MOST_JOBS)
+
+
+def test_no_slurm_is_one_line(tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(RequestError, match="no Slurm on this machine"):
+        slurm.make(Workplace(store=tmp_path), SlurmConfig())
+
+
+def test_a_missing_library_is_one_line_that_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(slurm, "find_spec", lambda name: None)
+    with pytest.raises(RequestError, match=r"pip install 'formalbench\[slurm\]'"):
+        slurm.make(Workplace(store=tmp_path), SlurmConfig())
