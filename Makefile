@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed tests
 
-.PHONY: demo test test-page campaign lint format speed lock clean
+.PHONY: demo test test-slurm test-page campaign lint format speed lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -24,6 +24,13 @@ SIZE = 100
 campaign: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto tests/campaign -m "" \
 		--campaign-seed $(SEED) --campaign-size $(SIZE)
+
+# The executor `slurm` on a Slurm of its own, on this machine; it installs one where it may.
+test-slurm: $(VENV)/.installed-test
+	@command -v slurmctld >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
+		{ apt-get update && apt-get install --yes --no-install-recommends \
+			slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge; }
+	$(BIN)/python -m pytest -m slurm tests/plugins/executors
 
 # The web page in a browser, offline; it installs its own extra, and the browser where it may.
 test-page: $(VENV)/.installed-page

@@ -17,19 +17,26 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from formalbench.contracts.execution import Workplace
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.dispatcher import Dispatcher, Execution
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
+from formalbench.running.scout import Scout
+from formalbench.running.seeds import MAX_SEEDS
+from formalbench.store import Store
 from formalbench_executors.ledger import result_name
 from formalbench_executors.slurm import SlurmExecutor
 from formalbench_executors.slurm_config import SlurmConfig
 
-from formalbench.host import PluginHost
-from formalbench.running.dispatcher import Dispatcher, Execution
-from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.results import RunResult
-from formalbench.running.scheduler import execute
-from formalbench.running.scout import Scout
-from formalbench.store import Store
-
 UNITS, WORKERS, LOSSES = 10_000, 200, 0.05
+
+QUICKLY = (
+    *("protocol.steps=10", "protocol.evaluate_every=10"),
+    *("protocol.test.lengths=4", "protocol.test.strings=8", "protocol.validation.every=10"),
+)
+"""The one run that is real takes a second."""
 
 
 @dataclass
@@ -69,8 +76,9 @@ class SimulatedCluster:
     def _work(self, job, unit, chance):
         if chance >= self.losses / 2:
             for run in unit.runs:
-                ids = {"seed": run.seed, "train_id": run.train_id, "test_id": run.test_id}
-                self.store.write(self.template.model_copy(update=ids))
+                own = ("seed", "learning_rate", "train_id", "test_id")
+                copy = self.template.model_copy(update={key: getattr(run, key) for key in own})
+                self.store.write(copy)
                 with self._lock:
                     self.written[run.test_id] += 1
         if chance >= self.losses:
@@ -96,17 +104,20 @@ class Simulated:
 def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     """Carry out a plan of so many units; the first run is a real one, and the others' model."""
     host, store = PluginHost.load(), Store(place / "results")
-    request = RunRequest(("rnn",), ("parity",), protocol="quick", seeds=units, settings=_QUICKLY)
+    rates = max(1, units // MAX_SEEDS)
+    listed = ",".join(f"{rate / 100:g}" for rate in range(1, rates + 1))
+    settings = parse_settings((*QUICKLY, f"protocol.learning_rates={listed}"))
+    request = RunRequest(("rnn",), ("parity",), "", "quick", units // rates, settings)
     plan = make_plan(host, request, "cpu")
     first = make_plan(host, replace(request, seeds=1), "cpu")
-    (template,) = execute(host, first, Store(place / "first"), "cpu", jobs=1)
+    template, *_ = execute(host, first, Store(place / "first"), "cpu", jobs=1)
     jobs = place / "jobs"
     jobs.mkdir()
     cluster = SimulatedCluster(jobs, store, template, workers, losses)
     config = SlurmConfig(poll=0.5, grace=0.0)
     how = Execution(("cpu",), workers, 1, "slurm", {}, False, False)
     cohorts = [(run,) for run in plan.runs]
-    with Scout(host, None) as scout:
+    with Scout(host, Workplace()) as scout:
         dispatcher = Dispatcher(host, store, how, cohorts, None, scout)
         entry, _ = host.executors.get("slurm")
         executor = SlurmExecutor(cluster, jobs, config)
@@ -115,9 +126,6 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
         results = dispatcher.run()
     spent = time.process_time() - cpu, time.monotonic() - wall
     return Simulated([*results.values()], plan, cluster, *spent)
-
-
-_QUICKLY = ()
 
 
 def measure() -> str:

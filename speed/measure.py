@@ -70,6 +70,12 @@ def _jobs(arguments: argparse.Namespace) -> str:
     return table(rows)
 
 
+def _many_units(arguments: argparse.Namespace) -> str:
+    import many_units
+
+    return many_units.measure()
+
+
 def _recurrent(arguments: argparse.Namespace) -> str:
     import recurrent
 
@@ -136,6 +142,7 @@ PARTS: dict[str, Part] = {
     "cohorts": Part(_cohorts),
     "gpu": Part(_gpu),
     "jobs": Part(_jobs, "threads as said"),
+    "many-units": Part(_many_units),
     "recurrent": Part(_recurrent, "cores as said", ("jax",)),
     "limits": Part(_limits),
     "peer": Part(_peer, "cores as said", _PEER, "peer"),

@@ -147,9 +147,8 @@ class SlurmExecutor(DetachedExecutor):
             while self._busy():
                 time.sleep(TICK)
         self._close()
-        if cancel_futures and not self._detached:
-            with self._lock:
-                self._cluster.cancel([*self._followed])
+        if cancel_futures and not self._detached and self._followed:
+            self._cluster.cancel([*self._followed])
         for future in self._give_up():
             future.cancel()
 

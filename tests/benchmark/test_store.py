@@ -1,45 +1,13 @@
 """The store: files written whole or not at all, and never outside their folder."""
 
-import json
 import os
 from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import MAX_BYTES, parse_record
+from formalbench.contracts.record import MAX_BYTES
 from formalbench.store import Store, default_results, read_record, write_atomically
-
-
-def make(
-    model="lstm", task="parity:classify", test_id="0" * 16, options=None, kind="learned", **change
-):
-    data = {
-        "schema_version": 2,
-        "train_id": "a" * 16,
-        "test_id": test_id,
-        "status": "error",
-        "model": {
-            "name": model,
-            "version": 1,
-            "kind": kind,
-            "options": options or {},
-            "source": {"distribution": "formalbench"},
-        },
-        "task": {"name": task, "version": 1, "source": {"distribution": "formalbench"}},
-        "protocol": {"name": "quick", "version": 1},
-        "learning_rate": 0.0003,
-        "seed": 1,
-        "environment": {
-            "device": "cpu",
-            "hardware": "",
-            "threads": 1,
-            "peak_memory_mib": 0,
-            "versions": {},
-        },
-        "command": "formalbench run",
-        "date": "2026-11-05T12:00:00Z",
-    }
-    return parse_record(json.dumps({**data, **change}), "made")
+from made_records import make
 
 
 def files(folder):

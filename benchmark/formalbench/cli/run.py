@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.execution import JobsLeft
 from formalbench.device import check_threads
 from formalbench.ui.state import host_of
 
@@ -103,6 +104,7 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.running.seeds import parse_seeds
         from formalbench.running.session import Manner, run_session
         from formalbench.store import Store, default_results
+        from formalbench.ui.leaving import settle
         from formalbench.ui.live import execute_live, summary
 
         if jobs is not None and jobs < 1:
@@ -121,7 +123,11 @@ def add_commands(app: typer.Typer) -> None:
         manner = Manner(device, jobs, threads, executor or "", fail_fast, debug, quiet or as_json)
         store = Store(Path(results) if results else default_results())
         carry_out = execute if quiet else execute_live
-        records = run_session(host_of(ctx), request, store, manner, carry_out)
+        try:
+            records = run_session(host_of(ctx), request, store, manner, carry_out)
+        except JobsLeft as left:
+            settle(left)
+            raise
         if as_json:
             print(json.dumps([json.loads(record.to_json()) for record in records], indent=2))
         failed = [record for record in records if record.status != "finished"]

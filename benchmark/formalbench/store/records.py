@@ -32,6 +32,9 @@ ENVIRONMENT = "FORMALBENCH_RESULTS"
 MOST_SHOWN = 20
 """Files in one error."""
 
+TRIES = 3
+"""How often a record and its weights are written, if somebody writes others in between."""
+
 MAX_PART = 120
 """Characters of a file or folder name; file systems take 255 bytes."""
 
@@ -187,17 +190,28 @@ class Store:
         Args:
             record: to write.
             weights: the selected weights that it names, if they are at hand. They are on disk
-                before it is, so that whoever finds the record finds them.
+                before it is, so that whoever finds the record finds them. Two who do one run on
+                different machines may differ in the last digits: the record that stays has its own.
 
         Raises:
             RequestError: if it cannot be written.
             RuntimeError: if its text is not what it should be.
         """
-        path = self.path_of(record)
-        if weights is not None:
-            write_atomically(weights_path(path), weights)
-        write_atomically(path, _read_back(record))
+        path, text = self.path_of(record), _read_back(record)
+        for _ in range(TRIES):
+            if weights is not None:
+                write_atomically(weights_path(path), weights)
+            write_atomically(path, text)
+            if weights is None or _holds(weights_path(path), weights):
+                break
         return path
+
+
+def _holds(path: Path, weights: bytes) -> bool:
+    """Say whether a file has these weights, and not those of another who did the same run."""
+    with contextlib.suppress(OSError):
+        return path.read_bytes() == weights
+    return False
 
 
 def _together(errors: Sequence[RequestError]) -> RequestError:

@@ -134,7 +134,7 @@ def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
         cluster.finish("1_0", "error", "Traceback\nUncompletedJobError: timed-out")
     else:
         (cluster.folder / ledger.result_name("1_0")).write_bytes(b"nonsense")
-    with pytest.raises(JobLostError, match="timed-out|cannot be read"):
+    with pytest.raises(JobLostError, match=r"timed-out|cannot be read"):
         future.result(PATIENCE)
 
 
@@ -236,7 +236,8 @@ def test_shutting_down_cancels_and_detaching_does_not(make, cluster):
     assert first.detach() == 1
     first.shutdown(wait=False, cancel_futures=True)  # as any session ends
     assert cluster.cancelled == []
-    assert left.cancelled() and unsubmitted.cancelled()
+    assert left.cancelled()
+    assert unsubmitted.cancelled()
     assert cluster.arrays == [[("a",)]]
     first.cancel_left()
     assert cluster.cancelled == ["1_0"]

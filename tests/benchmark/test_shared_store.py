@@ -1,0 +1,82 @@
+"""A store that several processes and several users share."""
+
+import os
+import subprocess
+import sys
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+from formalbench.store import Store, records, weights_path
+from formalbench.store.atomic import UNFINISHED
+from made_records import make_finished, write_many
+
+HERE = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "
+
+NOBODY = 65534
+
+
+def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results, monkeypatch):
+    """One writes both its files between the two of the other."""
+    store, write, between = Store(results), records.write_atomically, []
+
+    def interleaved(path, contents):
+        write(path, contents)
+        if contents == b"mine" and not between:
+            between.append(path)
+            store.write(make_finished(1, b"other"), b"other")
+
+    monkeypatch.setattr(records, "write_atomically", interleaved)
+    path = store.write(make_finished(1, b"mine"), b"mine")
+    assert between
+    (kept,) = store.records()
+    assert kept.weights == sha256(weights_path(path).read_bytes()).hexdigest()
+
+
+def test_many_write_one_store_while_another_reads(results, spawn):
+    """What all write arrives, what two write is there once, and nobody reads a part of it."""
+    script = (
+        HERE
+        + "from made_records import write_many; write_many(*sys.argv[1:2], *map(int, sys.argv[2:]))"
+    )
+    writers = [spawn("-c", script, results, first, first + 40) for first in (0, 20, 40, 60)]
+    seen = [0]
+    while any(writer.poll() is None for writer in writers):
+        store = Store(results)
+        found = store.records()
+        assert all(weights_path(store.path_of(one)).is_file() for one in found)
+        seen.append(len(found))
+    assert [writer.returncode for writer in writers] == [0] * 4
+    assert seen == sorted(seen)  # nothing that was there is ever missing
+    assert len(Store(results).records()) == 100
+    assert not [file for file in results.rglob("*") if file.name.startswith(UNFINISHED)]
+
+
+@pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs two users: be root")
+def test_another_user_reads_what_the_first_wrote_and_changes_nothing(results, tmp_path):
+    write_many(results, 0, 2)
+    (results / ".slurm-0").mkdir(mode=0o700)
+    for folder in (tmp_path, *tmp_path.parents[:2]):  # pytest keeps them to one user
+        folder.chmod(folder.stat().st_mode | 0o011)
+    script = (
+        HERE
+        + """
+import os
+from pathlib import Path
+from formalbench import RequestError
+from formalbench.store import Store
+from made_records import write_many
+os.setgroups([]); os.setgid(NOBODY); os.setuid(NOBODY)
+print(len(Store(Path(sys.argv[1])).records()))
+try:
+    write_many(sys.argv[1], 2, 3)
+except RequestError as error:
+    print(error)
+""".replace("NOBODY", str(NOBODY))
+    )
+    done = subprocess.run([sys.executable, "-c", script, results], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    count, refused = done.stdout.splitlines()
+    assert count == "2"
+    assert refused.startswith("cannot write")
+    assert "Permission denied" in refused
