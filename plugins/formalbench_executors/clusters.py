@@ -189,6 +189,7 @@ class LocalCluster:
 
     def __init__(self, folder: Path, config: SlurmConfig) -> None:
         self._folder, self._gpus = folder, config.gpus
+        self._started: dict[str, Any] = {}
 
     def submit(self, calls: Sequence[Call], minutes: int) -> list[str]:
         """Start a process for each."""
@@ -196,26 +197,27 @@ class LocalCluster:
 
         submitter = Submitter(self._folder)
         submitter.update_parameters(timeout_min=minutes, gpus_per_node=self._gpus)
-        return [submitter.submit(carry_out, *call).job_id for call in calls]
+        started = {
+            job.job_id: job for job in (submitter.submit(carry_out, *call) for call in calls)
+        }
+        self._started |= started
+        return list(started)
 
     def alive(self, jobs: Collection[str]) -> set[str]:
         """Look for their processes."""
-        return {job for job in jobs if _is_alive(int(job))}
+        return {job for job in jobs if self._is_alive(job)}
+
+    def _is_alive(self, job: str) -> bool:
+        if started := self._started.get(job):
+            return not started.done()
+        try:
+            os.kill(int(job), 0)
+        except (ProcessLookupError, PermissionError):  # or its number is somebody else's now
+            return False
+        return True
 
     def cancel(self, jobs: Sequence[str]) -> None:
         """End what watches over them, which ends them."""
         for job in jobs:
             with contextlib.suppress(OSError):
                 os.kill(int(job), signal.SIGINT)
-
-
-def _is_alive(process: int) -> bool:
-    with contextlib.suppress(ChildProcessError):
-        os.waitpid(process, os.WNOHANG)  # ours would stay as a zombie
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return False  # its number was given to somebody else's
-    return True

@@ -104,7 +104,7 @@ def test_another_shell_finds_the_jobs_that_ctrl_c_left(slurm, spawn, request_of,
     session = spawn(*request_of("slurm", tmp_path))
     until(slurm.jobs, session)
     os.killpg(session.pid, signal.SIGINT)
-    out, err = session.communicate(timeout=PATIENCE)
+    _, err = session.communicate(timeout=PATIENCE)
     assert session.returncode == 130
     assert "3 jobs are left; the same command finds them again" in err
     queued = slurm.call("squeue", "-h", "-r", "--format=%i").split()
@@ -150,7 +150,7 @@ def test_no_controller_is_one_line(slurm, spawn, request_of, tmp_path):
     slurm.stop("slurmctld")
     try:
         session = spawn(*request_of("slurm", tmp_path))
-        out, err = session.communicate(timeout=PATIENCE)
+        _, err = session.communicate(timeout=PATIENCE)
     finally:
         slurm.start_controller()
     assert session.returncode == 2
