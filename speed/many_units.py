@@ -74,20 +74,24 @@ class SimulatedCluster:
         raise AssertionError("nothing was to be cancelled")
 
     def _work(self, job, unit, chance):
-        if chance >= self.losses / 2:
-            for run in unit.runs:
-                own = ("seed", "learning_rate", "train_id", "test_id")
-                copy = self.template.model_copy(update={key: getattr(run, key) for key in own})
-                self.store.write(copy)
-                with self._lock:
-                    self.written[run.test_id] += 1
-        if chance >= self.losses:
-            answer = ("success", (True, [run.test_id for run in unit.runs]))
-            path = self.folder / result_name(job)
-            path.with_suffix(".part").write_bytes(pickle.dumps(answer))
-            path.with_suffix(".part").rename(path)
-        with self._lock:
-            self.queue.discard(job)
+        try:
+            if chance >= self.losses / 2:
+                self._write(unit)
+            if chance >= self.losses:
+                answer = ("success", (True, [run.test_id for run in unit.runs]))
+                path = self.folder / result_name(job)
+                path.with_suffix(".part").write_bytes(pickle.dumps(answer))
+                path.with_suffix(".part").rename(path)
+        finally:
+            with self._lock:
+                self.queue.discard(job)
+
+    def _write(self, unit):
+        own = ("seed", "learning_rate", "train_id", "test_id")
+        for run in unit.runs:
+            self.store.write(self.template.model_copy(update={k: getattr(run, k) for k in own}))
+            with self._lock:
+                self.written[run.test_id] += 1
 
 
 @dataclass(frozen=True)
@@ -109,8 +113,8 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     settings = parse_settings((*QUICKLY, f"protocol.learning_rates={listed}"))
     request = RunRequest(("rnn",), ("parity",), "", "quick", units // rates, settings)
     plan = make_plan(host, request, "cpu")
-    first = make_plan(host, replace(request, seeds=1), "cpu")
-    template, *_ = execute(host, first, Store(place / "first"), "cpu", jobs=1)
+    first = replace(plan, runs=plan.runs[:1])
+    (template,) = execute(host, first, Store(place / "first"), "cpu", jobs=1)
     jobs = place / "jobs"
     jobs.mkdir()
     cluster = SimulatedCluster(jobs, store, template, workers, losses)

@@ -163,7 +163,8 @@ class Dispatcher:
         if not isinstance(self.executor, DetachedExecutor):
             return [part]
         held: dict[str | None, list[Run]] = {}
-        for run in part:
+        self._take_done(part)  # a job of an earlier session may have ended just now
+        for run in self._left(part):
             held.setdefault(self.executor.holder(name_of(run)), []).append(run)
         return [tuple(runs) for runs in held.values()]
 
@@ -237,9 +238,9 @@ class Dispatcher:
                 future.cancel()  # ends its process, if the executor can do that
                 del self.running[future]
                 follower.close()
-                self._take_done(attempt.unit)
+                self._take_done(attempt.unit.runs)
                 said = f"nothing was heard of it for {attempt.silence:g} s, so it was ended"
-                self._fail(self._left(attempt.unit), said, "timeout")
+                self._fail(self._left(attempt.unit.runs), said, "timeout")
 
     def _follow(self) -> None:
         """Read how far the units are; of many rarely, for the file system's sake."""
@@ -257,19 +258,19 @@ class Dispatcher:
         except FormalbenchError as error:
             if not self.results:
                 raise
-            self._fail(self._left(unit), str(error))
+            self._fail(self._left(unit.runs), str(error))
         except PLUGIN_FAILURES as error:
             self._lost(attempt, error)
         else:
-            if any(self.store.record_of(run) is None for run in self._left(unit)):
+            if any(self.store.record_of(run) is None for run in self._left(unit.runs)):
                 self._lost(attempt, RuntimeError("the worker left no record"))
                 return
-            for run in self._left(unit):
+            for run in self._left(unit.runs):
                 self._take(run)
 
     def _lost(self, attempt: Attempt, error: BaseException) -> None:
-        self._take_done(attempt.unit)
-        left = self._left(attempt.unit)
+        self._take_done(attempt.unit.runs)
+        left = self._left(attempt.unit.runs)
         if not left:
             return
         if attempt.number < TRIES:
@@ -280,15 +281,15 @@ class Dispatcher:
             message = "the worker process died, twice"
         self._fail(left, message)
 
-    def _take_done(self, unit: Unit) -> None:
-        """Take what a unit finished before it was lost."""
-        for run in self._left(unit):
+    def _take_done(self, runs: Sequence[Run]) -> None:
+        """Take what is finished, of runs that something worked on."""
+        for run in self._left(runs):
             record = self.store.record_of(run)
             if record is not None and does_for(record, run):
                 self._take(run)
 
-    def _left(self, unit: Unit) -> tuple[Run, ...]:
-        return tuple(run for run in unit.runs if key_of(run) not in self.results)
+    def _left(self, runs: Sequence[Run]) -> tuple[Run, ...]:
+        return tuple(run for run in runs if key_of(run) not in self.results)
 
     def _hear(self, attempt: Attempt, event: str, test_id: str, told: Progress | None) -> None:
         attempt.heard = time.monotonic()
