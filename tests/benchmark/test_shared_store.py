@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import tempfile
 from hashlib import sha256
 from pathlib import Path
 
@@ -53,11 +54,22 @@ def test_many_write_one_store_while_another_reads(results, spawn):
 
 
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="needs two users: be root")
-def test_another_user_reads_what_the_first_wrote_and_changes_nothing(results, tmp_path):
-    write_many(results, 0, 2)
-    (results / ".slurm-0").mkdir(mode=0o700)
-    for folder in (tmp_path, *tmp_path.parents[:2]):  # pytest keeps them to one user
-        folder.chmod(folder.stat().st_mode | 0o011)
+def test_another_user_reads_what_the_first_wrote_and_changes_nothing():
+    with tempfile.TemporaryDirectory() as place:  # pytest's own folders are closed to others
+        Path(place).chmod(0o755)
+        results = Path(place) / "results"
+        write_many(results, 0, 2)
+        (results / ".slurm-0").mkdir(mode=0o700)
+        done = as_nobody(results)
+    assert done.returncode == 0, done.stderr
+    count, refused = done.stdout.splitlines()
+    assert count == "2"
+    assert refused.startswith("cannot write")
+    assert "Permission denied" in refused
+
+
+def as_nobody(results):
+    """Read a store and write to it, as a user with no rights."""
     script = (
         HERE
         + """
@@ -74,9 +86,4 @@ except RequestError as error:
     print(error)
 """.replace("NOBODY", str(NOBODY))
     )
-    done = subprocess.run([sys.executable, "-c", script, results], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    count, refused = done.stdout.splitlines()
-    assert count == "2"
-    assert refused.startswith("cannot write")
-    assert "Permission denied" in refused
+    return subprocess.run([sys.executable, "-c", script, results], capture_output=True, text=True)
