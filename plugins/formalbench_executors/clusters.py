@@ -7,7 +7,9 @@ import os
 import re
 import shutil
 import signal
+import socket
 import subprocess
+import tempfile
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -28,6 +30,9 @@ AT_ONCE = 500
 
 ARRAY = 1000
 """Units in an array; a cluster takes as many unless it is set otherwise."""
+
+OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108
+"""What each machine has for itself."""
 
 Call = tuple[Any, object]
 """A function, and the unit it is called with."""
@@ -68,7 +73,8 @@ class SlurmCluster:
         config: what jobs ask for.
 
     Raises:
-        RequestError: one line, if there is no Slurm here or the partition is not there.
+        RequestError: one line, if there is no Slurm here, the partition is not there, or the nodes
+            cannot see the folder.
     """
 
     array = ARRAY
@@ -77,6 +83,7 @@ class SlurmCluster:
         for command in ("sbatch", "squeue", "srun"):
             if shutil.which(command) is None:
                 raise RequestError(f"executor slurm: no Slurm on this machine ({command} is not)")
+        _check_seen(folder)
         self._folder, self._config = folder, config
         self._limit = _partition_limit(config.partition)
 
@@ -140,6 +147,22 @@ def _slurm(*command: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)  # noqa: S603
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 1, "", "no answer")
+
+
+def _check_seen(folder: Path) -> None:
+    """Refuse a folder that other machines cannot have: jobs would start and find nothing.
+
+    Raises:
+        RequestError: one line.
+    """
+    here = socket.gethostname().partition(".")[0]
+    nodes = set(_slurm("sinfo", "--noheader", "--Node", "--format=%N").stdout.split()) - {here}
+    temporary = {tempfile.gettempdir(), *OWN_FOLDERS}
+    if nodes and any(folder.resolve().is_relative_to(Path(own).resolve()) for own in temporary):
+        raise RequestError(
+            f"executor slurm: {folder.parent} is a folder of this machine alone, and jobs run on "
+            f"{min(nodes)}: name one that every node sees with --results"
+        )
 
 
 def _partition_limit(name: str) -> int | None:
