@@ -44,7 +44,7 @@ TINY = 1e-30
 """Shares below it count as none."""
 
 
-class Weights(NamedTuple):
+class RunWeights(NamedTuple):
     """Logarithms of the weights of a step's operations.
 
     Attributes:
@@ -57,12 +57,12 @@ class Weights(NamedTuple):
     replace: Tensor
     pop: Tensor
 
-    def shares(self) -> Weights:
+    def shares(self) -> RunWeights:
         """Return the weights themselves, divided by the greatest of each string."""
         together = torch.cat(self, -1)
         most = together.detach().amax((-2, -1), keepdim=True)
         found = (together - most).clamp(min=-FLOOR).exp()
-        return Weights(*torch.split(found, [part.shape[-1] for part in self], -1))
+        return RunWeights(*torch.split(found, [part.shape[-1] for part in self], -1))
 
 
 class Runs(NamedTuple):
@@ -94,7 +94,7 @@ def begin(like: Tensor, states: int, symbols: int) -> Runs:
     return Runs(alpha_BP, joint, like.new_zeros(batch, symbols, 0, 0))
 
 
-def go_on(runs: Runs, weights: Weights) -> Runs:
+def go_on(runs: Runs, weights: RunWeights) -> Runs:
     """Return the runs after one more step."""
     alpha_BP, joint, origin = runs
     push, replace, pop = weights.shares()

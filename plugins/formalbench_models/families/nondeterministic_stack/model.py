@@ -26,7 +26,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
-from formalbench_models.families.nondeterministic_stack.lang import Runs, Weights, begin, go_on
+from formalbench_models.families.nondeterministic_stack.lang import Runs, RunWeights, begin, go_on
 from formalbench_models.layers.matrix_memory import wide
 
 
@@ -65,14 +65,14 @@ class NondeterministicStack(nn.Module):
         state_BNW, reading_BNP = self._read(batch)
         return {"state": state_BNW, "reading": reading_BNP}
 
-    def weights(self, hidden_BW: Tensor) -> Weights:
+    def weights(self, hidden_BW: Tensor) -> RunWeights:
         """Return the logarithms of the operations' weights."""
         states, symbols = self.sizes
         size = states * symbols
         logits = torch.unflatten(wide(self.operations(hidden_BW)), -1, (size, 2 * size + states))
         if self.normalise:
             logits = logits.log_softmax(-1)
-        return Weights(*torch.split(logits, [size, size, states], -1))
+        return RunWeights(*torch.split(logits, [size, size, states], -1))
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what `trace` does."""

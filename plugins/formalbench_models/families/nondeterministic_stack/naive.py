@@ -8,14 +8,14 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from formalbench_models.families.nondeterministic_stack.lang import Weights
+from formalbench_models.families.nondeterministic_stack.lang import RunWeights
 from formalbench_models.families.nondeterministic_stack.model import NondeterministicStack
 
 Stacks = dict[tuple[int, tuple[int, ...]], Tensor]
 """The weight of all runs that end in a state with a stack, its bottom first."""
 
 
-def go_on(stacks: Stacks, weights: Weights, symbols: int) -> Stacks:
+def go_on(stacks: Stacks, weights: RunWeights, symbols: int) -> Stacks:
     """Return the stacks of one string after one more step, push by push and pop by pop."""
     push, replace, pop = (part.exp() for part in weights)
     found: Stacks = {}
