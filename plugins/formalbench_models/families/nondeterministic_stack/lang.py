@@ -2,7 +2,7 @@
 
 Sources: Lang (1974), "Deterministic techniques for efficient non-deterministic parsers"; in the
 form of DuSell & Chiang, "Learning hierarchical structures with differentiable nondeterministic
-stacks" (2022), section 3, equations 1 to 5.
+stacks" (2022), and their code.
 
 A configuration is a state q with the symbol x on top; at every step the automaton pushes, replaces
 or pops. γ[i → t][q, x → r, y] is the weight of all runs from (q, x) at time i to (r, y) at time t
