@@ -95,6 +95,12 @@ def _protocol(arguments: argparse.Namespace) -> str:
     return protocol.measure(_checkout(arguments))
 
 
+def _recurrences(arguments: argparse.Namespace) -> str:
+    import recurrences
+
+    return recurrences.measure()
+
+
 def _limits(arguments: argparse.Namespace) -> str:
     import limits
 
@@ -131,6 +137,7 @@ PARTS: dict[str, Part] = {
     "gpu": Part(_gpu),
     "jobs": Part(_jobs, "threads as said"),
     "recurrent": Part(_recurrent, "cores as said", ("jax",)),
+    "recurrences": Part(_recurrences),
     "limits": Part(_limits),
     "peer": Part(_peer, "cores as said", _PEER, "peer"),
     "testing": Part(_testing, "both on all cores", _PEER, "peer"),
