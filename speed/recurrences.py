@@ -20,21 +20,8 @@ from harness import Comparison, compare, table
 BATCH, LENGTH, WIDTH = 32, 512, 64
 REPEATS = 3
 LENGTHS = (2048, 4096, 8192, 16384)
-IN_CHUNKS = (
-    "deltanet",
-    "gated-deltanet",
-    "deltaproduct",
-    "rwkv-7",
-    "mamba-2",
-    "mlstm",
-    "linear-attention",
-    "gla",
-    "retnet",
-    "mingru",
-    "lru",
-    "slice",
-)
-REMEMBERED = ("deltanet", "rwkv-7", "mamba-2", "mamba", "mlstm", "slice")
+IN_CHUNKS = ("deltanet", "mamba-2", "rwkv-7", "gla", "mingru", "slice")
+REMEMBERED = ("deltanet", "rwkv-7", "mamba", "slice")
 SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}
 
 
