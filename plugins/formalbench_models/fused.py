@@ -35,22 +35,22 @@ class _Fused(torch.autograd.Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor | None
     ) -> tuple[Tensor, int]:
         runs = info.batch_size
-        batches = [_batch(x, dim) for x, dim in zip(inputs, in_dims, strict=True)]
+        batches = [batch_of(x, dim) for x, dim in zip(inputs, in_dims, strict=True)]
         merged = [
-            _merge(x, dim, runs, max(batches)) for x, dim in zip(inputs, in_dims, strict=True)
+            merge_runs(x, dim, runs, max(batches)) for x, dim in zip(inputs, in_dims, strict=True)
         ]
         answer: Tensor = _Fused.apply(*merged)  # type: ignore[no-untyped-call]
         return answer.reshape(runs, answer.shape[0] // runs, *answer.shape[1:]), 0
 
 
-def _batch(x: Tensor | None, dim: int | None) -> int:
+def batch_of(x: Tensor | None, dim: int | None) -> int:
     """Return B of an input, which has the runs at `dim` or not at all."""
     if x is None:
         return 0
     return x.shape[0] if dim is None or dim > 0 else x.shape[1]
 
 
-def _merge(x: Tensor | None, dim: int | None, runs: int, batch: int) -> Tensor | None:
+def merge_runs(x: Tensor | None, dim: int | None, runs: int, batch: int) -> Tensor | None:
     """Merge runs into the batch: (R, B, …) or, if all runs share it, (B, …) to (R·B, …)."""
     if x is None or (dim is None and x.shape[0] == 1):
         return x

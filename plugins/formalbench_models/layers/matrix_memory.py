@@ -16,7 +16,7 @@ with the delta rule, section 3.2). Every chunk then is one affine map of the sta
 these are composed one after the other. Time and memory are linear in the number of symbols.
 
 Products of decays are made by multiplying, never as quotients or exponentials of sums: decays may
-be 0 or negative, and nothing over- or underflows on the way.
+be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
 Legend: B batch, T symbols, H heads, K rows, V columns, N chunks, C symbols of a chunk. Rows of
 decays may be 1 (one decay for a head). ... any leading dimensions.
@@ -29,6 +29,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 from torch.nn import functional
+
+from formalbench_models.layers.decays import Decays
 
 
 class Steps(NamedTuple):
@@ -139,31 +141,27 @@ class _Inside(NamedTuple):
 
 def _inside(cut: Steps) -> _Inside:
     """Work out the chunks; the parts of `cut` are (B, H, N, C, …)."""
-    decay = cut.decay
-    if decay is None:
-        decay = cut.key.new_ones(cut.key.shape[-2], 1)
-    after = products(decay.mT)  # (…, K, C, C): the decay since j, up to and with i
-    since_CK = (after[..., 0] * decay.mT[..., :1]).mT  # since the chunk began
-    until_CK = after[..., -1, :].mT  # until it ends
-    keep_K1 = since_CK[..., -1:, :].mT
-    keys_CK = until_CK * cut.key
-    queries_CK = since_CK * cut.query
-    answers_CV = _inner(cut.query, cut.key, after) @ cut.value
-    add_KV = keys_CK.mT @ cut.value
+    decay_CK = cut.decay
+    if decay_CK is None:
+        decay_CK = cut.key.new_ones(cut.key.shape[-2], 1)
+    decays = Decays(decay_CK)
+    queries_CK = decays.since * cut.query
+    answers_CV = decays.scores(cut.query, cut.key) @ cut.value
+    add_KV = (decays.until * cut.key).mT @ cut.value
+    keep_K1 = decays.since[..., -1:, :].mT
     keep_K1 = keep_K1.expand(*add_KV.shape[:-2], *keep_K1.shape[-2:])
     if cut.write is None or cut.read is None:
         return _Inside(keep_K1, None, add_KV, queries_CK, answers_CV)
     # Reading comes before the symbol's own decay.
-    before = functional.pad(after[..., :-1, :], (0, 0, 1, 0))
-    reads_CK = functional.pad(since_CK[..., :-1, :], (0, 0, 1, 0), value=1.0) * cut.read
-    system_CC = -_inner(cut.read, cut.write, before)
-    written_CV = _inner(cut.read, cut.key, before) @ cut.value
+    reads_CK = functional.pad(decays.since[..., :-1, :], (0, 0, 1, 0), value=1.0) * cut.read
+    system_CC = -decays.scores(cut.read, cut.write, before=True)
+    written_CV = decays.scores(cut.read, cut.key, before=True) @ cut.value
     solved = torch.linalg.solve_triangular(
         system_CC, torch.cat((written_CV, reads_CK), -1), upper=False, unitriangular=True
     )
     own_CV, of_state_CK = torch.split(solved, [cut.value.shape[-1], cut.key.shape[-1]], dim=-1)
-    writes_KC = (until_CK * cut.write).mT
-    asked_CC = _inner(cut.query, cut.write, after)
+    writes_KC = (decays.until * cut.write).mT
+    asked_CC = decays.scores(cut.query, cut.write)
     return _Inside(
         keep_K1,
         writes_KC @ of_state_CK,
@@ -173,37 +171,7 @@ def _inside(cut: Steps) -> _Inside:
     )
 
 
-def products(decay_C: Tensor) -> Tensor:
-    """Return the products of decays after j up to and with i, (..., C, C); 0 for i < j.
-
-    Blocks are joined two by two: a path from one to the next is the rest of the first, the
-    second's first decay, and the second from there.
-    """
-    chunk = decay_C.shape[-1]
-    size = 1
-    while size < chunk:
-        size *= 2
-    decay_C = functional.pad(decay_C, (0, size - chunk), value=1.0)
-    blocks = torch.ones_like(decay_C)[..., None, None]  # (…, blocks, size, size)
-    size = 1
-    while blocks.shape[-3] > 1:
-        early, late = blocks[..., 0::2, :, :], blocks[..., 1::2, :, :]
-        entry = torch.unflatten(decay_C, -1, (-1, size))[..., 1::2, :1, None]
-        across = (late[..., :, :1] * entry) * early[..., -1:, :]
-        top = functional.pad(early, (0, size))
-        blocks = torch.cat((top, torch.cat((across, late), -1)), -2)
-        size *= 2
-    return blocks[..., 0, :chunk, :chunk]
-
-
 def _cut(part: Tensor, chunk: int, fill: float) -> Tensor:
     """Cut (B, H, T, …) into chunks, the last one filled up: (B, H, N, C, …)."""
     missing = -part.shape[2] % chunk
     return torch.unflatten(functional.pad(part, (0, 0, 0, missing), value=fill), 2, (-1, chunk))
-
-
-def _inner(left_CK: Tensor, right_CK: Tensor, decays_KCC: Tensor) -> Tensor:
-    """Return the inner products of rows i and j under the decays from j to i, (..., C, C)."""
-    if decays_KCC.shape[-3] == 1:
-        return (left_CK @ right_CK.mT) * decays_KCC.squeeze(-3)
-    return (left_CK.mT[..., :, None] * decays_KCC * right_CK.mT[..., None, :]).sum(-3)

@@ -8,7 +8,15 @@ from formalbench import Config, option
 
 from formalbench_models.configs.shared import width_option
 
-Eigenvalues = Literal["[0,1]", "[-1,1]"]
+Eigenvalues = Literal["0..1", "-1..1"]
+"""A range, written so that ``--set`` and names with options behind them take it."""
+
+
+def chunk_option(default: int) -> Any:
+    """Return the option ``chunk``: matrices gain from longer ones than numbers."""
+    return option(
+        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
+    )
 
 
 class ShellConfig(Config):
@@ -24,9 +32,7 @@ class ShellConfig(Config):
 class RecurrenceConfig(ShellConfig):
     """Of a linear recurrence in it."""
 
-    chunk: int = option(
-        16, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
-    )
+    chunk: int = chunk_option(16)
 
 
 def no_feed_forward_option() -> Any:
@@ -46,7 +52,7 @@ def convolution_option() -> Any:
     )
 
 
-def eigenvalues_option(default: Eigenvalues = "[0,1]") -> Any:
+def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
     """Return the option ``eigenvalues``."""
     return option(default, "range of the transitions' eigenvalues")
 
@@ -58,4 +64,4 @@ def expansion_option() -> Any:
 
 def in_theory(eigenvalues: Eigenvalues) -> str:
     """Return a range as theorems write it."""
-    return eigenvalues.replace(",", ", ")
+    return f"[{eigenvalues.replace('..', ', ')}]"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, products, remember
+from formalbench_models.layers.decays import products
+from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, remember
 
 SIZES = {"batch": 2, "heads": 2, "rows": 3, "columns": 4}
 KINDS = ("plain", "head", "rows", "delta", "signed", "low-rank")

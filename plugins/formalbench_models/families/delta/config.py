@@ -9,6 +9,7 @@ from formalbench_models.configs.shared import check_heads
 from formalbench_models.layers.options import (
     Eigenvalues,
     RecurrenceConfig,
+    chunk_option,
     convolution_option,
     eigenvalues_option,
     heads_option,
@@ -18,6 +19,7 @@ from formalbench_models.layers.options import (
 class DeltaConfig(RecurrenceConfig):
     """Of recurrences by the delta rule."""
 
+    chunk: int = chunk_option(32)
     heads: int = heads_option()
     convolution: int = convolution_option()
     eigenvalues: Eigenvalues = eigenvalues_option()

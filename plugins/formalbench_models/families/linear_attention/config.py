@@ -8,12 +8,13 @@ from formalbench import option
 from pydantic import model_validator
 
 from formalbench_models.configs.shared import check_heads
-from formalbench_models.layers.options import RecurrenceConfig, heads_option
+from formalbench_models.layers.options import RecurrenceConfig, chunk_option, heads_option
 
 
 class LinearAttentionConfig(RecurrenceConfig):
     """Of attention without a softmax."""
 
+    chunk: int = chunk_option(32)
     heads: int = heads_option(4)
     decay: Literal["none", "fixed", "gated"] = option(
         "none", "of what was written: none, by each head's own factor, or as a symbol says"

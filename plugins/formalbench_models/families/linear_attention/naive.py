@@ -45,13 +45,12 @@ def _answer(
         query, keys = (torch.where(part > 0, part + 1, part.exp()) for part in (query, keys))
         weights = keys @ query
         return weights @ values / (weights.sum() + 1e-6)
-    answer = torch.zeros_like(query)
+    answer: Tensor = torch.zeros_like(query)
     for early in range(length):
         key = keys[early]
         if isinstance(mixer, Retention):
-            weight = _turned(query, key, length - 1 - early) * (1 - 2.0 ** (-5 - head)) ** (
-                length - 1 - early
-            )
+            decay = float((1 - 2.0 ** (-5 - head)) ** (length - 1 - early))
+            weight = _turned(query, key, length - 1 - early) * decay
         else:
             at = slice(head * size, (head + 1) * size)
             inner = x_TW[early + 1 :] @ mixer.decay.down.weight.T
@@ -64,8 +63,9 @@ def _answer(
 
 def _turned(query: Tensor, key: Tensor, distance: int) -> Tensor:
     """Return q · k with pairs of entries as complex numbers that turn with the distance."""
-    ones, others = (torch.view_as_complex(part.reshape(-1, 2)) for part in (query, key))
+    ones, others = (part.reshape(-1, 2) for part in (query, key))
     speeds = 10000.0 ** (-torch.arange(0, len(query), 2, dtype=query.dtype) / len(query))
-    product = ones * others.conj()
+    real = (ones * others).sum(-1)
+    imaginary = ones[:, 1] * others[:, 0] - ones[:, 0] * others[:, 1]
     angles = speeds * distance
-    return (product.real * angles.cos() - product.imag * angles.sin()).sum()
+    return (real * angles.cos() - imaginary * angles.sin()).sum()

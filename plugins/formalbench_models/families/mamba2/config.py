@@ -9,6 +9,7 @@ from formalbench_models.configs.shared import check_heads
 from formalbench_models.layers.options import (
     Eigenvalues,
     RecurrenceConfig,
+    chunk_option,
     convolution_option,
     eigenvalues_option,
     expansion_option,
@@ -20,6 +21,7 @@ from formalbench_models.layers.options import (
 class Mamba2Config(RecurrenceConfig):
     """Of selective state spaces with a number for every head."""
 
+    chunk: int = chunk_option(32)
     feed_forward: int = no_feed_forward_option()
     expansion: int = expansion_option()
     heads: int = heads_option(4)

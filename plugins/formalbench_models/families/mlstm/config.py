@@ -8,6 +8,7 @@ from pydantic import model_validator
 from formalbench_models.configs.shared import check_heads
 from formalbench_models.layers.options import (
     RecurrenceConfig,
+    chunk_option,
     convolution_option,
     expansion_option,
     heads_option,
@@ -18,6 +19,7 @@ from formalbench_models.layers.options import (
 class MlstmConfig(RecurrenceConfig):
     """Of the LSTM with a matrix for a memory."""
 
+    chunk: int = chunk_option(32)
     feed_forward: int = no_feed_forward_option()
     expansion: int = expansion_option()
     heads: int = heads_option()
