@@ -47,7 +47,7 @@ class DeltaMixer(Mixer):
         super().__init__()
         width, self.heads = config.width, config.heads
         self.reflections, self.chunk = config.reflections, config.chunk
-        self.most = 2.0 if config.eigenvalues == "[-1,1]" else 1.0
+        self.most = 2.0 if config.eigenvalues == "-1..1" else 1.0
         inputs = width * (1 + 2 * self.reflections)
         self.project = nn.Linear(width, inputs, bias=False)
         self.convolution = ShortConvolution(inputs, config.convolution, bias=False)

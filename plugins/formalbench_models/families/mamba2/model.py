@@ -8,7 +8,7 @@ of P each, a head keeps a matrix of N rows and P columns:
 Δ = softplus(·) for each head, B and C for all heads. x, B and C pass a short convolution and SiLU;
 y is multiplied by SiLU(z), a second projection of the symbol, and normalised.
 
-The transitions a_t are in (0, 1), with ``eigenvalues=[-1,1]`` they are 2 a_t - 1 (Grazzi et al.
+The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1 (Grazzi et al.
 2025, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
@@ -39,7 +39,7 @@ class Mamba2Mixer(Mixer):
         super().__init__()
         channels, states = config.width * config.expansion, config.states
         self.heads, self.chunk = config.heads, config.chunk
-        self.signed = config.eigenvalues == "[-1,1]"
+        self.signed = config.eigenvalues == "-1..1"
         self.sizes = [channels, states, states]
         self.project = nn.Linear(config.width, sum(self.sizes), bias=False)
         self.gate = nn.Linear(config.width, channels, bias=False)
