@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from formalbench_models.families.mamba2.config import Mamba2Config
 from formalbench_models.layers.convolution import ShortConvolution
-from formalbench_models.layers.gates import DecayGate
+from formalbench_models.layers.gates import HeadDecay
 from formalbench_models.layers.heads import merge, split
 from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.options import in_theory
@@ -44,7 +44,7 @@ class Mamba2Mixer(Mixer):
         self.project = nn.Linear(config.width, sum(self.sizes), bias=False)
         self.gate = nn.Linear(config.width, channels, bias=False)
         self.convolution = ShortConvolution(sum(self.sizes), config.convolution)
-        self.decay = DecayGate(config.width, config.heads)
+        self.decay = HeadDecay(config.width, config.heads)
         self.skip = nn.Parameter(torch.ones(config.heads))
         self.norm = nn.RMSNorm(channels, eps=EPSILON)
         self.merge = nn.Linear(channels, config.width, bias=False)
