@@ -222,7 +222,8 @@ def test_a_name_and_a_pattern_that_both_fit_are_a_clash(host):
         ("suites", "defualt", "did you mean default"),
         ("protocols", "quik", "did you mean quick"),
         ("protocols", "zzzzzz", "`formalbench list protocols` shows all"),
-        ("suites", "zzzzzz", "known: all, chi-table1, chomsky, crasp, default"),
+        ("suites", "zzzzzz", "`formalbench list suites` shows all"),
+        ("optimisers", "zzzzzz", "known: adam, adamw, sgd"),
     ],
 )
 def test_an_unknown_name_hears_of_the_nearest(host, kind, name, hint):
