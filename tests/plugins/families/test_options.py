@@ -32,6 +32,13 @@ def test_they_are_refused(name, options, message):
     assert "\n" not in str(error.value)
 
 
+def test_the_range_of_eigenvalues_is_that_of_each_factor():
+    """A product of reflections turns: its own eigenvalues are not within [-1, 1], nor real."""
+    spec = SPECS["deltaproduct"]
+    assert "of each in [-1, 1]" in spec.summary
+    assert "of each factor" in option_facts(spec)["eigenvalues"]["help"]
+
+
 @pytest.mark.parametrize("modulus", [0.001, 0.9999])
 def test_a_ring_may_be_a_circle(modulus):
     mixer = build("lru", {"slowest": modulus, "fastest": modulus}).blocks[0].mixer
