@@ -42,7 +42,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "deltaproduct",
         "delta",
         "DeltaConfig",
-        "several steps of the delta rule a symbol, eigenvalues in [-1, 1]",
+        "several steps of the delta rule a symbol, eigenvalues of each in [-1, 1]",
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
         eigenvalues="-1..1",

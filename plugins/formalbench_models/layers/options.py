@@ -54,7 +54,9 @@ def convolution_option() -> Any:
 
 def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
     """Return the option ``eigenvalues``."""
-    return option(default, "range of the transitions' eigenvalues")
+    return option(
+        default, "range of the eigenvalues of transitions; if they are products, of each factor"
+    )
 
 
 def expansion_option() -> Any:

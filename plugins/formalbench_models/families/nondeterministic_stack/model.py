@@ -1,4 +1,4 @@
-"""The recurrent network with a nondeterministic stack (RNS-RNN, NS-RNN).
+"""The recurrent network with a nondeterministic stack (RNS-RNN).
 
 Sources: DuSell & Chiang, "Learning context-free languages with nondeterministic stack RNNs" (2020)
 and "Learning hierarchical structures with differentiable nondeterministic stacks" (2022). An LSTM
@@ -10,10 +10,11 @@ weigh, and reads which states and top symbols its runs are in, all of them at on
     push_t, replace_t, pop_t = exp(A h_t + a).
 
 RNS-RNN weights are not normalised; with ``normalise`` those of each state and top symbol sum to 1,
-as in the NS-RNN. It is the one network here whose stack can guess (the middle of w wᴿ, say); the
-price is Q³ S² n³ / 3 multiplications for a string of n symbols, and in training memory of as many
-numbers but for a factor Q. So it says which strings it is for (``longest``), and no task is begun
-that asks for longer ones.
+as in the NS-RNN, which it is not for that: the NS-RNN reads the top symbols alone. It is the one
+network here whose stack can guess (the middle of w wᴿ, say); the price is Q³ S² n³ / 3
+multiplications for a string of n symbols, and in training memory of as many numbers but for a
+factor Q. So it says which strings it is for (``longest``), and no task is begun that asks for
+longer ones.
 
 Legend: B batch, N symbols, W width, P = Q S configurations.
 """

@@ -26,7 +26,8 @@ def build(task: Task, config: XlstmConfig) -> Backbone:
         return SlstmMixer(of_slstm, index / last) if index in places else MlstmMixer(config)
 
     without = config.model_copy(update={"feed_forward": 0})
-    network = Backbone(task, without, mixer, ("slstm-recurrence", "matrix-memory"))
+    mechanisms = ("slstm-recurrence", "matrix-memory")[: 1 if config.every == 1 else 2]
+    network = Backbone(task, without, mixer, mechanisms)
     for index in places:
         network.blocks[index] = Block(of_slstm, mixer(index))
     return network
