@@ -118,5 +118,6 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
     done = cli(*told, "starfree")
     assert (done.code, done.out) == (2, "")
     assert "unknown class 'starfree': did you mean star-free" in done.err
+    assert cli(*told, "").code == 2
     lost = cli("leaderboard", "--class", "star-free", "check")
     assert "--class does nothing before check" in lost.err
