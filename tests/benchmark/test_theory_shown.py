@@ -119,6 +119,7 @@ def test_tasks_in_a_class(cli, write):
     ("arguments", "line"),
     [
         (["tasks", "--class", "starfree"], "unknown class 'starfree': did you mean star-free"),
+        (["tasks", "--class", ""], "unknown class ''"),
         (["models", "--class", "star-free"], "--class goes with tasks only: formalbench list"),
     ],
 )

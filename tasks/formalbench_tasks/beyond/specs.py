@@ -134,7 +134,7 @@ _HALVES = tuple(
         (
             "odds-first-check",
             "odds_first",
-            "w#v: are every second symbol of w from the first in v, then the others?",
+            "w#v: does v have the odd places of w first, the other way round than odds-first?",
             _ODD,
             _BUTOI,
             _SENSITIVE,

@@ -159,8 +159,11 @@ def _read_part(
     if not strings:
         _refuse(part.strings, "no string in it")
     if strings != labelled:
+        assert part.labels is not None  # else each line has both
         what = "answers" if described.function else "labels"
-        _refuse(part.labels or part.strings, f"{labelled:,} {what} for {strings:,} strings")
+        longer = part.strings if strings > labelled else part.labels
+        alone = f"{longer}:{min(strings, labelled) + 1} has no partner"
+        _refuse(part.labels, f"{labelled:,} {what} for {strings:,} strings: {alone}")
 
 
 def written(line: str) -> str:
