@@ -42,6 +42,14 @@ def make() -> Callable[..., Any]:
     return lambda name, **options: build(PLAIN[name], **options)
 
 
+@pytest.fixture(scope="session", name="build")
+def build_by_full_name(make: Callable[..., Any]) -> Callable[[str], Any]:
+    """Build a language by its full name, a family's member among them."""
+    from beyond_families import MEMBERS_OF_FAMILIES
+
+    return lambda name: MEMBERS_OF_FAMILIES.get(name) or make(name)
+
+
 @pytest.fixture(scope="session")
 def every_string() -> Callable[[int, int], np.ndarray]:
     """Return all strings of one length over so many symbols, (S^N, N)."""
