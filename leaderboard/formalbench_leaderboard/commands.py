@@ -58,11 +58,11 @@ def show(
         ),
     ] = None,
     within: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--class", metavar="C", help=f"Only tasks in a class of languages: {CLASS_NAMES}."
         ),
-    ] = "",
+    ] = None,
     format: Annotated[
         Format,
         typer.Option(
@@ -120,7 +120,7 @@ def show(
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.title for record in held.records})
         held = held._replace(verifications=[])  # they are made under no protocol
-    if within:
+    if within is not None:
         held, view = in_class(held, view, check_class(within))
     if format == "json":
         view = replace(view, predicted=cache(partial(predicted, host_of(ctx))))

@@ -32,17 +32,21 @@ def theory_here(host: PluginHost, task: str) -> Theory | None:
 def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
     """Return what theorems say of a model, its options behind its name, on a task.
 
-    None if none decides it, or the model is a stranger's: no code of theirs runs to show a page.
+    None if none decides it, as of functions from strings to strings, or the model is a stranger's:
+    no code of theirs runs to show a page.
     """
     from formalbench.contracts.network import Traits, traits_of
-    from formalbench.theory.theorems import predict
+    from formalbench.theory.theorems import decidable, predict
 
     theory = theory_here(host, task)
     if theory is None:
         return None
 
-    def built() -> tuple[list[str], str]:
-        traits = traits_of(host.network(model, host.task(task)))
+    def built() -> tuple[list[str], str] | None:
+        asked = host.task(task)
+        if not decidable(asked.source):
+            return None
+        traits = traits_of(host.network(model, asked))
         return sorted(traits.mechanisms), traits.eigenvalues
 
     try:
@@ -50,11 +54,12 @@ def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
         if entry.plugin.local is not None:
             return None
         plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
-        mechanisms, eigenvalues = cached(
-            ["mechanisms", VERSION, __version__, plugin, model, task], built
-        )
+        found = cached(["kind of network", VERSION, __version__, plugin, model, task], built)
     except FormalbenchError:  # it is not here, or does not take this task any more
         return None
+    if found is None:
+        return None
+    mechanisms, eigenvalues = found
     traits = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues)
     verdict, theorem = predict(traits, theory)
     if theorem is None or verdict == "unknown":

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from formalbench import RequestError
 from formalbench.store import write_atomically
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 
 MAX_BYTES = 64 << 20
 """Of one file; an array of a thousand units of ten runs has half a megabyte."""

@@ -36,7 +36,7 @@ from formalbench_tasks.yaml_task import OBJECTIVES, SAMPLER
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
 
-EMPTY = ("<eps>", "<epsilon>", "ε")
+EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")
 """Names of the empty symbol."""
 
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -99,6 +99,8 @@ class _Written:
                 f"{count} states and {len(alphabet)} symbols are {size} transitions: "
                 f"at most {MOST_TRANSITIONS}"
             )
+        if not self.accept:
+            raise _Problem("there is no final state in it: is its end missing?")
         rows = tuple(
             tuple(self.moves.get((state, symbol), count) for symbol in alphabet)
             for state in range(count)

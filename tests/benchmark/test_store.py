@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import MAX_BYTES
+from formalbench.contracts.reading import MAX_BYTES
 from formalbench.store import Store, default_results, read_record, write_atomically
 from made_records import make
 

@@ -27,6 +27,7 @@ GATES = ("diagonal-recurrence", "input-dependent-gates")
         (("elman-recurrence",), "", "context-free", "cannot", "elman-finite-precision"),
         (("lstm-recurrence",), "", "counter", "unknown", None),
         (("softmax-attention", "logarithmic-depth"), "", "regular", "can", "logarithmic-depth"),
+        (NOPE, "", "counter", "unknown", None),
         ((), "", "finite", "unknown", None),
     ],
 )
@@ -40,6 +41,12 @@ def test_predictions(mechanisms, eigenvalues, language, verdict, by):
 def test_what_is_not_known_of_a_language_decides_nothing():
     theory = Theory("regular", c_rasp=False)
     assert predict(Traits(mechanisms=GATES, eigenvalues="[0, 1]"), theory) == ("unknown", None)
+
+
+def test_experiments_on_regular_languages_decide_no_others():
+    masked = Traits(mechanisms=NOPE)
+    assert predict(masked, Theory("regular", c_rasp=False))[0] == "cannot"
+    assert predict(masked, Theory("context-free", c_rasp=False)) == ("unknown", None)
 
 
 def test_each_theorem_has_conditions_and_a_source():
@@ -59,3 +66,8 @@ def test_what_is_shown(cli):
     of_model = cli("show", "model", "gru", "--json").data
     assert [theorem["name"] for theorem in of_model["theorems"]] == ["gru-finite-precision"]
     assert of_model["traits"]["mechanisms"] == ["gru-recurrence"]
+
+
+def test_nothing_is_shown_of_functions_from_strings_to_strings(cli):
+    assert cli("show", "task", "reverse-string", "--json").data["theorems"] == []
+    assert "theorem  " not in cli("show", "task", "reverse-string").out

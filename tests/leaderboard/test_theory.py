@@ -89,7 +89,8 @@ def test_what_theorems_say_of_a_model(real):
     masked = display("transformer", {"positions": "none", "causal": True})
     cannot = Prediction("cannot", "c-rasp-experiments", "experiment")
     assert predicted(real, masked, "parity:classify") == cannot
-    assert predicted(real, masked, "reverse-string:transduce") is None  # beyond all of them
+    for model in (masked, "gru"):  # no language to recognise
+        assert predicted(real, model, "reverse-string:transduce") is None
     assert predicted(real, "gru", "no-such-task:classify") is None
     assert predicted(real, "no-such-model", "parity:classify") is None
 
@@ -117,5 +118,6 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
     done = cli(*told, "starfree")
     assert (done.code, done.out) == (2, "")
     assert "unknown class 'starfree': did you mean star-free" in done.err
+    assert cli(*told, "").code == 2
     lost = cli("leaderboard", "--class", "star-free", "check")
     assert "--class does nothing before check" in lost.err

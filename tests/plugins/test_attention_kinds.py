@@ -280,6 +280,7 @@ def test_what_a_task_has_no_use_for_is_one_line(layout, options, told):
     ("options", "told"),
     [
         ({"randomised": 99, "positions": "relative"}, "randomised goes with positions sinusoidal"),
+        ({"randomised": 32769, "positions": "xpos"}, "randomised is at most 32768 with .* xpos"),
         ({"forget": True, "attention": "stick-breaking"}, "not stick-breaking"),
         ({"positions": "xpos", "width": 12}, "width / heads must be even here, not 3"),
         ({"positions": "t6"}, "t5"),
@@ -290,6 +291,17 @@ def test_options_that_do_not_go_together_are_one_line(options, told):
     with pytest.raises(RequestError, match=told) as error:
         make_config(spec, options)
     assert "\n" not in str(error.value)
+
+
+@torch.no_grad()
+def test_the_farthest_positions_of_xpos_stay_finite():
+    config = {"positions": "xpos", "randomised": 32768, "causal": True, "width": 8, "heads": 1}
+    network = transformer(fake_task(), **config)
+    for block in network.blocks:
+        places = torch.tensor([[0, 1, 32766, 32767]])
+        query, key = (torch.ones(1, 1, 4, 8) for _ in range(2))
+        span = Span(0, 4, places=places)
+        assert all(part.isfinite().all() for part in block.attention.terms(query, key, span)[:2])
 
 
 def test_theorems_are_told_what_it_is_built_of():

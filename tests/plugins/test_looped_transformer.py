@@ -95,10 +95,27 @@ def test_what_it_says_of_itself():
     assert predict(linear, Theory.least("regular"))[0] == "unknown"
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{"inject": False}, {"positions": "alibi"}, {"forget": True}, {"attention": "stick-breaking"}],
+)
+def test_the_theorem_is_of_the_plain_one_alone(options):
+    traits = traits_of(looped(fake_task(), **options))
+    assert "fixed-depth" not in traits.mechanisms
+    assert predict(traits, Theory.least("regular"))[0] == "unknown"
+
+
+def test_its_condition_names_the_fixed_layers():
+    _, theorem = predict(traits_of(looped(fake_task())), Theory.least("regular"))
+    assert "universal transformers" in theorem.conditions
+    assert "before and t after a loop" in theorem.conditions
+
+
 def test_bad_requests_are_one_line():
     for options, told in (
         ({"times": 0}, "greater than or equal to 1"),
         ({"rounds": "sqrt"}, "log"),
+        ({"times": 513, "layers": 2}, r"layers times times is at most 1024, not 2 \* 513"),
         ({"heads": 3}, "width must be divisible by heads: 8 is not by 3"),
     ):
         with pytest.raises(RequestError, match=told) as error:

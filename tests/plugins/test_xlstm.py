@@ -5,16 +5,19 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.host.options import make_config
 from formalbench_models.families.mlstm.model import MlstmMixer
 from formalbench_models.families.slstm import naive
 from formalbench_models.families.slstm.model import SlstmMixer
 from formalbench_models.families.xlstm.config import XlstmConfig
 from formalbench_models.families.xlstm.model import build
+from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, shaken, strings
 
 
 @pytest.mark.parametrize(
-    ("every", "layers", "kinds"), [(1, 2, "ss"), (2, 5, "msmsm"), (3, 4, "mmsm"), (4, 3, "mmm")]
+    ("every", "layers", "kinds"), [(1, 2, "ss"), (2, 5, "msmsm"), (3, 4, "mmsm"), (3, 3, "mms")]
 )
 def test_which_block_is_which(every, layers, kinds):
     network = build(fake_task(), XlstmConfig(width=8, layers=layers, every=every))
@@ -22,6 +25,19 @@ def test_which_block_is_which(every, layers, kinds):
     assert [type(block.mixer) for block in network.blocks] == [of[kind] for kind in kinds]
     # An mLSTM's block has no MLP.
     assert ["s" if block.feed_forward else "m" for block in network.blocks] == list(kinds)
+
+
+def test_it_says_what_its_blocks_are():
+    both, one = (build(fake_task(), XlstmConfig(width=8, every=every)) for every in (2, 1))
+    assert set(both.traits.mechanisms) == {"fixed-depth", "slstm-recurrence", "matrix-memory"}
+    assert set(one.traits.mechanisms) == {"fixed-depth", "slstm-recurrence"}
+
+
+def test_one_without_an_slstm_is_refused_in_one_line():
+    (spec,) = (spec for spec in formalbench_models() if spec.name == "xlstm")
+    with pytest.raises(RequestError, match="every is 3, of 2 layers: none would be") as error:
+        make_config(spec, {"every": 3})
+    assert "\n" not in str(error.value)
 
 
 def test_blocks_follow_each_other():

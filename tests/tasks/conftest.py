@@ -42,6 +42,14 @@ def make() -> Callable[..., Any]:
     return lambda name, **options: build(PLAIN[name], **options)
 
 
+@pytest.fixture(scope="session", name="build")
+def build_by_full_name(make: Callable[..., Any]) -> Callable[[str], Any]:
+    """Build a language by its full name, a family's member among them."""
+    from beyond_families import MEMBERS_OF_FAMILIES
+
+    return lambda name: MEMBERS_OF_FAMILIES.get(name) or make(name)
+
+
 @pytest.fixture(scope="session")
 def every_string() -> Callable[[int, int], np.ndarray]:
     """Return all strings of one length over so many symbols, (S^N, N)."""
@@ -80,8 +88,12 @@ def function(request) -> Transduction:
     return build(FUNCTIONS[request.param])
 
 
-def _objective(name: str):
-    names = sorted(task for task, spec in SPECS.items() if name in spec.objectives)
+def _objective(name: str, *, regular: bool = False):
+    names = sorted(
+        task
+        for task, spec in SPECS.items()
+        if name in spec.objectives and (not regular or spec.theory.level == "regular")
+    )
     return [pytest.param(task, id=task) for task in names]
 
 
@@ -94,4 +106,16 @@ def membership(request) -> Language:
 @pytest.fixture(scope="session", params=_objective("tag"))
 def taggable(request) -> Language:
     """Each language that gives a class to every prefix in turn."""
+    return build(SPECS[request.param])
+
+
+@pytest.fixture(scope="session", params=_objective("next-symbols", regular=True))
+def automaton_membership(request) -> Language:
+    """Each language in the narrow sense that has an automaton in turn."""
+    return build(SPECS[request.param])
+
+
+@pytest.fixture(scope="session", params=_objective("tag", regular=True))
+def automaton_taggable(request) -> Language:
+    """Each language that gives a class to every prefix, by an automaton, in turn."""
     return build(SPECS[request.param])

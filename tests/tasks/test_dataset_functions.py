@@ -86,7 +86,7 @@ def test_it_runs(cli, own_place, path, tiny, model, task):
 @pytest.mark.parametrize(
     ("file", "text", "line"),
     [
-        ("dev.out", "x\n", "dev.out: 1 answers for 2 strings"),
+        ("dev.out", "x\n", "dev.out: 1 answers for 2 strings: dev.in:2 has no partner"),
         ("dev.out", "x\nz\n", "dev.in:2: the same string as in train.in:1, with another answer"),
         ("rot.yaml", DATA + "classes: [a, b]\n", "rot.yaml: classes is for labels, and the data"),
         ("rot.yaml", DATA.replace(", outputs: dev.out", ""), "rot.yaml: data: either all parts"),

@@ -254,8 +254,8 @@ def hash_of(text):
 @pytest.mark.parametrize(
     ("file", "contents", "line"),
     [
-        ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings"),
-        ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings"),
+        ("train.txt", "0\n2\n0\n0\n", "train.txt: 4 labels for 5 strings: train.tok:5 has no"),
+        ("dev.txt", "2\n1\n1\n", "dev.txt: 3 labels for 2 strings: dev.txt:3 has no partner"),
         ("dev.tok", "b b\nx\n", "dev.tok:2: unknown symbol 'x' (name all in 'alphabet')"),
         ("long.txt", "1\n2\n7\n", "long.txt:3: unknown label '7'; known: '0', '1', '2' "),
         ("long.txt", "1\n\n7\n", "long.txt:2: no label"),

@@ -205,3 +205,8 @@ def test_keywords_are_words():
         bad = replace(TASKS["parity"], keywords=wrong)
         with pytest.raises(ValueError, match="bad keywords"):
             host.registries["tasks"].add(bad, host.plugins[0])
+
+
+def test_the_tasks_of_no_class_are_those_that_the_documentation_tells_of():
+    told = {"copy", "repeat-copy", "sort", "first-occurrences", "mqar"}
+    assert {name for name, spec in TASKS.items() if spec.theory is None} == told

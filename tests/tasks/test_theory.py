@@ -2,6 +2,7 @@
 
 import pytest
 from formalbench import HasAutomaton, theory_of
+from formalbench.theory import classes
 from formalbench.theory.classes import classes_of
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import Dyck
@@ -24,3 +25,12 @@ def test_stated_classes(spec, language):
 def test_bounded_dyck_languages(k, D):
     stated = {spec.name: spec.theory for spec in formalbench_tasks()}["dyck-{k}-{D}"]
     assert theory_of(Dyck(DyckConfig(), k, D)).finest == stated.finest == "c-rasp"
+
+
+def test_a_mistake_in_working_classes_out_is_not_taken_for_a_missing_automaton(make, monkeypatch):
+    def broken(automaton):
+        raise AttributeError("transitoins")
+
+    monkeypatch.setattr(classes, "classes_of", broken)
+    with pytest.raises(AttributeError, match="transitoins"):
+        theory_of(make("parity"))

@@ -65,9 +65,9 @@ def add_commands(app: typer.Typer) -> None:
             ListKind | None, typer.Argument(help="What to list. Default: what there is to list.")
         ] = None,
         within: Annotated[
-            str,
+            str | None,
             typer.Option("--class", help=f"Only tasks in a class of languages: {CLASS_NAMES}."),
-        ] = "",
+        ] = None,
         search: Annotated[
             str,
             typer.Option(
@@ -82,7 +82,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench list tasks --class star-free --json
         """
         host = host_of(ctx)
-        if within and kind is not ListKind.tasks:
+        if within is not None and kind is not ListKind.tasks:
             raise RequestError("--class goes with tasks only: formalbench list tasks --class …")
         if search and kind in (None, ListKind.plugins):
             raise RequestError("--search goes with a kind: formalbench list tasks --search …")
@@ -90,7 +90,7 @@ def add_commands(app: typer.Typer) -> None:
             _print_kinds(host, as_json)
             return
         entries = [entry for entry in _entries(host, kind) if _speaks_of(entry.spec, search)]
-        if within:
+        if within is not None:
             entries = in_class(host, entries, check_class(within))
         _print(host, kind, entries, as_json)
 

@@ -102,7 +102,7 @@ def _task_facts(
     from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
     from formalbench.members import most_members
-    from formalbench.theory.theorems import theorem_facts, verdicts
+    from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
     task = host.task(name)
     host.warn_of_overlap(task)
@@ -116,6 +116,7 @@ def _task_facts(
 
     source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
     theory = theory_of_task(host, name)
+    decided = verdicts(theory) if theory and decidable(task.source) else []
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
     middle = split_lengths(task, "train")
@@ -130,8 +131,7 @@ def _task_facts(
         "classes": getattr(task.source, "num_classes", None),
         "theory": theory_facts(theory),
         "theorems": [
-            {**theorem_facts(theorem), "verdict": verdict}
-            for theorem, verdict in (verdicts(theory) if theory else ())
+            {**theorem_facts(theorem), "verdict": verdict} for theorem, verdict in decided
         ],
         "objectives": list(entry.spec.objectives),
         "metric": task.primary.name,

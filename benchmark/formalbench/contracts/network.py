@@ -48,7 +48,8 @@ class Traits:
             networks that have others too; whoever asks how much a symbol moves the answer
             needs it.
         eigenvalues: of a linear recurrence's transitions, as ``[0, 1]`` or ``[-1, 1]``; theory
-            speaks of them. Empty if there are none.
+            speaks of them. Of transitions that are products, the range of each factor's: the
+            product's own may be complex. Empty if there are none.
         mechanisms: what it is built of, in the words of `formalbench.theory.theorems`, as
             ``softmax-attention``: so that theorems can be found that speak of it.
         lengths: the least and the greatest string length it is made for; None for no bound.

@@ -30,9 +30,10 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
         return classes_of(thing)
     if isinstance(thing, HasAutomaton):
         try:
-            return classes_of(thing.automaton)
+            automaton = thing.automaton
         except AttributeError:  # this member of a family has none
-            pass
+            return thing.theory
+        return classes_of(automaton)
     return thing.theory
 
 

@@ -1,7 +1,8 @@
 """What theorems say that kinds of networks can do at all; `theorems.yaml` beside this has them.
 
 None speaks of training, but where its evidence is said to be an experiment. So ``can`` does not
-mean that a network will learn a language, and conditions hold of idealised networks.
+mean that a network will learn a language, and conditions hold of idealised networks. All are about
+recognising languages: of functions from strings to strings they decide nothing.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from formalbench.contracts.theory import CLASSES, WITHIN_REGULAR, Theory
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
+    from formalbench.contracts.source import Source
 
 Verdict = Literal["can", "cannot", "unknown"]
 
@@ -49,6 +51,8 @@ class Theorem(BaseModel):
 
     def verdict(self, theory: Theory) -> Verdict:
         """Say whether networks of the kind can recognise a language."""
+        if self.evidence == "experiment" and theory.level != "regular":
+            return "unknown"  # those that were tried are regular
         contained = self.exactly or self.at_least
         if contained and theory.within(contained):
             return "can"
@@ -85,6 +89,13 @@ def predict(traits: Traits, theory: Theory) -> tuple[Verdict, Theorem | None]:
         if (verdict := theorem.verdict(theory)) != "unknown":
             return verdict, theorem
     return "unknown", None
+
+
+def decidable(source: Source) -> bool:
+    """Say whether theorems speak of a source: whether there is a language to recognise."""
+    from formalbench.contracts.source import Transduction  # here: it imports numpy
+
+    return not isinstance(source, Transduction)
 
 
 def verdicts(theory: Theory) -> list[tuple[Theorem, Verdict]]:

@@ -44,6 +44,9 @@ NUMBERED = (
 )
 """Positions that may be any rising numbers, not just 0, 1, 2, ..."""
 
+XPOS_MOST = 32768
+"""Positions with which xpos stays finite in fp32, and in bf16."""
+
 MASKED = {
     "positions": ("xpos", "path"),
     "attention": ("stick-breaking",),
@@ -103,6 +106,11 @@ class TransformerConfig(Config):
         if self.randomised and self.positions not in NUMBERED:
             known = ", ".join(NUMBERED)
             raise ValueError(f"randomised goes with positions {known}, not {self.positions}")
+        if self.positions == "xpos" and self.randomised > XPOS_MOST:
+            raise ValueError(
+                f"randomised is at most {XPOS_MOST} with positions xpos, whose factors overflow "
+                f"beyond some 36,000, not {self.randomised}"
+            )
         if self.forget and self.attention == "stick-breaking":
             raise ValueError("forget goes with attention soft or hard, not stick-breaking")
         return self

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formalbench import ModelSpec
 
 from formalbench_models.constructions.yao_catalogue import YAO
@@ -25,41 +27,15 @@ def _exact(name: str, task: str, summary: str, reference: str, config: str) -> M
     )
 
 
-_REGULARGPT = ModelSpec(
-    name="exact-regulargpt",
-    version=1,
-    summary="any automaton, written into the weights of regulargpt",
-    factory="formalbench_models.constructions.exact_regulargpt:build",
-    config="formalbench_models.constructions.configs:ExactRegularGptConfig",
-    kind="exact",
-    objectives=("classify", "tag", "next-symbols"),
-    reference="Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
-    task="parity",
-)
+def _for_automata(
+    name: str, task: str, summary: str, factory: str, config: str, reference: str
+) -> ModelSpec:
+    return replace(
+        _exact(name, task, summary, reference, config),
+        factory=f"formalbench_models.constructions.{factory}:build",
+        objectives=("classify", "tag", "next-symbols"),
+    )
 
-_DELTA_PRODUCT = ModelSpec(
-    name="exact-deltaproduct",
-    version=1,
-    summary="any automaton of permutations and resets, as reflections of a linear recurrence",
-    factory="formalbench_models.constructions.exact_delta_product:build",
-    config="formalbench_models.constructions.configs:ExactDeltaProductConfig",
-    kind="exact",
-    objectives=("classify", "tag", "next-symbols"),
-    reference="Siems et al. 2025, DeltaProduct; Grazzi et al. 2025, section 4",
-    task="parity",
-)
-
-_CRASP = ModelSpec(
-    name="exact-crasp",
-    version=1,
-    summary="any automaton in C-RASP, written into a transformer without positions",
-    factory="formalbench_models.constructions.exact_crasp:build",
-    config="formalbench_models.constructions.configs:ExactCraspConfig",
-    kind="exact",
-    objectives=("classify", "tag", "next-symbols"),
-    reference="Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
-    task="dyck-2-3",
-)
 
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
@@ -104,9 +80,30 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         _SLIDES,
         "ExactDyckConfig",
     ),
-    _REGULARGPT,
-    _DELTA_PRODUCT,
-    _CRASP,
+    _for_automata(
+        "exact-regulargpt",
+        "parity",
+        "any automaton, written into the weights of regulargpt",
+        "exact_regulargpt",
+        "ExactRegularGptConfig",
+        "Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
+    ),
+    _for_automata(
+        "exact-deltaproduct",
+        "parity",
+        "any automaton of permutations and resets, as reflections of a linear recurrence",
+        "exact_delta_product",
+        "ExactDeltaProductConfig",
+        "Siems et al. 2025, DeltaProduct; Grazzi et al. 2025, section 4",
+    ),
+    _for_automata(
+        "exact-crasp",
+        "dyck-2-3",
+        "any automaton in C-RASP, written into a transformer without positions",
+        "exact_crasp",
+        "ExactCraspConfig",
+        "Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
+    ),
     *YAO,
 )
 """The exact models of this package, in the order of their papers."""

@@ -5,24 +5,18 @@ from __future__ import annotations
 from formalbench import ModelSpec
 from formalbench.contracts.config import Value
 
+from formalbench_models.families.announced import family
 
-def _family(
+
+def _recurrence(
     name: str, module: str, config: str, summary: str, source: str, **defaults: Value
 ) -> ModelSpec:
-    return ModelSpec(
-        name=name,
-        version=1,
-        summary=summary,
-        factory=f"formalbench_models.families.{module}.model:build",
-        config=f"formalbench_models.families.{module}.config:{config}",
-        defaults=defaults,
-        reference=source,
-        by_name=True,  # the default suite has no published records of them
-    )
+    factory, options = f"{module}.model:build", f"{module}.config:{config}"
+    return family(name, factory, options, summary, source, **defaults)
 
 
 LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
-    _family(
+    _recurrence(
         "deltanet",
         "delta",
         "DeltaConfig",
@@ -30,7 +24,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Schlag, Irie & Schmidhuber 2021; Yang et al. 2024, Parallelizing linear transformers "
         "with the delta rule",
     ),
-    _family(
+    _recurrence(
         "gated-deltanet",
         "delta",
         "DeltaConfig",
@@ -38,58 +32,58 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
         gate=True,
     ),
-    _family(
+    _recurrence(
         "deltaproduct",
         "delta",
         "DeltaConfig",
-        "several steps of the delta rule a symbol, eigenvalues in [-1, 1]",
+        "several steps of the delta rule a symbol, eigenvalues of each in [-1, 1]",
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
-        eigenvalues="[-1,1]",
+        eigenvalues="-1..1",
     ),
-    _family(
+    _recurrence(
         "mamba",
         "mamba",
         "MambaConfig",
         "selective state space, diagonal, a step for every channel",
         "Gu & Dao 2024, Mamba",
     ),
-    _family(
+    _recurrence(
         "mamba-2",
         "mamba2",
         "Mamba2Config",
         "selective state space, one decay for a head",
         "Dao & Gu 2024, Transformers are SSMs",
     ),
-    _family(
+    _recurrence(
         "rwkv-7",
         "rwkv7",
         "Rwkv7Config",
         "linear recurrence with decaying rows and a generalised delta rule",
         'Peng et al. 2025, RWKV-7 "Goose", section 4.1',
     ),
-    _family(
+    _recurrence(
         "mlstm",
         "mlstm",
         "MlstmConfig",
         "LSTM with a matrix for a memory and exponential gates",
         "Beck et al. 2024, xLSTM, section 2.3",
     ),
-    _family(
+    _recurrence(
         "slice",
         "slice",
         "SliceConfig",
         "every symbol multiplies the state by a matrix of its own",
         "Walker et al. 2025, Structured linear CDEs",
     ),
-    _family(
+    _recurrence(
         "linear-attention",
         "linear_attention",
         "LinearAttentionConfig",
         "attention without a softmax, as a recurrence",
         "Katharopoulos et al. 2020, Transformers are RNNs",
     ),
-    _family(
+    _recurrence(
         "retnet",
         "linear_attention",
         "LinearAttentionConfig",
@@ -97,7 +91,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Sun et al. 2023, Retentive network",
         decay="fixed",
     ),
-    _family(
+    _recurrence(
         "gla",
         "linear_attention",
         "LinearAttentionConfig",
@@ -105,28 +99,28 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "Yang et al. 2024, Gated linear attention transformers",
         decay="gated",
     ),
-    _family(
+    _recurrence(
         "s4d",
         "s4d",
         "S4dConfig",
         "diagonal state space, the same at every symbol",
         "Gu, Gupta, Goel & Ré 2022",
     ),
-    _family(
+    _recurrence(
         "lru",
         "lru",
         "LruConfig",
         "linear recurrent unit: a complex diagonal, the same at every symbol",
         "Orvieto et al. 2023, Resurrecting recurrent neural networks for long sequences",
     ),
-    _family(
+    _recurrence(
         "mingru",
         "minimal",
         "MinimalConfig",
         "GRU whose gate does not see the state",
         "Feng et al. 2024, Were RNNs all we needed?",
     ),
-    _family(
+    _recurrence(
         "minlstm",
         "minimal",
         "MinimalConfig",

@@ -71,7 +71,8 @@ class Backbone(nn.Module):
         config: the width, the number of blocks, and the MLP's size.
         mixer: makes the mixer of a block, given its index.
         mechanisms: what theorems call it.
-        eigenvalues: of its transitions, ``[0, 1]`` or ``[-1, 1]``, if they are within either.
+        eigenvalues: of its transitions, ``[0, 1]`` or ``[-1, 1]``, if they are within either; of
+            products, those of each factor.
     """
 
     def __init__(

@@ -7,7 +7,8 @@ with
     ζ_k = (2k/E + γ) / (1 + γ),    γ = 0.4,
 
 so that scores depend on i - j only and fall with it. Of what is behind a query they would grow: a
-mask is needed. In fp32 the factors of a key overflow beyond some 36,000 positions.
+mask is needed. The factors of a key overflow beyond some 36,000 positions in fp32 and bf16, beyond
+some 4,500 in fp16.
 
 Legend: B batch, N keys, Q queries, H heads, E width of a head, F = E/2 pairs.
 """

@@ -134,7 +134,7 @@ _HALVES = tuple(
         (
             "odds-first-check",
             "odds_first",
-            "w#v: are the 1st, 3rd, … symbol of w in v, then the 2nd, 4th, …?",
+            "w#v: does v have the odd places of w first, the other way round than odds-first?",
             _ODD,
             _BUTOI,
             _SENSITIVE,

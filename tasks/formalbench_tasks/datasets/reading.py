@@ -21,7 +21,7 @@ from formalbench.cache import place_of, write_sealed
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels
 from formalbench.host.data_files import MAX_BYTES, data_hash
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 
 from formalbench_tasks.datasets.description import READER, Description, FilePart
 from formalbench_tasks.datasets.table import Ints, StringTable, as_keys
@@ -159,8 +159,11 @@ def _read_part(
     if not strings:
         _refuse(part.strings, "no string in it")
     if strings != labelled:
+        assert part.labels is not None  # else each line has both
         what = "answers" if described.function else "labels"
-        _refuse(part.labels or part.strings, f"{labelled:,} {what} for {strings:,} strings")
+        longer = part.strings if strings > labelled else part.labels
+        alone = f"{longer}:{min(strings, labelled) + 1} has no partner"
+        _refuse(part.labels, f"{labelled:,} {what} for {strings:,} strings: {alone}")
 
 
 def written(line: str) -> str:

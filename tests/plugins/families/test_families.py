@@ -10,7 +10,7 @@ from family_helpers import SPECS, build
 from formalbench import Batch
 from model_helpers import strings
 
-SIGNED = {"eigenvalues": "[-1,1]"}
+SIGNED = {"eigenvalues": "-1..1"}
 CASES = [
     *((name, {}) for name in SPECS),
     ("deltanet", {**SIGNED, "heads": 2}),
@@ -45,6 +45,22 @@ def test_mixers_do_what_their_equations_say(name, options, monkeypatch):
     mixer = network.blocks[0].mixer
     found, _ = mixer(x_TW[None], ())
     torch.testing.assert_close(found[0], naive(mixer, x_TW), rtol=1e-10, atol=1e-10)
+
+
+@every_case
+def test_gradients_are_those_of_the_equations(name, options, monkeypatch):
+    network = build(name, options, layers=1)
+    model, naive = module_of(name, "model"), module_of(name, "naive").naive
+    if hasattr(model, "LEAST"):
+        monkeypatch.setattr(model, "LEAST", 0.0)
+    x_TW = torch.randn(11, 8, dtype=torch.float64, requires_grad=True)
+    mixer = network.blocks[0].mixer
+    wanted = (x_TW, *mixer.parameters())
+    by_hand, by_equation = (
+        torch.autograd.grad(answer.square().sum(), wanted, allow_unused=True)
+        for answer in (mixer(x_TW[None], ())[0][0], naive(mixer, x_TW))
+    )
+    torch.testing.assert_close(by_hand, by_equation, rtol=1e-8, atol=1e-8)
 
 
 @every_case

@@ -19,14 +19,30 @@ from formalbench_models.families.catalogue import LINEAR_RECURRENCES
         ("mlstm", {"block": 7}, "mlstm: width must be divisible by block: 64 is not by 7"),
         ("slice", {"states": 10}, "slice: states must be divisible by block: 10 is not by 4"),
         ("mamba", {"chunk": 0}, "mamba: chunk=0: Input should be greater than or equal to 1"),
-        ("deltanet", {"eigenvalues": "[-2,1]"}, r"eigenvalues=\[-2,1\]: Input should be '\[0,1\]'"),
-        ("gla", {"eigenvalues": "[-1,1]"}, "gla has no option eigenvalues|option of gla"),
+        ("deltanet", {"eigenvalues": "-2..1"}, r"eigenvalues=-2\.\.1: Input should be '0\.\.1' or"),
+        ("lru", {"slowest": 0, "fastest": 0}, "lru: slowest=0: .*or equal to 0.001"),
+        ("lru", {"fastest": 0}, "lru: fastest=0: .*or equal to 0.001"),
+        ("lru", {"slowest": 0.5}, "lru: slowest must be at least fastest: 0.5 < 0.9"),
+        ("gla", {"eigenvalues": "-1..1"}, "gla has no option eigenvalues|option of gla"),
     ],
 )
 def test_they_are_refused(name, options, message):
     with pytest.raises(RequestError, match=message) as error:
         make_config(SPECS[name], options)
     assert "\n" not in str(error.value)
+
+
+def test_the_range_of_eigenvalues_is_that_of_each_factor():
+    """A product of reflections turns: its own eigenvalues are not within [-1, 1], nor real."""
+    spec = SPECS["deltaproduct"]
+    assert "of each in [-1, 1]" in spec.summary
+    assert "of each factor" in option_facts(spec)["eigenvalues"]["help"]
+
+
+@pytest.mark.parametrize("modulus", [0.001, 0.9999])
+def test_a_ring_may_be_a_circle(modulus):
+    mixer = build("lru", {"slowest": modulus, "fastest": modulus}).blocks[0].mixer
+    assert all(parameter.isfinite().all() for parameter in mixer.parameters())
 
 
 @pytest.mark.parametrize("spec", LINEAR_RECURRENCES, ids=lambda spec: spec.name)
@@ -48,6 +64,6 @@ def test_what_theory_says_of_each(spec):
     assert found == wanted.get(spec.name, {*diagonal, "non-negative-gates"})
     if "eigenvalues" in option_facts(spec):
         signed = {
-            theorem.name for theorem in about(build(spec.name, {"eigenvalues": "[-1,1]"}).traits)
+            theorem.name for theorem in about(build(spec.name, {"eigenvalues": "-1..1"}).traits)
         }
         assert "non-negative-gates" not in signed

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formalbench import ModelSpec
 from formalbench.contracts.config import Value
 
+from formalbench_models.families.announced import family
+
+_HERE = "encoder_decoder."
+
 
 def _encoder_decoder(name: str, summary: str, reference: str, **defaults: Value) -> ModelSpec:
-    return ModelSpec(
-        name=name,
-        version=1,
-        summary=summary,
-        factory="formalbench_models.families.encoder_decoder.model:EncoderDecoder",
-        config="formalbench_models.families.encoder_decoder.config:EncoderDecoderConfig",
-        defaults=defaults,
-        objectives=("decode",),
-        reference=reference,
-        by_name=True,
-    )
+    factory, config = f"{_HERE}model:EncoderDecoder", f"{_HERE}config:EncoderDecoderConfig"
+    announced = family(name, factory, config, summary, reference, **defaults)
+    return replace(announced, objectives=("decode",))
 
 
 ENCODER_DECODERS = (

@@ -5,8 +5,12 @@ from __future__ import annotations
 from typing import Literal
 
 from formalbench import option
+from pydantic import model_validator
 
 from formalbench_models.configs.transformer import TransformerConfig
+
+MOST_BLOCKS = 1024
+"""That a string may go through for each round that its length asks for."""
 
 Rounds = Literal["log", "length", "fixed"]
 
@@ -19,3 +23,11 @@ class LoopedConfig(TransformerConfig):
     )
     times: int = option(1, "so many times that; if fixed, the rounds", minimum=1, maximum=1024)
     inject: bool = option(True, "add the input to the state before each round")
+
+    @model_validator(mode="after")
+    def _blocks_are_so_many_at_most(self) -> LoopedConfig:
+        if self.layers * self.times > MOST_BLOCKS:
+            raise ValueError(
+                f"layers times times is at most {MOST_BLOCKS}, not {self.layers} * {self.times}"
+            )
+        return self

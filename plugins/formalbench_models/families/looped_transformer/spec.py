@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from formalbench import ModelSpec
+from formalbench_models.families.announced import family
 
-LOOPED_TRANSFORMER = ModelSpec(
-    name="looped-transformer",
-    version=1,
-    summary="one shared block, log n rounds of it, the input added in each",
-    factory="formalbench_models.families.looped_transformer.model:LoopedTransformer",
-    config="formalbench_models.families.looped_transformer.config:LoopedConfig",
-    defaults={"causal": True, "layers": 1, "positions": "none"},
-    reference="Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
-    by_name=True,
+LOOPED_TRANSFORMER = family(
+    "looped-transformer",
+    "looped_transformer.model:LoopedTransformer",
+    "looped_transformer.config:LoopedConfig",
+    "one shared block, log n rounds of it, the input added in each",
+    "Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
+    causal=True,
+    layers=1,
+    positions="none",
 )

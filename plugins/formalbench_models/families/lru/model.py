@@ -32,8 +32,7 @@ class LruMixer(Mixer):
     def __init__(self, config: LruConfig) -> None:
         super().__init__()
         width, states, self.chunk = config.width, config.states, config.chunk
-        least, most = sorted((config.fastest**2, config.slowest**2))
-        modulus = torch.empty(states).uniform_(max(least, 1e-6), most).sqrt()
+        modulus = torch.empty(states).uniform_(config.fastest**2, config.slowest**2).sqrt()
         self.log_decay = nn.Parameter((-modulus.log()).log())
         self.log_turn = nn.Parameter((2 * math.pi * (1 - torch.rand(states))).log())
         self.log_scale = nn.Parameter((1 - modulus.square()).sqrt().log())

@@ -12,7 +12,9 @@ class NondeterministicStackConfig(Config):
     states: int = option(2, "states of the automaton, Q", minimum=1, maximum=8)
     symbols: int = option(3, "symbols of its stack, S", minimum=1, maximum=8)
     normalise: bool = option(
-        False, "weights of a state and top symbol sum to 1 (NS-RNN); else any weights (RNS-RNN)"
+        False,
+        "weights of a state and top symbol sum to 1, as the NS-RNN's; the reading keeps the "
+        "states, as in RNS-RNN",
     )
     longest: int = option(
         100,

@@ -1,4 +1,4 @@
-"""The recurrent network with a nondeterministic stack (RNS-RNN, NS-RNN).
+"""The recurrent network with a nondeterministic stack (RNS-RNN).
 
 Sources: DuSell & Chiang, "Learning context-free languages with nondeterministic stack RNNs" (2020)
 and "Learning hierarchical structures with differentiable nondeterministic stacks" (2022). An LSTM
@@ -10,10 +10,11 @@ weigh, and reads which states and top symbols its runs are in, all of them at on
     push_t, replace_t, pop_t = exp(A h_t + a).
 
 RNS-RNN weights are not normalised; with ``normalise`` those of each state and top symbol sum to 1,
-as in the NS-RNN. It is the one network here whose stack can guess (the middle of w wᴿ, say); the
-price is Q³ S² n³ / 3 multiplications for a string of n symbols, and in training memory of as many
-numbers but for a factor Q. So it says which strings it is for (``longest``), and no task is begun
-that asks for longer ones.
+as in the NS-RNN, which it is not for that: the NS-RNN reads the top symbols alone. It is the one
+network here whose stack can guess (the middle of w wᴿ, say); the price is Q³ S² n³ / 3
+multiplications for a string of n symbols, and in training memory of as many numbers but for a
+factor Q. So it says which strings it is for (``longest``), and no task is begun that asks for
+longer ones.
 
 Legend: B batch, N symbols, W width, P = Q S configurations.
 """
@@ -26,7 +27,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
-from formalbench_models.families.nondeterministic_stack.lang import Runs, Weights, begin, go_on
+from formalbench_models.families.nondeterministic_stack.lang import (
+    Operations,
+    PdaRuns,
+    begin,
+    go_on,
+)
 from formalbench_models.layers.matrix_memory import wide
 
 
@@ -65,14 +71,14 @@ class NondeterministicStack(nn.Module):
         state_BNW, reading_BNP = self._read(batch)
         return {"state": state_BNW, "reading": reading_BNP}
 
-    def weights(self, hidden_BW: Tensor) -> Weights:
+    def weights(self, hidden_BW: Tensor) -> Operations:
         """Return the logarithms of the operations' weights."""
         states, symbols = self.sizes
         size = states * symbols
         logits = torch.unflatten(wide(self.operations(hidden_BW)), -1, (size, 2 * size + states))
         if self.normalise:
             logits = logits.log_softmax(-1)
-        return Weights(*torch.split(logits, [size, size, states], -1))
+        return Operations(*torch.split(logits, [size, size, states], -1))
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what `trace` does."""
@@ -82,7 +88,7 @@ class NondeterministicStack(nn.Module):
         symbols_BNW = self.embedding(batch.symbols)
         fed_BNG = functional.linear(symbols_BNW, of_symbol, cell.bias_ih + cell.bias_hh)
         hidden = memory = torch.zeros_like(symbols_BNW[:, 0])
-        runs: Runs | None = None
+        runs: PdaRuns | None = None
         found: list[tuple[Tensor, Tensor]] = []
         for fed_BG in fed_BNG.unbind(1):
             if runs is None:

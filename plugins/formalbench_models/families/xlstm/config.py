@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from formalbench import option
+from pydantic import model_validator
 
 from formalbench_models.families.mlstm.config import MlstmConfig
 
@@ -14,5 +15,17 @@ class XlstmConfig(MlstmConfig):
         4, "hidden units of an sLSTM's MLP per unit of width; 0 for none", minimum=0, maximum=64
     )
     every: int = option(
-        2, "blocks of which one, the last, is an sLSTM; 1 for no mLSTM", minimum=1, maximum=64
+        2,
+        "every so-many-th block is an sLSTM; 1 for no mLSTM, at most the layers",
+        minimum=1,
+        maximum=64,
     )
+
+    @model_validator(mode="after")
+    def _there_is_an_slstm(self) -> XlstmConfig:
+        if self.every > self.layers:
+            raise ValueError(
+                f"every is {self.every}, of {self.layers} layers: none would be an sLSTM (mlstm "
+                "has none)"
+            )
+        return self

@@ -1,0 +1,31 @@
+"""What the specs of families in folders have in common. Imports neither torch nor numpy."""
+
+from __future__ import annotations
+
+from formalbench import ModelSpec
+from formalbench.contracts.config import Value
+
+
+def family(
+    name: str, factory: str, config: str, summary: str, source: str, **defaults: Value
+) -> ModelSpec:
+    """Return the spec of a family.
+
+    Args:
+        name: of the model.
+        factory: below this package, as ``stack_rnn.model:StackRnn``.
+        config: likewise.
+        summary: in a line.
+        source: the papers.
+        **defaults: options whose default differs from the config's.
+    """
+    return ModelSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=f"formalbench_models.families.{factory}",
+        config=f"formalbench_models.families.{config}",
+        defaults=defaults,
+        reference=source,
+        by_name=True,  # the default suite has no published records of them
+    )
