@@ -36,6 +36,7 @@ def run(
     jobs: int = 1,
     threads: int = 1,
     executor: str = "",
+    trackers: Sequence[str] = (),
     fail_fast: bool = False,
     debug: bool = False,
     plugins: Sequence[Path | str] = (),
@@ -57,6 +58,7 @@ def run(
             their own, which import nothing of the caller's module.
         threads: CPU threads a process trains with.
         executor: what does the work, by its name.
+        trackers: where else curves and results go, by their names.
         fail_fast: whether to stop at the first run that fails.
         debug: whether to print the whole traceback of a run that fails.
         plugins: local plugins to load.
@@ -72,9 +74,9 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    for names in (models, tasks):
+    for names in (models, tasks, trackers):
         if isinstance(names, str):
-            raise RequestError(f"models and tasks are lists of names: write [{names!r}]")
+            raise RequestError(f"models, tasks, trackers are lists of names: write [{names!r}]")
     wait_passively()
     check_threads(threads)
     host = PluginHost.load([Path(plugin) for plugin in plugins])
@@ -82,7 +84,9 @@ def run(
     settings_ = parse_settings(texts)
     request = RunRequest(tuple(models), tuple(tasks), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
-    manner = Manner(device, jobs, threads, executor, fail_fast, debug, quiet=True)
+    manner = Manner(
+        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
+    )
     records = run_session(host, request, store, manner)
     return pd.DataFrame([_row(record) for record in records])
 

@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import unknown
 from formalbench.contracts.hooks import Session
 from formalbench.device import choose_devices
-from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.host.options import Settings
 from formalbench.running.plan import RunRequest, check_names, key_of, make_plan
 from formalbench.running.scheduler import execute, finished
+from formalbench.running.trackers import asked_trackers, chosen_of, tracked
 
 if TYPE_CHECKING:
     from formalbench.contracts.config import Value
@@ -30,6 +30,7 @@ class Manner:
         device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
         jobs, threads, executor, fail_fast, debug: as there.
         quiet: whether standard output belongs to someone else.
+        trackers: the names of those that are to hear of it.
     """
 
     device: str = "auto"
@@ -39,6 +40,7 @@ class Manner:
     fail_fast: bool = False
     debug: bool = False
     quiet: bool = False
+    trackers: tuple[str, ...] = ()
 
 
 def run_session(
@@ -62,6 +64,7 @@ def run_session(
     """
     check_names(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
+    trackers = asked_trackers(host, manner.trackers, request.settings)
     devices = choose_devices(manner.device)
     plan = make_plan(host, request, devices[0])
     done = finished(plan, store)
@@ -69,7 +72,7 @@ def run_session(
     plugins = tuple(plugin.path for plugin in host.locals())
     session = Session(store.path, manner.quiet, len(plan.runs), todo, plugins)
     printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
-    with printed:
+    with printed, tracked(host, trackers):
         host.notify("formalbench_session_started", session=session)
         records = carry_out(
             *(host, plan, store, devices, manner.jobs, manner.threads),
@@ -95,10 +98,4 @@ def executor_options(host: PluginHost, name: str, settings: Settings) -> dict[st
         RequestError: for an unknown name, or options that cannot be.
     """
     spec = host.executors.get(name or "local")[0].spec
-    table = option_facts(spec)
-    for scope, key, _ in settings:
-        if scope == "executor" and key not in table:
-            raise unknown(f"option of executor {spec.name}", key, table)
-    options = chosen_options("executor", spec.name, settings, table)
-    make_config(spec, options)
-    return options
+    return chosen_of("executor", [spec], settings)[0]

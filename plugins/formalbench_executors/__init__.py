@@ -1,0 +1,1 @@
+"""Executors that reach beyond one machine."""
