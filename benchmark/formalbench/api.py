@@ -15,9 +15,12 @@ from formalbench.device import check_threads, wait_passively
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest
+from formalbench.running.scheduler import execute
 from formalbench.running.seeds import Seeds
 from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
+from formalbench.ui.live import execute_live
+from formalbench.ui.output import console
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -39,6 +42,7 @@ def run(
     trackers: Sequence[str] = (),
     fail_fast: bool = False,
     debug: bool = False,
+    progress: bool | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
     """Train and test models on tasks; the same as ``formalbench run``.
@@ -61,6 +65,8 @@ def run(
         trackers: where else curves and results go, by their names.
         fail_fast: whether to stop at the first run that fails.
         debug: whether to print the whole traceback of a run that fails.
+        progress: whether to show how it goes, in a notebook below the cell, elsewhere on standard
+            error; None for notebooks only.
         plugins: local plugins to load.
 
     Returns:
@@ -87,7 +93,8 @@ def run(
     manner = Manner(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
     )
-    records = run_session(host, request, store, manner)
+    shown = console(stderr=True).is_jupyter if progress is None else progress
+    records = run_session(host, request, store, manner, execute_live if shown else execute)
     return pd.DataFrame([_row(record) for record in records])
 
 

@@ -36,9 +36,8 @@ class TensorBoardTracker(Tracker["SummaryWriter"]):
 
     def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> SummaryWriter:
         """Open a run's folder; what an earlier attempt left there is shown no more."""
-        from torch.utils.tensorboard import SummaryWriter
-
         from formalbench.store import safe_name
+        from torch.utils.tensorboard import SummaryWriter
 
         leaf = f"seed-{run.seed}-{run.test_id}"
         place = self._folder / safe_name(run.model) / safe_name(run.task) / leaf

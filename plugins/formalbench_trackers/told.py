@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.hooks import RunInfo
-from formalbench.contracts.objective import CROSS_ENTROPY
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -63,6 +62,8 @@ def plain(name: str) -> str:
 
 def results_of(record: Record) -> dict[str, float]:
     """Return the numbers of a whole run."""
+    from formalbench.contracts.objective import CROSS_ENTROPY
+
     found: dict[str, float | None] = {}
     if selected := record.selected:
         found |= {"validation-accuracy": selected.accuracy, "selected-step": selected.step}
@@ -84,6 +85,8 @@ def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
 
     A metric that a record sums up over several lengths stands at the greatest of them.
     """
+    from formalbench.contracts.objective import CROSS_ENTROPY
+
     if record.test is None:
         return
     cells, metric = record.test.cells, record.test.metric
