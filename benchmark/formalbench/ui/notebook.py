@@ -13,8 +13,6 @@ from formalbench.ui.live import LiveTable
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from formalbench.contracts.record import Record
-
 BEAT = 0.25
 """Seconds between two pictures of it, at least."""
 
@@ -68,11 +66,6 @@ class NotebookTable(LiveTable):
         """Show how far a run is."""
         super().formalbench_run_progress(run, progress)
         self._show()
-
-    @hookimpl
-    def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
-        """Tell what came of a run."""
-        super().formalbench_run_finished(run, record)
 
     def _show(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
