@@ -17,10 +17,12 @@ WINGS = {
     "formalbench_tasks": ROOT / "tasks",
     "formalbench_models": ROOT / "plugins",
     "formalbench_executors": ROOT / "plugins",
+    "formalbench_trackers": ROOT / "plugins",
     "formalbench_leaderboard": ROOT / "leaderboard",
 }
 HOUSE = {"formalbench": ROOT / "benchmark", **WINGS}
 HEAVY = {"torch", "numpy", "pandas", "automata"}
+HEAVY |= {"distributed", "dask_jobqueue", "tensorboard", "wandb", "mlflow"}
 
 
 def modules(package: str) -> dict[str, Path]:
@@ -195,7 +197,8 @@ def loaded_after(code: str) -> set[str]:
     [
         ("--help",),
         ("run", "--help"),
-        *(("list", kind) for kind in ("tasks", "models", "objectives", "executors", "protocols")),
+        *(("list", kind) for kind in ("tasks", "models", "objectives", "protocols")),
+        *(("list", kind) for kind in ("executors", "trackers")),
         ("plugins",),
     ],
     ids=" ".join,
@@ -225,7 +228,8 @@ def test_each_wing_has_an_entry_point():
 def test_entry_modules_are_light(point):
     code = (
         f"import {point.module} as plugin\n"
-        "for kind in ('tasks', 'models', 'suites', 'protocols', 'objectives', 'executors'):\n"
+        "for kind in ('tasks', 'models', 'suites', 'protocols', 'objectives', 'executors', "
+        "'trackers'):\n"
         "    list(getattr(plugin, 'formalbench_' + kind, list)())"
     )
     loaded = loaded_after(code)

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         Splits,
         SuiteSpec,
         TaskSpec,
+        TrackerSpec,
     )
     from formalbench.contracts.stream import Stream
     from formalbench.contracts.task import Task
@@ -89,6 +90,7 @@ _PLACES = {
     "contracts.specs": (
         *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
         *("ProbeSpec", "ProtocolSpec", "ScheduleSpec", "Splits", "SuiteSpec", "TaskSpec"),
+        "TrackerSpec",
     ),
     "contracts.stream": ("Stream",),
     "contracts.task": ("Task",),
@@ -151,6 +153,7 @@ __all__ = [
     "Task",
     "TaskSpec",
     "Theory",
+    "TrackerSpec",
     "Traits",
     "Transduction",
     "Workplace",

@@ -15,9 +15,12 @@ from formalbench.device import check_threads, wait_passively
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest
+from formalbench.running.scheduler import execute
 from formalbench.running.seeds import Seeds
 from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
+from formalbench.ui.live import execute_live
+from formalbench.ui.output import console
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -36,8 +39,10 @@ def run(
     jobs: int = 1,
     threads: int = 1,
     executor: str = "",
+    trackers: Sequence[str] = (),
     fail_fast: bool = False,
     debug: bool = False,
+    progress: bool | None = None,
     plugins: Sequence[Path | str] = (),
 ) -> pd.DataFrame:
     """Train and test models on tasks; the same as ``formalbench run``.
@@ -57,8 +62,11 @@ def run(
             their own, which import nothing of the caller's module.
         threads: CPU threads a process trains with.
         executor: what does the work, by its name.
+        trackers: where else curves and results go, by their names.
         fail_fast: whether to stop at the first run that fails.
         debug: whether to print the whole traceback of a run that fails.
+        progress: whether to show how it goes, in a notebook below the cell, elsewhere on standard
+            error; None for notebooks only.
         plugins: local plugins to load.
 
     Returns:
@@ -72,9 +80,9 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    for names in (models, tasks):
+    for names in (models, tasks, trackers):
         if isinstance(names, str):
-            raise RequestError(f"models and tasks are lists of names: write [{names!r}]")
+            raise RequestError(f"models, tasks, trackers are lists of names: write [{names!r}]")
     wait_passively()
     check_threads(threads)
     host = PluginHost.load([Path(plugin) for plugin in plugins])
@@ -82,8 +90,11 @@ def run(
     settings_ = parse_settings(texts)
     request = RunRequest(tuple(models), tuple(tasks), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
-    manner = Manner(device, jobs, threads, executor, fail_fast, debug, quiet=True)
-    records = run_session(host, request, store, manner)
+    manner = Manner(
+        *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
+    )
+    shown = console(stderr=True).is_jupyter if progress is None else progress
+    records = run_session(host, request, store, manner, execute_live if shown else execute)
     return pd.DataFrame([_row(record) for record in records])
 
 

@@ -1,1 +1,1 @@
-"""Executors for more than one machine."""
+"""Executors that reach beyond one machine."""

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formalbench import RequestError
-from formalbench.store import write_atomically
 from formalbench.plain import read_plain
+from formalbench.store import write_atomically
 
 MAX_BYTES = 64 << 20
 """Of one file; an array of a thousand units of ten runs has half a megabyte."""

@@ -17,3 +17,9 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
         config="formalbench_executors.slurm_config:SlurmConfig",
         workplace="formalbench_executors.slurm_config:workplace",
     )
+    yield ExecutorSpec(
+        "dask",
+        "a Dask cluster: one that runs, processes of this machine, or a batch system's jobs",
+        "formalbench_executors.dask:make",
+        config="formalbench_executors.dask:DaskConfig",
+    )

@@ -13,13 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, InvalidStateError
 from dataclasses import dataclass, field, replace
-from importlib.util import find_spec
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from formalbench import RequestError, Workplace
 from formalbench.contracts.execution import DetachedExecutor
+from formalbench.extras import need_package
 from formalbench.running.unit import Unit
 
 from formalbench_executors.clusters import Cluster, LocalCluster, SlurmCluster
@@ -329,8 +329,7 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     Raises:
         RequestError: one line, if submitit is not installed, or there is no such cluster.
     """
-    if find_spec("submitit") is None:
-        raise RequestError("executor slurm needs submitit: pip install 'formalbench[slurm]'")
+    need_package("--executor slurm", "submitit", "slurm")
     if workplace.store is None:
         raise RequestError("executor slurm needs a results folder that every node sees")
     folder = private_folder(workplace.store, config.cluster)

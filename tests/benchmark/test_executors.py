@@ -365,3 +365,25 @@ def test_an_executor_that_does_nothing_is_a_record_that_says_so(run, write):
     assert {row["message"] for row in done.data} == {
         "RuntimeError: the worker left no record, twice"
     }
+
+
+def test_an_executor_need_not_know_how_to_cancel(run, write):
+    """Dask's own and loky's take no ``cancel_futures``."""
+    path = write(
+        "plain.py",
+        """
+        from concurrent.futures import ThreadPoolExecutor
+        from formalbench import ExecutorSpec, hookimpl
+
+        class Plain(ThreadPoolExecutor):
+            def shutdown(self, wait=True):
+                super().shutdown(wait)
+
+        @hookimpl
+        def formalbench_executors():
+            yield ExecutorSpec("plain", "as before Python 3.9", lambda workplace: Plain(1))
+        """,
+    )
+    done = run("--plugin", path, "--executor", "plain", "--seeds", 1, "--json")
+    assert done.code == 0, done.err
+    assert done.data[0]["status"] == "finished"

@@ -181,7 +181,7 @@ def test_specs_of_all_kinds(write, tiny, cli):
         from pathlib import Path
         from formalbench import (
             ExecutorSpec, MetricSpec, ModelSpec, ObjectiveSpec, OptimiserSpec, ProbeSpec,
-            ProtocolSpec, ScheduleSpec, SuiteSpec, TaskSpec, hookimpl,
+            ProtocolSpec, ScheduleSpec, SuiteSpec, TaskSpec, TrackerSpec, hookimpl,
         )
 
         @hookimpl
@@ -223,12 +223,16 @@ def test_specs_of_all_kinds(write, tiny, cli):
         @hookimpl
         def formalbench_executors():
             yield ExecutorSpec("ex", "", "a:b")
+
+        @hookimpl
+        def formalbench_trackers():
+            yield TrackerSpec("tr", "", "a:b")
         """,
     )
     names = {
         **{"tasks": "t", "models": "m", "suites": "s", "protocols": "tiny", "objectives": "o"},
         **{"metrics": "me", "probes": "p", "optimisers": "op", "schedules": "sc"},
-        **{"executors": "ex"},
+        **{"executors": "ex", "trackers": "tr"},
     }
     (row,) = [r for r in cli("plugins", "--json", "--plugin", path).data if r["name"] == "mine.py"]
     assert row["provides"] == dict.fromkeys(names, 1)

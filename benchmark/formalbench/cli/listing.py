@@ -37,6 +37,7 @@ class ListKind(StrEnum):
     optimisers = "optimisers"
     schedules = "schedules"
     executors = "executors"
+    trackers = "trackers"
     plugins = "plugins"
 
 
@@ -51,6 +52,7 @@ _COLUMNS = {
     ListKind.optimisers: ("name", "options", "summary"),
     ListKind.schedules: ("name", "options", "summary"),
     ListKind.executors: ("name", "options", "summary"),
+    ListKind.trackers: ("name", "options", "summary"),
     ListKind.plugins: ("name", "distribution", "version", "provides", "error"),
 }
 

@@ -70,6 +70,13 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(metavar="NAME", help="What does the work (`formalbench list executors`)."),
         ] = None,
+        tracker: Annotated[
+            str | None,
+            typer.Option(
+                metavar="T[,T]",
+                help="Where else curves and results go (`formalbench list trackers`).",
+            ),
+        ] = None,
         fail_fast: Annotated[
             bool, typer.Option("--fail-fast", help="Stop at the first run that fails.")
         ] = False,
@@ -95,6 +102,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench run --model regulargpt --set chunk=3
         formalbench run --model 'lstm[width=32],rnn' --task 'parity[p=0.3]' --seeds 3,7,11
         formalbench run --model lstm --set width=16,32 --set protocol.steps=400
+        formalbench run --model lstm --task parity --tracker tensorboard
 
         Exit code 1 if a run failed; its record says why.
         """
@@ -120,7 +128,10 @@ def add_commands(app: typer.Typer) -> None:
             seeds=parse_seeds(seeds) if seeds is not None else None,
             settings=parse_settings(settings or ()),
         )
-        manner = Manner(device, jobs, threads, executor or "", fail_fast, debug, quiet or as_json)
+        manner = Manner(
+            *(device, jobs, threads, executor or "", fail_fast, debug, quiet or as_json),
+            trackers=split_names("--tracker", tracker) if tracker is not None else (),
+        )
         store = Store(Path(results) if results else default_results())
         carry_out = execute if quiet else execute_live
         try:

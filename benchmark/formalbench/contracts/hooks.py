@@ -25,6 +25,7 @@ from formalbench.contracts.specs import (
     ScheduleSpec,
     SuiteSpec,
     TaskSpec,
+    TrackerSpec,
 )
 
 if TYPE_CHECKING:
@@ -225,6 +226,18 @@ def formalbench_executors() -> Iterable[ExecutorSpec]:
         >>> @hookimpl
         ... def formalbench_executors():
         ...     yield ExecutorSpec("threads", "threads of this process", make_pool)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_trackers() -> Iterable[TrackerSpec]:
+    """Announce trackers, which ``--tracker`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_trackers():
+        ...     yield TrackerSpec("csv", "every number, in a file", CsvTracker, config=CsvConfig)
     """
     raise NotImplementedError
 

@@ -269,6 +269,26 @@ class ExecutorSpec:
     workplace: Factory | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class TrackerSpec:
+    """Something that keeps the numbers of runs elsewhere, announced; ``--tracker`` names it.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called with its config, if it has one; returns an observer, an object whose
+            methods are marked `formalbench.hookimpl`. Its `close()`, if there is one, is called
+            when the session ends, however it ends. What it lacks, as a package, it says in a
+            `formalbench.RequestError`.
+        config: the class of its options, which `--set tracker.key=value` changes.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: Options = None
+
+
 Spec = (
     TaskSpec
     | ModelSpec
@@ -280,6 +300,7 @@ Spec = (
     | OptimiserSpec
     | ScheduleSpec
     | ExecutorSpec
+    | TrackerSpec
 )
 
 

@@ -28,6 +28,7 @@ from formalbench.contracts.specs import (
     ScheduleSpec,
     SuiteSpec,
     TaskSpec,
+    TrackerSpec,
 )
 from formalbench.host.calls import PROJECT, HookCalls
 from formalbench.host.contained import as_failures, contained
@@ -77,6 +78,7 @@ class LoadedPlugins:
         self.optimisers: Registry[OptimiserSpec] = Registry("optimiser", OptimiserSpec)
         self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
         self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
+        self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
 
     @property
     def registries(self) -> dict[str, Registry[Any]]:
@@ -84,6 +86,7 @@ class LoadedPlugins:
         kinds = (
             *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
             *(self.metrics, self.probes, self.optimisers, self.schedules, self.executors),
+            self.trackers,
         )
         return {f"{registry.kind}s": registry for registry in kinds}
 

@@ -18,12 +18,16 @@ if TYPE_CHECKING:
         OptimiserSpec,
         ScheduleSpec,
         TaskSpec,
+        TrackerSpec,
     )
 
-    Configured = TaskSpec | ModelSpec | OptimiserSpec | ScheduleSpec | ExecutorSpec
+    Configured = TaskSpec | ModelSpec | OptimiserSpec | ScheduleSpec | ExecutorSpec | TrackerSpec
 
-SCOPES = ("model", "task", "protocol", "executor")
+SCOPES = ("model", "task", "protocol", "executor", "tracker")
 """What `--set` can mean."""
+
+ABOUT_NO_RUN = ("executor", "tracker")
+"""Those that say nothing of what is run: a bare key never means one, nor is a list a sweep."""
 
 
 class Setting(NamedTuple):
@@ -80,7 +84,7 @@ def check_settings(
 ) -> None:
     """Refuse a setting that no requested model or task has, or that a bare key leaves open.
 
-    Those of a protocol or an executor are checked where these are made.
+    Those of a protocol, an executor or a tracker are checked where these are made.
 
     Args:
         settings: what the user set.
@@ -108,12 +112,12 @@ def chosen_options(
     """Return the options set for one model or task that differ from their defaults.
 
     Args:
-        scope: ``model``, ``task`` or ``executor``.
+        scope: ``model``, ``task``, ``executor`` or ``tracker``.
         name: of the model or task, for errors.
         settings: what the user set; keys it does not have are for others.
         options: the options it has.
     """
-    owners = (scope,) if scope == "executor" else ("", scope)
+    owners = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
     texts = {key: text for owner, key, text in settings if owner in owners and key in options}
     parsed = {
         key: parse_value(f"{name}: --set {key}={text}", text, options[key])

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from dataclasses import dataclass, replace
 from functools import partial
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,7 +109,13 @@ class Dispatcher:
 
     def _shut_down(self) -> None:
         with self.host.blaming(self.provider):
-            self.executor.shutdown(wait=False, cancel_futures=True)
+            takes = signature(self.executor.shutdown).parameters
+            if "cancel_futures" in takes or any(p.kind is p.VAR_KEYWORD for p in takes.values()):
+                self.executor.shutdown(wait=False, cancel_futures=True)
+                return
+            for future in self.running:  # several libraries' executors are as before Python 3.9
+                future.cancel()
+            self.executor.shutdown(wait=False)
 
     def _make_executor(self) -> tuple[Executor, Plugin]:
         name = self.how.executor or ("serial" if self._can_be_here() else "local")

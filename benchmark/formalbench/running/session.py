@@ -8,13 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.device import choose_devices
 from formalbench.host.host import load
-from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.host.options import Settings, make_config
 from formalbench.running.plan import RunRequest, check_names, key_of, make_plan
 from formalbench.running.scheduler import execute, finished
+from formalbench.running.trackers import asked_trackers, chosen_of, tracked
 
 if TYPE_CHECKING:
     from formalbench.contracts.config import Value
@@ -31,6 +32,7 @@ class Manner:
         device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.
         jobs, threads, executor, fail_fast, debug: as there.
         quiet: whether standard output belongs to someone else.
+        trackers: the names of those that are to hear of it.
     """
 
     device: str = "auto"
@@ -40,6 +42,7 @@ class Manner:
     fail_fast: bool = False
     debug: bool = False
     quiet: bool = False
+    trackers: tuple[str, ...] = ()
 
 
 def run_session(
@@ -63,6 +66,7 @@ def run_session(
     """
     check_names(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
+    trackers = asked_trackers(host, manner.trackers, request.settings)
     devices, jobs = _workplace(host, manner, options)
     plan = make_plan(host, request, devices[0])
     done = finished(plan, store)
@@ -70,7 +74,7 @@ def run_session(
     plugins = tuple(plugin.path for plugin in host.locals())
     session = Session(store.path, manner.quiet, len(plan.runs), todo, plugins)
     printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
-    with printed:
+    with printed, tracked(host, trackers):
         host.notify("formalbench_session_started", session=session)
         records = carry_out(
             *(host, plan, store, devices, jobs, manner.threads),
@@ -118,10 +122,4 @@ def executor_options(host: PluginHost, name: str, settings: Settings) -> dict[st
         RequestError: for an unknown name, or options that cannot be.
     """
     spec = host.executors.get(name or "local")[0].spec
-    table = option_facts(spec)
-    for scope, key, _ in settings:
-        if scope == "executor" and key not in table:
-            raise unknown(f"option of executor {spec.name}", key, table)
-    options = chosen_options("executor", spec.name, settings, table)
-    make_config(spec, options)
-    return options
+    return chosen_of("executor", [spec], settings)[0]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from formalbench.host.options import Setting, Settings
+from formalbench.host.options import ABOUT_NO_RUN, Setting, Settings
 
 if TYPE_CHECKING:
     from formalbench.host.values import OptionTable
@@ -41,7 +41,7 @@ def _values(
     takes_list: Callable[[str], bool],
 ) -> list[str]:
     whole = [setting.text]
-    if setting.scope == "executor" or "," not in setting.text:
+    if setting.scope in ABOUT_NO_RUN or "," not in setting.text:
         return whole
     if setting.scope == "protocol":
         if takes_list(setting.key):

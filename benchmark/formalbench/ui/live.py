@@ -11,8 +11,9 @@ from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
 from formalbench.contracts.specs import display
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
     from rich.live import Live
+    from rich.table import Table
 
     from formalbench.contracts.config import Value
     from formalbench.contracts.record import Record
@@ -35,12 +36,17 @@ def execute_live(
     debug: bool = False,
     done: Mapping[RunKey, Record] | None = None,
 ) -> list[Record]:
-    """Carry out a plan (`formalbench.running.scheduler.execute`) and show on stderr how it goes."""
+    """Carry out a plan (`formalbench.running.scheduler.execute`) and show how it goes.
+
+    That is on standard error or, in a notebook, below the cell.
+    """
     from formalbench.running.scheduler import execute, finished
     from formalbench.ui.output import console, plugins_print_to_stderr
 
     done = finished(plan, store) if done is None else done
-    table = LiveTable(console(stderr=True), total=len(plan.runs), finished=len(done))
+    screen = console(stderr=True)
+    kind = _notebook_table() if screen.is_jupyter else LiveTable
+    table = kind(screen, total=len(plan.runs), finished=len(done))
     observer = host.observe(table, "live table")
     with table:
         try:
@@ -58,6 +64,12 @@ def execute_live(
             raise
         finally:
             host.forget(observer)
+
+
+def _notebook_table() -> type[LiveTable]:
+    from formalbench.ui.notebook import NotebookTable
+
+    return NotebookTable
 
 
 class LiveTable:
@@ -124,7 +136,7 @@ class LiveTable:
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
 
-    def _render(self) -> RenderableType:
+    def _render(self) -> Table:
         from rich import box
         from rich.table import Table
         from rich.text import Text

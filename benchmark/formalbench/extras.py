@@ -1,0 +1,24 @@
+"""Packages that only some requests need: an extra of the distribution installs them."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from formalbench.contracts.errors import RequestError
+
+
+def need_package(asked: str, package: str, extra: str) -> None:
+    """Refuse what was asked for, if its package is not installed.
+
+    Args:
+        asked: what needs it, as people wrote it: ``--tracker wandb``.
+        package: the name it is imported by.
+        extra: what installs it.
+
+    Raises:
+        RequestError: saying what to install.
+    """
+    if find_spec(package) is None:
+        raise RequestError(
+            f"{asked} needs the package {package}: pip install 'formalbench[{extra}]'"
+        )

@@ -1,0 +1,253 @@
+"""The executor ``dask``: units of work go to the workers of a Dask cluster.
+
+The cluster is one that runs already (its ``address``), processes of this machine, or jobs of a
+batch system, which `dask-jobqueue` submits. Workers need this formalbench and, by the same path,
+the folder of the results.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import uuid
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, wait
+from functools import partial
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
+
+from formalbench.contracts.config import Config, option
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.execution import Workplace
+from formalbench.extras import need_package
+
+if TYPE_CHECKING:
+    import distributed
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+SUBMITTERS = {"slurm": "sbatch", "pbs": "qsub", "sge": "qsub", "lsf": "bsub"}
+"""What submits a job, for each batch system."""
+
+_PATIENCE = 10
+"""Seconds that a scheduler has to answer."""
+
+
+class DaskConfig(Config):
+    """The options of the executor; of a batch system, ``jobqueue.yaml`` holds the others."""
+
+    address: str = option("", "of a scheduler that runs, as tcp://host:8786")
+    cluster: Literal["local", "slurm", "pbs", "sge", "lsf"] = option(
+        "local", "without an address, what starts the workers"
+    )
+    workers: int = option(
+        0, "how many are started; 0 for as many as work at once (--jobs)", minimum=0, maximum=10_000
+    )
+    memory: str = option("4 GB", "of a batch job, which is one worker")
+    queue: str = option("", "of the batch system; empty for its default")
+    walltime: str = option("", "of a batch job, as 02:00:00; empty for its default")
+
+
+class LostWorkerError(BrokenExecutor):
+    """The worker that did something is gone."""
+
+
+class DaskExecutor(Executor):
+    """Hands things to a cluster; each is begun once, whatever becomes of its worker.
+
+    Args:
+        client: of the cluster.
+        cluster: the cluster, if it is to end with this executor.
+    """
+
+    def __init__(self, client: distributed.Client, cluster: Any = None) -> None:
+        self._client, self._cluster = client, cluster
+        self._calls: dict[_Call[Any], distributed.Future] = {}
+        self._closed = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Have a worker do it."""
+        if self._closed:
+            raise RuntimeError("this executor was shut down")
+        if self._client.status != "running":
+            raise LostWorkerError("the scheduler is gone")
+        key = f"formalbench-{uuid.uuid4().hex}"
+        call: _Call[T] = _Call(self)
+        task = self._client.submit(_begin_once, key, fn, args, kwargs, key=key, pure=False)
+        self._calls[call] = task
+        task.add_done_callback(partial(self._settle, call))
+        return call
+
+    def drop(self, call: _Call[Any]) -> None:
+        """Take something back; if a worker is at it, that worker's process starts anew."""
+        task = self._calls.pop(call, None)
+        if task is None or task.done():
+            return
+        busy = [worker for worker, keys in self._client.processing().items() if task.key in keys]
+        task.cancel()
+        if busy:
+            self._client.restart_workers(busy, raise_for_error=False)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Leave the cluster, and end it if it was started for this executor.
+
+        What workers of another's cluster are at, they finish: nothing of it is lost.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        if cancel_futures or not wait:
+            self._client.cancel([*self._calls.values()], force=True)
+        else:
+            _wait(self._calls)
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def _settle(self, call: _Call[T], task: distributed.Future) -> None:
+        self._calls.pop(call, None)
+        if not call.set_running_or_notify_cancel():
+            return
+        if task.status == "finished":
+            call.set_result(task.result())
+        elif task.status == "error":
+            call.set_exception(_lost_or_own(task.exception()))
+        else:
+            call.set_exception(LostWorkerError("the scheduler gave it up"))
+
+
+class _Call(Future[T]):
+    """What comes of something; to cancel it takes it from the worker that is at it."""
+
+    def __init__(self, executor: DaskExecutor) -> None:
+        super().__init__()
+        self._executor = executor
+
+    def cancel(self) -> bool:
+        """Do it no more."""
+        taken = super().cancel()
+        self._executor.drop(self)
+        return taken
+
+
+def _wait(calls: dict[_Call[Any], Any]) -> None:
+    wait([*calls])
+
+
+def _lost_or_own(error: BaseException) -> BaseException:
+    from distributed import KilledWorker
+
+    return LostWorkerError("the worker process died") if isinstance(error, KilledWorker) else error
+
+
+def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
+    """Return the executor, connected to a cluster.
+
+    Raises:
+        RequestError: if there is no such cluster, or it cannot be started here.
+    """
+    need_package("--executor dask", "distributed", "dask")
+    from distributed import Client
+
+    if config.address:
+        return DaskExecutor(_connected(config.address))
+    workers = config.workers or workplace.jobs
+    if config.cluster == "local":
+        cluster = _of_this_machine(workplace, workers)
+    else:
+        cluster = jobs_of(config)
+        cluster.scale(workers)
+    return DaskExecutor(Client(cluster, set_as_default=False), cluster)
+
+
+def _connected(address: str) -> distributed.Client:
+    from distributed import Client
+
+    try:
+        with _quiet():
+            return Client(address, timeout=_PATIENCE, set_as_default=False)
+    except (OSError, ValueError, TypeError) as error:
+        said = " ".join(str(error).split())[:200]
+        raise RequestError(f"--executor dask: no scheduler at {address}: {said}") from None
+
+
+def _of_this_machine(workplace: Workplace, workers: int) -> Any:
+    from distributed import LocalCluster
+
+    if len(workplace.devices) > 1:
+        raise RequestError(
+            "--executor dask: the processes that it starts share a GPU: name one with --device "
+            "cuda:0, or give the address of a cluster whose workers have one each"
+        )
+    return LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        memory_limit=None,  # it would pause workers, or kill them
+        dashboard_address=":0",
+        silence_logs=logging.CRITICAL,
+    )
+
+
+def jobs_of(config: DaskConfig) -> Any:
+    """Return a cluster whose workers are jobs of a batch system, one thread each; none yet.
+
+    Raises:
+        RequestError: if that system is not to be found, or an option does not suit it.
+    """
+    submitter = SUBMITTERS[config.cluster]
+    if which(submitter) is None:
+        raise RequestError(
+            f"--executor dask: cluster={config.cluster} submits jobs with {submitter}, which is "
+            "not on this machine"
+        )
+    need_package(f"--set executor.cluster={config.cluster}", "dask_jobqueue", "dask")
+    import dask_jobqueue
+
+    kind = getattr(dask_jobqueue, f"{config.cluster.upper()}Cluster")
+    asked = {"queue": config.queue, "walltime": config.walltime}
+    set_ = {name: value for name, value in asked.items() if value}
+    try:
+        return kind(
+            cores=1,
+            processes=1,
+            memory=config.memory,
+            scheduler_options={"dashboard_address": ":0"},
+            **set_,
+        )
+    except ValueError as error:
+        raise RequestError(f"--executor dask: {' '.join(str(error).split())[:300]}") from None
+
+
+@contextlib.contextmanager
+def _quiet() -> Any:
+    """Keep to ourselves what the library logs of a scheduler that does not answer."""
+    logger = logging.getLogger("distributed")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+# What follows runs on a worker.
+
+
+def _begin_once(key: str, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
+    """Do something, unless another worker has begun it: then that one was lost.
+
+    Dask would try again by itself, and lose worker after worker to one unit; whether a unit is
+    tried again is for the one to say who handed it over.
+    """
+    from distributed import Event
+
+    begun = Event(key)
+    if begun.is_set():
+        raise LostWorkerError("the worker process died")
+    begun.set()
+    folder: Path | None = getattr(args[0], "store", None) if args else None
+    if folder is not None and not folder.is_dir():
+        raise RequestError(f"the workers of the cluster do not see the folder {folder}")
+    return fn(*args, **kwargs)

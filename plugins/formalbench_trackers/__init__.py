@@ -1,0 +1,1 @@
+"""Trackers: what runs measure, in the tools that people already look into."""

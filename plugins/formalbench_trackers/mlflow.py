@@ -1,0 +1,83 @@
+"""MLflow: a tracking server, or a folder of files.
+
+formalbench run --model lstm --task parity --tracker mlflow
+formalbench run --model lstm --task parity --tracker mlflow --set tracker.uri=http://…
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from formalbench.contracts.config import Config, Value, option
+from formalbench.contracts.hooks import RunInfo
+from formalbench.extras import need_package
+
+from formalbench_trackers.adapter import INTERRUPTED, Axis, Tracker
+from formalbench_trackers.told import title
+
+_MOST = 100
+"""Parameters that one request may have."""
+
+_ENDED = {"finished": "FINISHED", INTERRUPTED: "KILLED"}
+
+
+class MlflowConfig(Config):
+    """The options of the tracker."""
+
+    uri: str = option("", "of the store; empty: as MLFLOW_TRACKING_URI says, or the folder mlruns")
+    experiment: str = option("formalbench", "the experiment that the runs go to")
+
+
+class MlflowTracker(Tracker[str]):
+    """Logs curves as metrics; their step is the length where they are of the test."""
+
+    def __init__(self, config: MlflowConfig) -> None:
+        need_package("--tracker mlflow", "mlflow", "mlflow")
+        from mlflow.tracking import MlflowClient
+
+        folder = Path("mlruns").absolute().as_uri()
+        uri = config.uri or os.environ.get("MLFLOW_TRACKING_URI") or folder
+        if uri.startswith("file:"):  # MLflow would rather have a database, and refuses it else
+            os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        self._client = MlflowClient(tracking_uri=uri)
+        self._name = config.experiment
+        self._experiment: str | None = None
+        super().__init__()
+
+    def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> str:
+        """Open a run, and return its id."""
+        if self._experiment is None:
+            found = self._client.get_experiment_by_name(self._name)
+            known = found.experiment_id if found else None
+            self._experiment = known or self._client.create_experiment(self._name)
+        tags = {"train_id": run.train_id, "test_id": run.test_id}
+        opened = self._client.create_run(self._experiment, tags=tags, run_name=title(run))
+        self._add_params(opened.info.run_id, facts)
+        return str(opened.info.run_id)
+
+    def _add_params(self, run_id: str, values: Mapping[str, Value]) -> None:
+        from mlflow.entities import Param
+
+        params = [Param(name, str(value)) for name, value in values.items()]
+        for start in range(0, len(params), _MOST):
+            self._client.log_batch(run_id, params=params[start : start + _MOST])
+
+    def log(self, opened: str, axis: Axis, at: int, numbers: Mapping[str, float]) -> None:
+        """Log numbers at a step, or at a length."""
+        from mlflow.entities import Metric
+
+        now = int(1000 * time.time())
+        metrics = [Metric(name, value, now, at) for name, value in numbers.items()]
+        self._client.log_batch(opened, metrics=metrics)
+
+    def conclude(
+        self, opened: str, status: str, config: Mapping[str, Value], results: Mapping[str, float]
+    ) -> None:
+        """Add config and results, and end it."""
+        self._add_params(opened, config)
+        self.log(opened, "step", 0, results)
+        self._client.set_tag(opened, "status", status)
+        self._client.set_terminated(opened, _ENDED.get(status, "FAILED"))

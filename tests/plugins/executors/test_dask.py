@@ -1,0 +1,182 @@
+"""The executor ``dask``, on a cluster of this machine."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from concurrent.futures import BrokenExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.execution import Workplace
+from formalbench.store import Store
+from formalbench_executors import dask
+from formalbench_executors.dask import DaskConfig
+
+pytestmark = pytest.mark.filterwarnings("default")  # the library's own
+
+
+@pytest.fixture
+def _here(own_place, all_here):
+    pass
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    """Two workers, for all the tests of this file."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORMALBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
+        made = dask._of_this_machine(Workplace(("cpu",), 2), 2)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def executor(cluster):
+    made = dask.make(Workplace(), DaskConfig(address=cluster.scheduler_address))
+    yield made
+    made.shutdown(wait=False, cancel_futures=True)
+
+
+def note_and_die(path):
+    with Path(path).open("a") as file:
+        file.write("x")
+    os._exit(3)
+
+
+def fail(text):
+    raise ValueError(text)
+
+
+def test_workers_do_what_they_are_given(executor):
+    assert executor.submit(os.getpid).result() != os.getpid()
+    assert executor.submit(pow, 2, exp=5).result() == 32
+    with pytest.raises(ValueError, match="no"):
+        executor.submit(fail, "no").result()
+
+
+def test_a_worker_that_is_lost_fails_what_it_did_once_and_nothing_else(executor, tmp_path):
+    other = executor.submit(time.sleep, 1.0)
+    lost = executor.submit(note_and_die, str(tmp_path / "deaths"))
+    with pytest.raises(BrokenExecutor, match="the worker process died"):
+        lost.result(60)
+    assert (tmp_path / "deaths").read_text() == "x"  # Dask did not try by itself
+    assert other.result(60) is None
+    assert executor.submit(pow, 2, 5).result(60) == 32
+
+
+def test_what_runs_can_be_cancelled_with_the_process_that_is_at_it(executor, tmp_path):
+    began = tmp_path / "began"
+    hanging = executor.submit(hang, str(began))
+    while not began.exists() or not began.read_text():
+        time.sleep(0.05)
+    assert hanging.cancel()
+    assert hanging.cancelled()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(began.read_text()), 0)
+    assert executor.submit(pow, 2, 5).result(60) == 32
+
+
+def hang(path):
+    Path(path).write_text(str(os.getpid()))
+    time.sleep(600)
+
+
+@dataclass(frozen=True)
+class Unit:
+    store: Path
+
+
+def test_a_store_that_workers_do_not_see_is_one_line(executor, tmp_path):
+    assert executor.submit(lambda unit: 3, Unit(tmp_path)).result(60) == 3
+    with pytest.raises(RequestError, match=r"do not see the folder .*/nowhere$"):
+        executor.submit(lambda unit: 3, Unit(tmp_path / "nowhere")).result(60)
+
+
+def test_what_is_shut_down_takes_nothing_more(cluster):
+    made = dask.make(Workplace(), DaskConfig(address=cluster.scheduler_address))
+    assert made.submit(pow, 2, 5).result(60) == 32
+    made.shutdown()
+    made.shutdown()
+    with pytest.raises(RuntimeError, match="shut down"):
+        made.submit(pow, 2, 5)
+
+
+@pytest.fixture
+def run(_here, cli, tiny):
+    def run(*arguments):
+        return cli(
+            *("run", "--model", "gru[width=8]", "--task", "first", "--plugin", tiny, "--json"),
+            *("--protocol", "tiny", "--device", "cpu", "--jobs", 2, *arguments),
+        )
+
+    return run
+
+
+def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
+    address = f"executor.address={cluster.scheduler_address}"
+    done = run("--executor", "dask", "--set", address)
+    assert done.code == 0, done.err
+    assert [row["status"] for row in done.data] == ["finished"] * 2
+    assert all("dask" not in row["command"] for row in done.data)
+    plain = run("--executor", "serial", "--results", "elsewhere")
+    cells = [[row["test"]["cells"] for row in rows] for rows in (done.data, plain.data)]
+    assert cells[0] == cells[1]
+
+
+def test_processes_are_started_for_a_session_and_end_with_it(run, results):
+    done = run("--executor", "dask", "--set", "executor.workers=1", "--seeds", 1)
+    assert done.code == 0, done.err
+    (record,) = Store(results).records()
+    assert record.status == "finished"
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        (["address=tcp://127.0.0.1:9"], "--executor dask: no scheduler at tcp://127.0.0.1:9: "),
+        (["address=nonsense://x"], "--executor dask: no scheduler at nonsense://x: "),
+        (["cluster=pbs"], "cluster=pbs submits jobs with qsub, which is not on this machine"),
+        (["cluster=kubernetes"], "cluster=kubernetes"),
+        (["adress=x"], "unknown option of executor dask 'adress': did you mean address?"),
+    ],
+)
+def test_clusters_that_cannot_be_are_one_line(run, monkeypatch, settings, said):
+    monkeypatch.setattr(dask, "_PATIENCE", 0.5)
+    monkeypatch.setattr(dask, "which", lambda name: None)
+    done = run("--executor", "dask", *(f"--set=executor.{setting}" for setting in settings))
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1, done.err
+
+
+def test_a_missing_extra_is_one_line(run, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    done = run("--executor", "dask")
+    assert done.code == 2
+    assert done.err == (
+        "formalbench: --executor dask needs the package distributed: "
+        "pip install 'formalbench[dask]'\n"
+    )
+
+
+def test_processes_of_this_machine_would_share_a_gpu():
+    with pytest.raises(RequestError, match="share a GPU"):
+        dask.make(Workplace(("cuda:0", "cuda:1"), 2), DaskConfig())
+
+
+@pytest.mark.parametrize("system", ["slurm", "pbs", "sge", "lsf"])
+def test_a_batch_job_is_one_worker_of_one_thread(monkeypatch, system):
+    monkeypatch.setattr(dask, "which", lambda name: f"/usr/bin/{name}")
+    config = DaskConfig(cluster=system, memory="3 GB", queue="long", walltime="02:00")
+    cluster = dask.jobs_of(config)
+    try:
+        script = cluster.job_script()
+    finally:
+        cluster.close()
+    assert "--nthreads 1" in script
+    assert "long" in script
+    assert "02:00" in script

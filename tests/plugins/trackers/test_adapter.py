@@ -1,0 +1,139 @@
+"""What the trackers have in common: a thread, names that fit, and an end to every run."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from types import SimpleNamespace
+
+import pytest
+from formalbench import Progress, RunInfo
+from formalbench_trackers import adapter, told
+from formalbench_trackers.adapter import Tracker
+
+RUN = RunInfo("t" * 16, "r" * 16, "bag[width=8]", "first:classify", "tiny", 0.01, 0, 40)
+
+
+class Book(Tracker):
+    """Writes down what it is asked; it raises at `bad`, and waits at `gate`."""
+
+    def __init__(self, bad="", gate=None):
+        self.pages, self.bad, self.gate = [], bad, gate
+        super().__init__()
+
+    def _page(self, *page):
+        if self.gate:
+            self.gate.wait()
+        if page[0] == self.bad:
+            raise ConnectionError("the server left")
+        self.pages.append(page)
+
+    def begin(self, run, facts):
+        self._page("begin", facts["seed"])
+        return run.test_id
+
+    def log(self, opened, axis, at, numbers):
+        self._page("log", axis, at, numbers)
+
+    def conclude(self, opened, status, config, results):
+        self._page("conclude", status)
+
+
+def progress(step, **metrics):
+    return Progress("train", step, 40, {name.replace("_", "/"): v for name, v in metrics.items()})
+
+
+def test_a_run_that_is_interrupted_is_concluded():
+    book = Book()
+    book.formalbench_run_started(RUN)
+    book.formalbench_run_progress(RUN, progress(10, train_loss=0.5))
+    book.formalbench_run_progress(RUN, progress(20))  # a test that begins has no numbers
+    book.close()
+    assert book.pages == [
+        ("begin", 0),
+        ("log", "step", 10, {"train/loss": 0.5}),
+        ("conclude", "interrupted"),
+    ]
+
+
+def test_no_run_waits_for_a_library():
+    gate = threading.Event()
+    book = Book(gate=gate)
+    for step in range(100):
+        book.formalbench_run_progress(RUN, progress(step, train_loss=0.5))
+    assert book.pages == []
+    gate.set()
+    book.close()
+    assert len(book.pages) == 102
+
+
+def test_a_library_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setattr(adapter, "PATIENCE", 0.05)
+    gate = threading.Event()
+    book = Book(gate=gate)
+    book.formalbench_run_started(RUN)
+    with pytest.raises(TimeoutError, match="not everything was sent"):
+        book.close()
+    gate.set()
+
+
+def test_whoever_tells_next_hears_why_a_library_failed():
+    book = Book(bad="log")
+    book.formalbench_run_progress(RUN, progress(10, train_loss=0.5))
+    book._thread.join()
+    with pytest.raises(ConnectionError, match="the server left"):
+        book.formalbench_run_progress(RUN, progress(20, train_loss=0.5))
+    with pytest.raises(ConnectionError, match="the server left"):
+        book.close()
+
+
+def record_with(**cells):
+    usual = {"group": None, "window": 1, "metrics": {}}
+    return SimpleNamespace(test=SimpleNamespace(metric="accuracy", cells=SimpleNamespace(
+        **{**usual, **cells}
+    )))  # fmt: skip
+
+
+def sums(total, count):
+    return SimpleNamespace(total=total, count=count)
+
+
+def test_numbers_by_length_are_those_of_the_record():
+    record = record_with(
+        length=(5, 6, 7),
+        correct=(1, 2, 4),
+        asked=(4, 4, 4),
+        window=2,
+        metrics={"cross-entropy": sums((2000, 500), (4, 1)), "odd": sums((1, 1), (2, 0))},
+    )
+    assert list(told.by_length(record)) == [
+        (5, {"test/accuracy": 0.25}),
+        (6, {"test/accuracy": 0.5, "test/cross-entropy": 0.5, "test/odd": 0.5}),
+        (7, {"test/accuracy": 1.0, "test/cross-entropy": 0.5}),
+    ]
+
+
+def test_named_parts_of_a_test_are_curves_of_their_own():
+    record = record_with(length=(5, 5), correct=(1, 4), asked=(4, 4), group=("long", "short"))
+    assert list(told.by_length(record)) == [
+        (5, {"test/long/accuracy": 0.25}),
+        (5, {"test/short/accuracy": 1.0}),
+    ]
+    assert list(told.by_length(SimpleNamespace(test=None))) == []
+
+
+def test_names_fit_every_library():
+    assert told.plain("own/<b>&é:x") == "own/_b____x"
+    assert len(told.plain("x" * 1000)) == told.LONGEST
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
+def test_a_missing_extra_is_one_line(refused, tiny, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, name, None)
+    said = refused(
+        *("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny"),
+        *("--device", "cpu", "--tracker", name),
+    )
+    assert said == (
+        f"formalbench: --tracker {name} needs the package {name}: pip install 'formalbench[{name}]'"
+    )

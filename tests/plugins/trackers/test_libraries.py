@@ -1,0 +1,143 @@
+"""One session, told to all three libraries; each is asked what it kept, by its own reader."""
+
+from __future__ import annotations
+
+import json
+import struct
+from pathlib import Path
+
+import pytest
+from formalbench.store import Store
+
+pytestmark = pytest.mark.filterwarnings("default")  # the libraries' own
+
+STEPS = [10, 20, 30, 40]
+LENGTHS = [41, 271, 500]
+
+
+@pytest.fixture
+def tracked(cli, tiny):
+    """Run a session with trackers, and return its one record."""
+
+    def tracked(*arguments):
+        done = cli(
+            *("run", "--model", "gru[width=8]", "--task", "first", "--plugin", tiny),
+            *("--protocol", "tiny", "--device", "cpu", "--seeds", 1, "--jobs", 1, *arguments),
+        )
+        assert done.code == 0, done.err
+        assert "failed" not in done.err
+        assert "dropped" not in done.err
+        (record,) = Store(Path("results")).records()
+        return record
+
+    return tracked
+
+
+def shares(record):
+    cells = record.test.cells
+    return [
+        pytest.approx(right / of) for right, of in zip(cells.correct, cells.strings, strict=True)
+    ]
+
+
+def test_tensorboard_shows_a_run(tracked):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    record = tracked("--tracker", "tensorboard", "--set", "tracker.folder=events")
+    (folder,) = Path("events/gru-width=8/first--classify").iterdir()
+    assert folder.name == f"seed-0-{record.test_id}"
+    events = EventAccumulator(str(folder))
+    events.Reload()
+    assert [event.step for event in events.Scalars("train/loss")] == STEPS
+    assert {event.step for event in events.Scalars("validation/accuracy")} <= {*STEPS}
+    tested = events.Scalars("test/accuracy")
+    assert [event.step for event in tested] == LENGTHS
+    assert [event.value for event in tested] == shares(record)
+    (final,) = events.Scalars("final/accuracy")
+    assert final.value == pytest.approx(record.test.accuracy)
+    told = {
+        tag: b"".join(event.tensor_proto.string_val) for tag in events.Tags()["tensors"]
+        for event in events.Tensors(tag)
+    }  # fmt: skip
+    assert told["config/test_id/text_summary"].decode() == record.test_id
+    assert told["status/text_summary"] == b"finished"
+    assert "_hparams_/session_start_info" in events.summary_metadata
+
+
+def wandb_records(path):
+    """Read the records of a file of Weights & Biases: LevelDB's log, and protobuf in it."""
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    data, at, whole = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        if (left := 32768 - at % 32768) < 7:
+            at += left
+            continue
+        _, size, kind = struct.unpack("<IHB", data[at : at + 7])
+        whole += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):  # whole, or its last part
+            record = Record()
+            record.ParseFromString(whole)
+            yield record
+            whole = b""
+
+
+def test_weights_and_biases_keeps_a_run_offline(tracked):
+    record = tracked("--tracker", "wandb", "--set", "tracker.mode=offline")
+    (path,) = Path("wandb").glob("offline-run-*/run-*.wandb")
+    rows, config, summary, exit_codes = [], {}, {}, []
+    for kept in wandb_records(path):
+        kind = kept.WhichOneof("record_type")
+        if kind == "history":
+            names = [item.key or "/".join(item.nested_key) for item in kept.history.item]
+            values = [json.loads(item.value_json) for item in kept.history.item]
+            rows.append(dict(zip(names, values, strict=True)))
+        elif kind in ("run", "config"):
+            changed = kept.run.config if kind == "run" else kept.config
+            config |= {i.key or i.nested_key[0]: json.loads(i.value_json) for i in changed.update}
+            assert kind == "config" or kept.run.project == "formalbench"
+        elif kind == "summary":
+            summary |= {i.key or i.nested_key[0]: i.value_json for i in kept.summary.update}
+        elif kind == "exit":
+            exit_codes.append(kept.exit.exit_code)
+    trained = [row for row in rows if "train/loss" in row]
+    assert [row["step"] for row in trained] == STEPS
+    tested = [row for row in rows if "test/accuracy" in row]
+    assert [row["length"] for row in tested] == LENGTHS
+    assert [row["test/accuracy"] for row in tested] == shares(record)
+    assert (config["test_id"], config["train_id"]) == (record.test_id, record.train_id)
+    assert (config["protocol.batch"], config["model.width"]) == (8, 8)
+    assert json.loads(summary["final/accuracy"]) == pytest.approx(record.test.accuracy)
+    assert exit_codes == [0]
+
+
+def test_mlflow_keeps_a_run_in_a_folder(tracked, monkeypatch):
+    from mlflow.tracking import MlflowClient
+
+    monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
+    record = tracked("--tracker", "mlflow", "--set", "tracker.experiment=mine")
+    client = MlflowClient(Path("mlruns").absolute().as_uri())
+    (run,) = client.search_runs([client.get_experiment_by_name("mine").experiment_id])
+    assert run.info.run_name == "gru[width=8] on first:classify, seed 0, rate 0.01"
+    assert run.info.status == "FINISHED"
+    assert run.data.tags["test_id"] == run.data.params["test_id"] == record.test_id
+    assert run.data.params["protocol.test.strings"] == "16"
+    curve = client.get_metric_history(run.info.run_id, "train/loss")
+    assert [point.step for point in curve] == STEPS
+    tested = client.get_metric_history(run.info.run_id, "test/accuracy")
+    assert [point.step for point in tested] == LENGTHS
+    assert [point.value for point in tested] == shares(record)
+    assert run.data.metrics["final/accuracy"] == pytest.approx(record.test.accuracy)
+
+
+def test_nobody_goes_online_unknown(refused, tiny, monkeypatch):
+    monkeypatch.setenv("NETRC", "nowhere")
+    said = refused(
+        *("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny"),
+        *("--device", "cpu", "--tracker", "wandb"),
+    )
+    assert said == (
+        "formalbench: --tracker wandb: nobody is logged in: run `wandb login`, or add "
+        "--set tracker.mode=offline"
+    )
