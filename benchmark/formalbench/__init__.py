@@ -93,7 +93,9 @@ _PLACES = {
     "contracts.network": ("ParameterGroup", "Traits"),
     "contracts.objective": ("Chance", "Objective"),
     "contracts.optimiser": ("Optimiser", "Schedule"),
-    "contracts.source": ("Corpus", "Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+    "contracts.source": (
+        *("Corpus", "Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+    ),
     "contracts.specs": (
         *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
         *("ProbeSpec", "ProtocolSpec", "ScheduleSpec", "Splits", "SuiteSpec", "TaskSpec"),

@@ -18,7 +18,7 @@ from formalbench import (
 )
 from formalbench.contracts.source import Labels
 
-from formalbench_text.description import Description, splits_of
+from formalbench_text.description import CorpusDescription, splits_of
 from formalbench_text.tokens import PartTokens, Tokens, tokens_of
 
 END = "<end>"
@@ -32,7 +32,7 @@ class TextCorpus(Corpus, HasParts):
         described: the corpus.
     """
 
-    def __init__(self, described: Description) -> None:
+    def __init__(self, described: CorpusDescription) -> None:
         self.described = described
         self.tokens = tokens_of(described)
         self.alphabet = names_of(described, self.tokens)
@@ -143,7 +143,7 @@ class FixedWindows(TextPart, HasFixedStrings):
         return ends_B
 
 
-def names_of(described: Description, tokens: Tokens) -> tuple[str, ...]:
+def names_of(described: CorpusDescription, tokens: Tokens) -> tuple[str, ...]:
     """Return the tokens as they are shown: bytes as they are, others by their numbers.
 
     The words of a text are nobody's to show, and what a tokeniser has learned is made of them.

@@ -70,7 +70,7 @@ class TextFile(Part):
 Files = Annotated[tuple[TextFile, ...], Field(min_length=1, max_length=100_000)]
 
 
-class Files3(Part):
+class SplitFiles(Part):
     """The files of each split."""
 
     train: Files
@@ -97,7 +97,7 @@ class TokeniserChoice(Part):
         return self
 
 
-class Lengths(Part):
+class WindowLengths(Part):
     """How many tokens the windows have."""
 
     train: Length = 512
@@ -120,10 +120,10 @@ class Contents(Part):
     """What the YAML file holds."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
-    corpus: Files3
+    corpus: SplitFiles
     documents: Literal["file", "lines", "blank-lines", "headings", "jsonl"] = "file"
     tokeniser: TokeniserChoice = TokeniserChoice()
-    lengths: Lengths = Lengths()
+    lengths: WindowLengths = WindowLengths()
     windows: Annotated[int, Field(ge=1, le=100_000)] = 256
     within: bool = False
     summary: Line = ""
@@ -132,7 +132,7 @@ class Contents(Part):
 
 
 @dataclass(frozen=True)
-class Description:
+class CorpusDescription:
     """A corpus, as its YAML file has it.
 
     Attributes:
@@ -189,14 +189,14 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     )
 
 
-def describe(path: Path, data: Mapping[str, Any]) -> Description:
+def describe(path: Path, data: Mapping[str, Any]) -> CorpusDescription:
     """Hold the contents of a YAML file to what a corpus is described by.
 
     Raises:
         RequestError: one line, if it is not, or a file that it names is not there.
     """
     try:
-        described = Description(path, Contents.model_validate(data))
+        described = CorpusDescription(path, Contents.model_validate(data))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
         told = "; ".join(dict.fromkeys(map(_told, problems)))
@@ -209,7 +209,7 @@ def describe(path: Path, data: Mapping[str, Any]) -> Description:
     return described
 
 
-def splits_of(lengths: Lengths) -> Splits:
+def splits_of(lengths: WindowLengths) -> Splits:
     """Return the lengths of windows as the engine has them."""
     return Splits((lengths.train, lengths.train), (lengths.tested[0], lengths.tested[-1]))
 
@@ -227,7 +227,7 @@ def digest_of(path: Path) -> str:
         raise RequestError(f"{path}: {error.strerror}") from None
 
 
-def _build(described: Description) -> Any:
+def _build(described: CorpusDescription) -> Any:
     from formalbench_text.corpus import TextCorpus  # here: it imports numpy
 
     return TextCorpus(described)
@@ -250,7 +250,7 @@ def _fields(place: list[Any]) -> Mapping[str, Any]:
     """Return the keys that a part of the file may have."""
     parts: dict[str, type[Part]] = {
         "tokeniser": TokeniserChoice,
-        "lengths": Lengths,
-        "corpus": Files3,
+        "lengths": WindowLengths,
+        "corpus": SplitFiles,
     }
     return (TextFile if len(place) > 1 else parts[place[0]]).model_fields

@@ -15,7 +15,7 @@ from typing import NoReturn
 from formalbench import RequestError
 from formalbench.contracts.language import Split
 
-from formalbench_text.description import Description
+from formalbench_text.description import CorpusDescription
 
 LONGEST_LINE = 1 << 26
 """Bytes; a text without line ends is no text."""
@@ -26,7 +26,7 @@ Pieces = Iterator[str | None]
 _HEADING = re.compile(r" ?= [^=\s](.*[^=\s])? = ?\s*")
 
 
-def pieces_of(described: Description, split: Split) -> Pieces:
+def pieces_of(described: CorpusDescription, split: Split) -> Pieces:
     """Return the texts of a split.
 
     Raises:

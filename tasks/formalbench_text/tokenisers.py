@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 from formalbench import RequestError
 
-from formalbench_text.description import Description
+from formalbench_text.description import CorpusDescription
 from formalbench_text.documents import pieces_of
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class Learned:
         return [np.array(one.ids, dtype=np.uint32) for one in found]
 
 
-def tokeniser_of(described: Description) -> Tokeniser:
+def tokeniser_of(described: CorpusDescription) -> Tokeniser:
     """Return the tokeniser of a corpus, trained on its training part if it is not from a file.
 
     Raises:
@@ -101,7 +101,7 @@ def hash_of(tokeniser: Tokeniser) -> str:
     return hashlib.sha256(tokeniser.saved.encode()).hexdigest()
 
 
-def _trained(described: Description) -> Learned:
+def _trained(described: CorpusDescription) -> Learned:
     library = _library()
     choice = described.contents.tokeniser
     options = {"vocab_size": choice.vocabulary, "show_progress": False}
@@ -120,7 +120,7 @@ def _trained(described: Description) -> Learned:
     return Learned(tokenizer)
 
 
-def in_batches(described: Description) -> Iterator[list[str]]:
+def in_batches(described: CorpusDescription) -> Iterator[list[str]]:
     """Return the lines of the training part, many at a time."""
     lines: list[str] = []
     size = 0
@@ -134,7 +134,7 @@ def in_batches(described: Description) -> Iterator[list[str]]:
     yield lines
 
 
-def _from_file(path: Path, sha256: str | None, described: Description) -> Learned:
+def _from_file(path: Path, sha256: str | None, described: CorpusDescription) -> Learned:
     library = _library()
     contents = path.read_bytes()
     found = hashlib.sha256(contents).hexdigest()
@@ -149,7 +149,7 @@ def _from_file(path: Path, sha256: str | None, described: Description) -> Learne
     return made
 
 
-def _check_known(path: Path, made: Learned, described: Description) -> None:
+def _check_known(path: Path, made: Learned, described: CorpusDescription) -> None:
     """Refuse a tokeniser that does not know the language of the texts."""
     ids = np.concatenate(made.encode(next(in_batches(described))))
     unknown = 0.0 if made.unknown is None else float((ids == made.unknown).mean())

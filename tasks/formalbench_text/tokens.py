@@ -24,7 +24,7 @@ from formalbench import RequestError
 from formalbench.cache import place_of, temporary_folder
 from formalbench.contracts.language import Split
 
-from formalbench_text.description import SPLITS, Description, digest_of
+from formalbench_text.description import SPLITS, CorpusDescription, digest_of
 from formalbench_text.documents import Pieces, pieces_of
 from formalbench_text.tokenisers import AT_ONCE, Ids, Tokeniser, tokeniser_of
 
@@ -58,7 +58,7 @@ class Tokens:
 
 
 @lru_cache(maxsize=4)
-def tokens_of(described: Description) -> Tokens:
+def tokens_of(described: CorpusDescription) -> Tokens:
     """Return the tokens of a corpus: from the cache, or made of its files.
 
     Raises:
@@ -97,7 +97,7 @@ def _moved(made: Path, place: Path) -> Path:
         return made
 
 
-def _make(described: Description, whole: Path, key: str) -> None:
+def _make(described: CorpusDescription, whole: Path, key: str) -> None:
     whole.mkdir()
     tokeniser = tokeniser_of(described)
     dtype = np.min_scalar_type(tokeniser.size)
