@@ -8,6 +8,8 @@ import pytest
 from formalbench import RequestError, Stream, read_yaml
 from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
+from formalbench.host.data_files import data_files, data_hash
+from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
 from formalbench_text import tokens
 from formalbench_text.completing import as_yaml, completed
 from formalbench_text.description import describe, read
@@ -260,6 +262,16 @@ def test_windows_longer_than_the_texts(make):
         built(make(lengths={"train": 4, "test": [4000]}))
     with pytest.raises(RequestError, match="no test text has 30 tokens"):
         built(make(lengths={"train": 4, "test": [30]}, within=True))
+
+
+def test_records_of_texts_are_not_published(make, tmp_path):
+    path = make()
+    assert data_files(path) == [tmp_path / f"{split}.txt" for split in TEXTS]
+    # They are not read for the hash: their checksums stand in the file.
+    assert data_hash(path) == hashlib.sha256(path.read_bytes()).hexdigest()
+    (local,) = PluginHost.load([path]).locals()
+    with pytest.raises(RequestError, match="its data is not published, so no record of it can be"):
+        plugin_contents(local)
 
 
 def test_checksums_must_be_there(cli, own_place, make):
