@@ -101,6 +101,12 @@ def _protocol(arguments: argparse.Namespace) -> str:
     return protocol.measure(_checkout(arguments))
 
 
+def _recurrences(arguments: argparse.Namespace) -> str:
+    import recurrences
+
+    return recurrences.measure()
+
+
 def _limits(arguments: argparse.Namespace) -> str:
     import limits
 
@@ -137,6 +143,7 @@ PARTS: dict[str, Part] = {
     "gpu": Part(_gpu),
     "jobs": Part(_jobs, "threads as said"),
     "recurrent": Part(_recurrent, "cores as said", ("jax",)),
+    "recurrences": Part(_recurrences),
     "limits": Part(_limits),
     "peer": Part(_peer, "cores as said", _PEER, "peer"),
     "memory": Part(_memory, "cores as said", _PEER, "peer"),

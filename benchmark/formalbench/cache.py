@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
+from formalbench.plain import read_plain
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 
@@ -99,8 +100,6 @@ def read_sealed(path: Path, key: str) -> bytes | None:
     """Return what was written under a key; None if it is not there, or not what was written."""
     if not path.exists():
         return None
-    from formalbench.store.plain import read_plain  # likewise
-
     try:
         sealed = read_plain(path, MAX_BYTES)
     except RequestError:

@@ -20,7 +20,7 @@ def own_numerics() -> Iterator[None]:
 
     settings = _settings()
     before = [get() for get, _, _ in settings]
-    device = torch.empty(0).device  # not torch.get_default_device: before 2.9 it fails after None
+    device = torch.empty(0).device  # torch 2.8's get_default_device fails after None
     torch.set_default_device(None)
     try:
         for _, set_to, default in settings:

@@ -15,7 +15,7 @@ from typing import Any
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.verification import AnyRecord, parsed
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 
 FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
 """Below the repository's root."""

@@ -34,3 +34,9 @@ def backwards() -> Path:
 def host() -> PluginHost:
     """A host with everything that is installed."""
     return PluginHost.load()
+
+
+@pytest.fixture
+def functions(backwards: Path) -> PluginHost:
+    """A host with two functions from strings to strings."""
+    return PluginHost.load([backwards])

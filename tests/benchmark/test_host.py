@@ -4,8 +4,7 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from formalbench.contracts.config import Config, option
-from formalbench.contracts.errors import BrokenPluginError, RequestError
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import hookimpl
 from formalbench.contracts.specs import (
     ExecutorSpec,
@@ -134,120 +133,6 @@ def test_an_installed_plugin_may_clash_until_its_name_is_used(install, cli):
     assert "'parity' is announced twice" in line
     assert "formalbench-tasks (formalbench " in line
     assert "zebra (zebra-package 2.3)" in line
-
-
-# Names.
-
-
-def test_factories_are_lazy_or_not(host):
-    plugin = host.plugins[0]
-    built = []
-    host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").source), plugin)
-    host.tasks.add(task("lazy", "formalbench_tasks.bits:First"), plugin)
-    host.tasks.add(task("nowhere", "formalbench_tasks.nowhere:Nothing"), plugin)
-    host.tasks.add(task("nothing", "formalbench_tasks.bits:Nothing"), plugin)
-    assert not built
-    assert host.task("eager").source.oracle([1]) == 1
-    assert built == [1]
-    assert type(host.task("lazy").source).__name__ == "First"
-    for name in ("nowhere", "nothing"):
-        with pytest.raises(BrokenPluginError):
-            host.task(name)
-
-
-class MineConfig(Config):
-    a: int = option(1, "", minimum=1)
-    b: str = option("x", "")
-
-
-def test_a_config_reaches_the_factory(host):
-    got = []
-
-    def factory(config, **fields):
-        got.append((config, fields))
-        return host.task("parity").source
-
-    spec = task("mine-{k}", factory, config=MineConfig, defaults={"b": "y"})
-    host.tasks.add(spec, host.plugins[0])
-    assert host.task("mine-7", {"a": 5}).parameters == {"a": 5}
-    assert host.task("mine-8[a=3,b=x]").parameters == {"a": 3, "b": "x"}
-    assert host.task("mine-9:classify[a=1]").parameters == {}
-    assert got == [
-        (MineConfig(a=5, b="y"), {"k": 7}),
-        (MineConfig(a=3, b="x"), {"k": 8}),
-        (MineConfig(a=1, b="y"), {"k": 9}),
-    ]
-    with pytest.raises(RequestError, match="mine-7: a=0: Input should be greater"):
-        host.task("mine-7", {"a": 0})
-    with pytest.raises(RequestError, match=r"mine-7\[a=0\]: must be at least 1"):
-        host.task("mine-7[a=0]")
-    with pytest.raises(RequestError, match="unknown option of mine-7 'c'"):
-        host.task("mine-7[c=0]")
-
-
-def test_patterns(host):
-    got = []
-
-    def factory(**fields):
-        got.append(fields)
-        return host.task("parity").source
-
-    spec = task("zyck-{k}-{D}", factory, objectives=("classify", "tag"))
-    host.tasks.add(spec, host.plugins[0])
-    built = host.task("zyck-2-13:tag")
-    assert got == [{"k": 2, "D": 13}]
-    assert built.name == "zyck-2-13:tag"
-    assert "zyck-{k}-{D}" in [entry.spec.name for entry in host.tasks.all()]
-    for name in ("zyck-2", "zyck-2-x", "zyck-2-3-4", "zyck-02-3"):
-        with pytest.raises(RequestError, match="unknown task"):
-            host.task(name)
-
-
-def test_a_name_and_a_pattern_that_both_fit_are_a_clash(host):
-    host.tasks.add(task("zyck-{k}-{D}"), host.plugins[0])
-    host.tasks.add(task("zyck-2-3"), host.plugins[1])
-    with pytest.raises(RequestError, match="announced twice") as caught:
-        host.tasks.get("zyck-2-3")
-    assert host.plugins[0].name in str(caught.value)
-    assert host.plugins[1].name in str(caught.value)
-    assert host.tasks.get("zyck-2-4")[1] == {"k": 2, "D": 4}
-
-
-@pytest.mark.parametrize(
-    ("kind", "name", "hint"),
-    [
-        ("tasks", "partiy", "did you mean parity"),
-        ("tasks", "tomita3", "tomita-3"),
-        ("models", "lsmt", "did you mean lstm"),
-        ("suites", "defualt", "did you mean default"),
-        ("protocols", "quik", "did you mean quick"),
-        ("protocols", "zzzzzz", "`formalbench list protocols` shows all"),
-        ("suites", "zzzzzz", "known: all, chi-table1, chomsky, crasp, default"),
-    ],
-)
-def test_an_unknown_name_hears_of_the_nearest(host, kind, name, hint):
-    with pytest.raises(RequestError) as caught:
-        getattr(host, kind).get(name)
-    assert hint in str(caught.value)
-
-
-def test_listings_count_digits_as_numbers(host):
-    names = [entry.spec.name for entry in host.tasks.all()]
-    assert names.index("d2") < names.index("d12")
-
-
-def test_an_objective_that_the_source_cannot_answer(host):
-    with pytest.raises(RequestError) as caught:
-        host.task_entry("modular-arithmetic:tag")
-    assert str(caught.value) == (
-        "modular-arithmetic: tag needs the class of every prefix, and ModularArithmetic does not "
-        "have it (inherit formalbench.HasPrefixClasses)"
-    )
-
-
-def test_an_objective_that_nobody_announced(host):
-    with pytest.raises(RequestError, match="unknown objective of parity 'tga': did you mean tag"):
-        host.task("parity:tga")
 
 
 # Local plugins.

@@ -5,7 +5,8 @@ import json
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.metric import Measure
-from formalbench.contracts.record import MAX_BYTES, Record, parse_record
+from formalbench.contracts.reading import MAX_BYTES
+from formalbench.contracts.record import Record, parse_record
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.running.results import cells_of
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.record import MAX_BYTES, parse_record
+from formalbench.contracts.reading import MAX_BYTES
+from formalbench.contracts.record import parse_record
 from formalbench.store import Store, default_results, read_record, write_atomically
 
 

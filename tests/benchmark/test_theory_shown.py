@@ -1,5 +1,8 @@
 """What `list` and `show` say of theory."""
 
+import subprocess
+import sys
+
 import pytest
 
 KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "level", "note", "class"}
@@ -44,11 +47,14 @@ def test_of_a_built_in_language(cli):
     assert ["theory", "star-free; not finite, r-trivial, c-rasp"] in lines
 
 
-@pytest.mark.parametrize(("name", "found"), [("dyck-1", "counter"), ("dyck-2", "context-free")])
-def test_members_of_a_family_say_what_they_are(cli, name, found):
+@pytest.mark.parametrize(
+    ("name", "found", "source"),
+    [("dyck-1", "counter", "Fischer et al. (1968)"), ("dyck-2", "context-free", "1963")],
+)
+def test_members_of_a_family_say_what_they_are(cli, name, found, source):
     theory = cli("show", "task", name, "--json").data["theory"]
     assert (theory["level"], theory["class"], theory["star_free"]) == (found, found, None)
-    assert "1963" in theory["note"]
+    assert source in theory["note"]
 
 
 def test_of_a_bounded_dyck_language_too_large_for_an_automaton(cli):
@@ -64,6 +70,21 @@ def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
     monkeypatch.setattr("formalbench.theory.classes.classes_of", None)  # not called again
     assert cli("show", "task", "last-b", "--json", "--plugin", path).data["theory"] == shown
     assert row(cli, "last-b", "--plugin", path)["theory"] == shown
+
+
+def test_what_was_worked_out_is_listed_without_numpy(cli, write):
+    path = write("ends.yaml", LAST_B)
+    assert cli("show", "task", "last-b", "--plugin", path).code == 0
+    code = (
+        "import sys; from formalbench.cli.main import run_command_line\n"
+        f"assert run_command_line(['list', 'tasks', '--plugin', {str(path)!r}]) == 0\n"
+        "heavy = [name for name in ('torch', 'numpy', 'pandas') if name in sys.modules]\n"
+        "print(heavy, file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == ["last-b"]]
+    assert line.split()[1] == "star-free"
+    assert done.stderr == "[]\n"
 
 
 def test_what_a_plugin_states(cli, write):

@@ -6,35 +6,17 @@ import pytest
 import torch
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.network import Traits
-from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import trainer, validate
 from formalbench.training.programs import OneByOne, Together
 from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Checkpoint, Member
+from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench.training.update import numbers_of_steps
+from small_training import CPU, protocol
 from torch import nn
-
-CPU = torch.device("cpu")
-
-
-def protocol(**change):
-    return Protocol.model_validate(
-        {
-            "name": "tiny",
-            "version": 1,
-            "steps": 40,
-            "batch": 8,
-            "evaluate_every": 10,
-            "decay": {"steps": 20, "final": 0.1},
-            "validation": {"every": 10, "lengths": 3, "strings": 8},
-            "test": {"lengths": 3, "strings": 8},
-            **change,
-        }
-    )
 
 
 class Sum(nn.Module):
@@ -244,42 +226,6 @@ def test_the_selected_weights_are_those_of_the_best_validation(train, monkeypatc
     for name, value in done.network.state_dict().items():
         assert torch.equal(value, weights[2][name])
     assert not all(torch.equal(weights[2][name], weights[3][name]) for name in weights[0])
-
-
-@pytest.mark.parametrize(
-    ("new", "old", "better"),
-    [
-        ((0.5, -0.9), None, True),
-        ((0.6, -0.9), (0.5, -0.1), True),
-        ((0.5, -0.1), (0.6, -0.9), False),
-        ((0.5, -0.1), (0.5, -0.2), True),
-        ((0.5, -0.2), (0.5, -0.2), False),  # of equals the earlier one stays
-    ],
-)
-def test_what_is_preferred_is_selected(new, old, better):
-    made = [None if p is None else Checkpoint(1, 10, {}, p, torch.zeros(0)) for p in (new, old)]
-    assert made[0].better_than(made[1]) is better
-
-
-def test_what_cannot_be_told_is_preferred_to_nothing_else(host, monkeypatch):
-    used, task = protocol(), host.task("first")
-
-    def preference(nan):
-        measures = {"accuracy": Measure(0, 0 if nan else 10), "cross-entropy": Measure(5, 10)}
-        scores = [CellScore(1, 1, 10, measures)]
-        monkeypatch.setattr(validate, "evaluate", lambda *_, **__: scores)
-        return validate.Validator(task, used, CPU).score(nn.Identity(), 1, torch.zeros(1))
-
-    assert not preference(nan=True).better_than(preference(nan=False))
-    assert preference(nan=False).better_than(preference(nan=True))
-
-
-def test_cells_count_the_same_where_a_checkpoint_is_chosen():
-    few = CellScore(1, 1, 2, {"a": Measure(1, 2), "b": Measure(1, 4)})
-    many = CellScore(9, 9, 2, {"a": Measure(2, 2), "b": Measure(90, 100)})
-    found = validate.each_cell_alike([few, many])
-    assert found["a"] == Measure(3, 4)
-    assert found["b"].mean == pytest.approx((0.25 + 0.9) / 2)
 
 
 def same(one, other):

@@ -51,6 +51,13 @@ def host() -> PluginHost:
     return PluginHost.load()
 
 
+@pytest.fixture
+def auditor(host) -> Iterator[Auditor]:
+    """One for all forgeries of a test: what is drawn or trained for one record serves the next."""
+    with Auditor(host, 1, "cpu") as auditor:
+        yield auditor
+
+
 @pytest.fixture(scope="module")
 def published() -> dict[Path, Record | VerificationRecord]:
     return Store(REPOSITORY / RESULTS).files()
@@ -204,7 +211,7 @@ def test_every_field_of_many_records_is_held_to_the_truth(host, published, draw)
             assert is_refused(admission, record, path, other), (path, other)
 
 
-def audited(host, folder, file, record, again=False, **keys):
+def audited(auditor, folder, file, record, again=False, **keys):
     """Write a forged record, and audit it with the weights of the honest one."""
     forged = folder / file.name
     if weights_path(file).exists():
@@ -216,16 +223,16 @@ def audited(host, folder, file, record, again=False, **keys):
             place = place[step]
         place[path[-1]] = value
     forged.write_text(renamed(data | keys).to_json())
-    return Auditor(host, 1, "cpu").audit(forged, again=again)
+    return auditor.audit(forged, again=again)
 
 
 @pytest.mark.campaign
-def test_numbers_that_weights_do_not_give_are_found(host, published, draw, tmp_path):
+def test_numbers_that_weights_do_not_give_are_found(auditor, published, draw, tmp_path):
     found = [file for file in published if weights_path(file).exists()]
     for file in draw.sample(sorted(found), 3):
         record = published[file]
         cells, selected = record.test.cells, record.selected
-        assert audited(host, tmp_path, file, record).verdict == "ok"
+        assert audited(auditor, tmp_path, file, record).verdict == "ok"
         right = [
             min(n, s)
             for n, s in zip((n // 2 + 64 for n in cells.correct), cells.strings, strict=True)
@@ -236,11 +243,11 @@ def test_numbers_that_weights_do_not_give_are_found(host, published, draw, tmp_p
             {ENTROPY: [2 * n + 2000 for n in cells.metrics["cross-entropy"].total]},
             {("selected", "metrics", "cross-entropy", "total"): selected.bits * 4096 + 4096},
         ):
-            assert audited(host, tmp_path, file, record, paths=paths).verdict == "MISMATCH"
+            assert audited(auditor, tmp_path, file, record, paths=paths).verdict == "MISMATCH"
 
 
 @pytest.mark.campaign
-def test_a_seed_that_was_made_up_is_found_by_training_it(host, published, tmp_path):
+def test_a_seed_that_was_made_up_is_found_by_training_it(auditor, published, tmp_path):
     """Perfect, or said to have failed; without weights, nothing but training can tell."""
     runs = [file for file, record in published.items() if isinstance(record, Record)]
     file = min(
@@ -253,28 +260,28 @@ def test_a_seed_that_was_made_up_is_found_by_training_it(host, published, tmp_pa
     made_up = [0 if 2 * n > s else s for n, s in zip(cells.correct, cells.strings, strict=True)]
     paths = {("test", "cells", "correct"): made_up, ENTROPY: [10**6 * n for n in cells.strings]}
     keys = {"environment": here}
-    assert audited(host, tmp_path, file, record, **keys).verdict == "refused"
-    done = audited(host, tmp_path, file, record, again=True, paths=paths, **keys)
+    assert audited(auditor, tmp_path, file, record, **keys).verdict == "refused"
+    done = audited(auditor, tmp_path, file, record, again=True, paths=paths, **keys)
     assert done.verdict == "MISMATCH"
     failed = {"status": "error", "test": None, "selected": None, "weights": None}
-    done = audited(host, tmp_path, file, record, again=True, **failed, **keys)
+    done = audited(auditor, tmp_path, file, record, again=True, **failed, **keys)
     assert done.verdict == "MISMATCH"
     elsewhere = {"environment": here | {"hardware": "another"}}
-    done = audited(host, tmp_path, file, record, again=True, paths=paths, **elsewhere)
+    done = audited(auditor, tmp_path, file, record, again=True, paths=paths, **elsewhere)
     assert done.verdict == "not judged"
 
 
 @pytest.mark.campaign
-def test_a_verification_that_was_made_up_is_found(host, published, tmp_path):
+def test_a_verification_that_was_made_up_is_found(auditor, published, tmp_path):
     file = next(file for file, one in published.items() if one.model.name == "ffnn-parity")
     record = published[file]
-    assert audited(host, tmp_path, file, record).verdict == "ok"
+    assert audited(auditor, tmp_path, file, record).verdict == "ok"
     for part, name in (("exhaustive", "strings"), ("adversarial", "strings")):
         paths = {(part, name): getattr(getattr(record, part), name) - 1}
-        assert audited(host, tmp_path, file, record, paths=paths).verdict == "MISMATCH"
+        assert audited(auditor, tmp_path, file, record, paths=paths).verdict == "MISMATCH"
     for name in ("min_margin", "mean_bits", "max_bits"):
         told = [2 * one + 1 for one in getattr(record.by_length, name)]
-        found = audited(host, tmp_path, file, record, paths={("by_length", name): told})
+        found = audited(auditor, tmp_path, file, record, paths={("by_length", name): told})
         assert found.verdict in ("MISMATCH", "refused")
 
 

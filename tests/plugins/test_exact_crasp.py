@@ -16,11 +16,11 @@ from formalbench_models.constructions.configs import ExactCraspConfig
 from formalbench_models.constructions.crasp import (
     BEGIN,
     Compare,
+    CraspProgram,
     Every,
-    Program,
+    OneOf,
     Some,
     Sum,
-    Symbol,
 )
 from formalbench_models.constructions.crasp_automaton import program_of
 from formalbench_models.constructions.crasp_network import network_of
@@ -29,10 +29,10 @@ from formalbench_models.constructions.network import HandWritten
 LANGUAGES = ("first", "tomita-1", "tomita-2", "tomita-7", "d1", "d3", "dyck-2-2")
 DTYPES = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
-MAJORITY = Program(
+MAJORITY = CraspProgram(
     {
-        "a": Symbol(("a",)),
-        "b": Symbol(("b",)),
+        "a": OneOf(("a",)),
+        "b": OneOf(("b",)),
         "more": Compare(Sum(((2, "a"), (-2, "b"))), 1),
         "before": Compare(Sum(((1, "a"), (1, "¬b")), strict=True), 3, at_least=False),
         "either": Some(("more", "¬before", "b")),
@@ -98,7 +98,7 @@ def test_a_program_means_what_its_definition_says():
     assert text[2] == "more := 2·#[j ≤ i: a] + -2·#[j ≤ i: b] ≥ 1"
     assert text[4] == "either := more ∨ ¬before ∨ b"
     with pytest.raises(ValueError, match="x reads 'y', which is no earlier line"):
-        Program({"x": Every(("y",))})
+        CraspProgram({"x": Every(("y",))})
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
@@ -184,9 +184,8 @@ def test_what_is_too_large_or_no_automaton_is_refused_in_a_line(monkeypatch):
 
 
 def test_the_symbol_before_a_string_is_a_line_too():
-    network = HandWritten(
-        network_of(Program({"begin": Symbol((BEGIN,))}), "ab", [{"begin": 1.0}], "prefixes"), "ab"
-    )
+    program = CraspProgram({"begin": OneOf((BEGIN,))})
+    network = HandWritten(network_of(program, "ab", [{"begin": 1.0}], "prefixes"), "ab")
     with torch.no_grad():
         logits = network(Batch(torch.tensor([[0, 1]])))
     assert logits[..., 0].tolist() == [[1, 0, 0]]

@@ -10,7 +10,7 @@ from formalbench.evaluation.cells import check_lengths
 from formalbench.host import PluginHost
 from formalbench_models.families.nondeterministic_stack import naive
 from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
-from formalbench_models.families.nondeterministic_stack.lang import Weights, begin, go_on
+from formalbench_models.families.nondeterministic_stack.lang import Operations, begin, go_on
 from formalbench_models.families.nondeterministic_stack.model import NondeterministicStack
 from model_helpers import fake_task, shaken, strings
 
@@ -26,7 +26,7 @@ def logits(states, symbols, seed, scale=1.0):
     size = states * symbols
     generator = torch.Generator().manual_seed(seed)
     drawn = torch.randn(2, size, 2 * size + states, generator=generator, dtype=torch.float64)
-    return Weights(*(scale * drawn).split([size, size, states], -1))
+    return Operations(*(scale * drawn).split([size, size, states], -1))
 
 
 @pytest.mark.parametrize(("states", "symbols"), ROOM)
@@ -38,7 +38,7 @@ def test_readings_are_those_of_every_stack(states, symbols):
         weights = logits(states, symbols, step, 2.0)
         runs = go_on(runs, weights)
         for row in range(2):
-            own = Weights(*(part[row] for part in weights))
+            own = Operations(*(part[row] for part in weights))
             slow[row] = naive.go_on(slow[row], own, symbols)
             want = naive.reading(slow[row], states, symbols)
             torch.testing.assert_close(runs.alpha[row], want, rtol=0, atol=1e-10)
@@ -68,7 +68,7 @@ def test_a_pushdown_automaton_guesses_where_to_turn_round():
         pop = torch.full((1, 6, 2), never, dtype=torch.float64)
         push[0, :3, letter] = 0.0
         pop[0, [letter, 3 + letter], 1] = 0.0
-        return Weights(push, torch.full_like(push, never), pop)
+        return Operations(push, torch.full_like(push, never), pop)
 
     for word, emptied in (("abba", True), ("abab", False), ("aabbaa", True), ("aabbab", False)):
         runs = begin(torch.zeros(1, dtype=torch.float64), states, symbols)
@@ -86,7 +86,7 @@ def test_no_number_is_lost_however_the_weights(scale):
     runs = begin(torch.zeros(2), 2, 3)
     readings = []
     for step in drawn:
-        runs = go_on(runs, Weights(*step.split([size, size, 2], -1)))
+        runs = go_on(runs, Operations(*step.split([size, size, 2], -1)))
         readings.append(runs.alpha)
     together = torch.stack(readings)
     torch.testing.assert_close(together.sum(-1), torch.ones(20, 2), rtol=0, atol=1e-5)

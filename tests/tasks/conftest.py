@@ -80,8 +80,12 @@ def function(request) -> Transduction:
     return build(FUNCTIONS[request.param])
 
 
-def _objective(name: str):
-    names = sorted(task for task, spec in SPECS.items() if name in spec.objectives)
+def _objective(name: str, *, regular: bool = False):
+    names = sorted(
+        task
+        for task, spec in SPECS.items()
+        if name in spec.objectives and (not regular or spec.theory.level == "regular")
+    )
     return [pytest.param(task, id=task) for task in names]
 
 
@@ -94,4 +98,16 @@ def membership(request) -> Language:
 @pytest.fixture(scope="session", params=_objective("tag"))
 def taggable(request) -> Language:
     """Each language that gives a class to every prefix in turn."""
+    return build(SPECS[request.param])
+
+
+@pytest.fixture(scope="session", params=_objective("next-symbols", regular=True))
+def automaton_membership(request) -> Language:
+    """Each language in the narrow sense that has an automaton in turn."""
+    return build(SPECS[request.param])
+
+
+@pytest.fixture(scope="session", params=_objective("tag", regular=True))
+def automaton_taggable(request) -> Language:
+    """Each language that gives a class to every prefix, by an automaton, in turn."""
     return build(SPECS[request.param])

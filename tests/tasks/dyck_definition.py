@@ -1,10 +1,12 @@
 """Dyck languages from the definition, one string and one symbol at a time."""
 
+from collections import Counter
 from fractions import Fraction
 from itertools import product
 
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import Dyck
+from scipy.stats import chisquare
 
 SMALL = [(1, None), (2, None), (3, None), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)]
 """(k, D) of languages that are looked at exhaustively."""
@@ -80,3 +82,13 @@ def dyck_of(types, deepest=None, **options):
 
 def language(case):
     return dyck_of(*case)
+
+
+def fits(drawn_BN, law):
+    """Say whether strings look drawn from {string: weight}, and none is outside it."""
+    found = Counter(map(tuple, drawn_BN.tolist()))
+    if not set(found) <= set(law):
+        return False
+    total = sum(law.values())
+    expected = [float(weight / total) * len(drawn_BN) for weight in law.values()]
+    return bool(chisquare([found[string] for string in law], expected).pvalue > 1e-3)

@@ -100,13 +100,13 @@ def test_known_sizes(make, name, states):
     assert make(name).automaton.num_states == states
 
 
-def test_next_symbols_agree_with_a_search(membership, every_string, longest):
+def test_next_symbols_agree_with_a_search(automaton_membership, every_string, longest):
     """A symbol is legal iff some continuation is a member: with Q states, one within Q symbols."""
-    symbols = len(membership.alphabet)
-    reach = min(membership.automaton.num_states, 11, longest(symbols, 4000) + 1)
+    symbols = len(automaton_membership.alphabet)
+    reach = min(automaton_membership.automaton.num_states, 11, longest(symbols, 4000) + 1)
     length = min(5, longest(symbols, 200))
     strings_BN = every_string(symbols, length)
-    sets_BNS = membership.next_symbols(strings_BN)
+    sets_BNS = automaton_membership.next_symbols(strings_BN)
     assert sets_BNS.shape == (len(strings_BN), length + 1, symbols + 1)
     assert sets_BNS.dtype == np.bool_
     memory = {}
@@ -116,7 +116,7 @@ def test_next_symbols_agree_with_a_search(membership, every_string, longest):
             return False
         if prefix not in memory:
             memory[prefix] = any(
-                membership.oracle([*prefix, *suffix])
+                automaton_membership.oracle([*prefix, *suffix])
                 for more in range(reach)
                 for suffix in every_string(symbols, more).tolist()
             )
@@ -126,7 +126,7 @@ def test_next_symbols_agree_with_a_search(membership, every_string, longest):
         for end in range(length + 1):
             prefix = tuple(string[:end])
             expected = [alive((*prefix, symbol)) for symbol in range(symbols)]
-            expected.append(membership.oracle(prefix) == 1)
+            expected.append(automaton_membership.oracle(prefix) == 1)
             assert sets[end] == expected, prefix
 
 

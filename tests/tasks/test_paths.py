@@ -16,15 +16,15 @@ from formalbench_tasks.regular import RegularLanguage
 from scipy.stats import chisquare
 
 
-def test_the_reference_counts_every_class(taggable, every_string, longest):
-    symbols = len(taggable.alphabet)
+def test_the_reference_counts_every_class(automaton_taggable, every_string, longest):
+    symbols = len(automaton_taggable.alphabet)
     for length in range(7 if symbols <= 5 else longest(symbols, 20_000) + 1):
         found = Counter(
-            taggable.oracle(string) for string in every_string(symbols, length).tolist()
+            automaton_taggable.oracle(string) for string in every_string(symbols, length).tolist()
         )
-        for label in range(taggable.num_classes):
-            assert reference.count(taggable.automaton, length, label) == found[label]
-            assert taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
+        for label in range(automaton_taggable.num_classes):
+            assert reference.count(automaton_taggable.automaton, length, label) == found[label]
+            assert automaton_taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
 
 
 def test_the_reference_gives_known_numbers(make):
@@ -42,8 +42,8 @@ def test_the_reference_gives_known_numbers(make):
 
 
 @pytest.mark.parametrize("label", [0, 1])
-def test_branch_probabilities_are_exact_to_1e_12(membership, label):
-    assert compare_branches(membership.automaton, label) > 20
+def test_branch_probabilities_are_exact_to_1e_12(automaton_membership, label):
+    assert compare_branches(automaton_membership.automaton, label) > 20
 
 
 @pytest.mark.parametrize("regex", ["1*|0(0|1)*", "(1*|0(0|1)*)2(0|1|2)*", "(01|2)*(0|1)*"])
@@ -74,13 +74,13 @@ def compare_branches(automaton, label):
     return compared
 
 
-def test_the_fast_sampler_draws_what_the_reference_draws(taggable):
-    automaton = taggable.automaton
+def test_the_fast_sampler_draws_what_the_reference_draws(automaton_taggable):
+    automaton = automaton_taggable.automaton
     large = automaton.transitions.size > 500
     for length in (0, 1, 2, 9) if large else (0, 1, 2, 24, 51):
         labels = [
             label
-            for label in range(0, taggable.num_classes, 7 if large else 1)
+            for label in range(0, automaton_taggable.num_classes, 7 if large else 1)
             if automaton.paths.has_class(length, label)
         ]
         labels_B = np.array(labels * 4, dtype=np.int64)

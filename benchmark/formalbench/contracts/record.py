@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 import operator
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
-    BaseModel,
     Field,
     WrapValidator,
     model_validator,
@@ -16,14 +15,10 @@ from pydantic import (
 
 from formalbench.contracts.cells import MAX_COUNT, Cells, Once
 from formalbench.contracts.cells import Name as MetricName
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.part import Part
 from formalbench.contracts.protocol import Protocol
-
-SCHEMA_VERSION = 2
-MAX_BYTES = 1_000_000
-"""A larger file is no record: refused before it is read."""
+from formalbench.contracts.reading import read_json, validated
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(max_length=500)]
@@ -34,15 +29,9 @@ Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
-R = TypeVar("R", bound=BaseModel)
-
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
 """``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
 run with another status than ``finished`` no cell is counted."""
-
-
-class OlderRecordError(RequestError):
-    """A record of a format that is read no more."""
 
 
 class Origin(Part):
@@ -379,56 +368,3 @@ def parse_record(text: str | bytes, name: str) -> Record:
         RequestError: one line that says what is wrong.
     """
     return validated(Record, read_json(text, name), name)
-
-
-def read_json(text: str | bytes, name: str) -> dict[str, Any]:
-    """Read the JSON object of a record of any kind, as far as all kinds are alike.
-
-    Raises:
-        RequestError: one line that says what is wrong.
-    """
-    if len(text) > MAX_BYTES:
-        raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
-    from pydantic_core import from_json
-
-    try:
-        data: Any = from_json(text, allow_inf_nan=False)
-    except ValueError as error:
-        raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
-    if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
-        raise RequestError(f"{name}: not a record: it has no integer schema_version")
-    if data["schema_version"] < SCHEMA_VERSION:
-        raise OlderRecordError(
-            f"{name}: schema_version {data['schema_version']} is of an older formalbench "
-            f"(this one reads {SCHEMA_VERSION}): move it away, and run it again"
-        )
-    if data["schema_version"] > SCHEMA_VERSION:
-        raise RequestError(
-            f"{name}: schema_version {data['schema_version']} is newer than this formalbench "
-            f"knows ({SCHEMA_VERSION}); upgrade formalbench"
-        )
-    return data
-
-
-def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
-    """Return the record that an object holds.
-
-    Raises:
-        RequestError: one line with its first problem.
-    """
-    from pydantic import ValidationError
-
-    try:
-        return kind.model_validate(data)
-    except ValidationError as error:
-        raise RequestError(f"{name}: not a valid record: {first_problem(error)}") from None
-
-
-def first_problem(error: Any) -> str:
-    """Return the first problem of a pydantic `ValidationError` as one line."""
-    problem = error.errors(include_url=False, include_context=False)[0]
-    place = ".".join(str(part) for part in problem["loc"])
-    told = str(problem["msg"]).removeprefix("Value error, ")
-    text = f"{place}: {told}" if place else told
-    more = error.error_count() - 1
-    return " ".join(text.split()) + (f" (and {more} more)" if more else "")

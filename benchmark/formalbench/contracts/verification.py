@@ -10,6 +10,7 @@ from pydantic import Field, model_validator
 
 from formalbench.contracts.identity import used_text
 from formalbench.contracts.part import Part
+from formalbench.contracts.reading import read_json, validated
 from formalbench.contracts.record import (
     Command,
     Count,
@@ -19,8 +20,6 @@ from formalbench.contracts.record import (
     Name,
     Record,
     TaskUsed,
-    read_json,
-    validated,
 )
 
 Dtype = Literal["fp16", "bf16", "fp32", "fp64"]

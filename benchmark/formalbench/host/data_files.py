@@ -14,6 +14,7 @@ from typing import Any
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host.yaml_file import read_yaml
+from formalbench.plain import read_plain
 
 DATA = "data"
 FILES = ("strings", "labels", "outputs")
@@ -38,8 +39,6 @@ def data_hash(path: Path) -> str:
     Raises:
         OSError: if the plugin itself cannot be read.
     """
-    from formalbench.store.plain import read_plain  # here: it imports numpy
-
     own = hashlib.sha256(path.read_bytes())
     files = _files_of(path, DATA, FILES)
     if not files:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.cells import Cells, Sums
 from formalbench.contracts.metric import Measures, merged
 from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
-    SCHEMA_VERSION,
     CohortMember,
     Place,
     Record,

@@ -131,7 +131,7 @@ class _Work:
     def _outcome(self, result: RunResult) -> Written:
         from pydantic import ValidationError
 
-        from formalbench.contracts.record import first_problem
+        from formalbench.contracts.reading import first_problem
         from formalbench.running.failures import failure_of, plain_line
 
         try:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
-from formalbench.store.plain import check_replaceable
+from formalbench.plain import check_replaceable
 
 UNFINISHED = ".writing-"
 """What the name of a file begins with until it is written."""

@@ -16,17 +16,12 @@ from typing import Protocol as Shape
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import (
-    MAX_BYTES,
-    ModelUsed,
-    OlderRecordError,
-    Record,
-    TaskUsed,
-)
+from formalbench.contracts.reading import MAX_BYTES, OlderRecordError
+from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
+from formalbench.plain import read_plain
 from formalbench.store.atomic import sweep, write_atomically
-from formalbench.store.plain import read_plain
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
 MOST_SHOWN = 20

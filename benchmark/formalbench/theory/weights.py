@@ -11,16 +11,15 @@ Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import combinations, count
 from math import lcm
 
-from formalbench.contracts.stream import Stream
 from formalbench.theory.components import Ints
-from formalbench.theory.counting import Edge, Form, Round, counting_rounds, edges_within
-
-_TRIES = 32
+from formalbench.theory.counting import Edge, Round, counting_rounds, edges_within
 
 
 @dataclass(frozen=True)
@@ -70,20 +69,34 @@ def _in_numbers(told: Round, edges: list[Edge]) -> Weights:
 
 
 def _values(told: Round) -> dict[int, int]:
-    """Return potentials in whole numbers that are as small as some tries find them."""
-    unknowns = sorted({name for form in told.potentials.values() for name in form})
-    stream, most = Stream("counting weights"), 1
-    while True:
-        for row in stream.integers(2 * most + 1, (_TRIES, len(unknowns))).tolist():
-            chosen = dict(zip(unknowns, (number - most for number in row), strict=True))
-            exact = {state: _value(form, chosen) for state, form in told.potentials.items()}
-            if len({(told.known[state], exact[state]) for state in exact}) == len(
-                set(told.finer.values())
-            ):
-                scale = lcm(*(number.denominator for number in exact.values()))
-                return {state: int(number * scale) for state, number in exact.items()}
-        most *= 2
+    """Return potentials in whole numbers, of each unknown the smallest that tells states apart."""
+    forms = told.potentials
+    values = dict.fromkeys(forms, Fraction(0))
+    for unknown, pairs in sorted(_told_by_last(told).items()):
+        for number in _small_first():
+            tried = {
+                state: value + number * forms[state].get(unknown, 0)
+                for state, value in values.items()
+            }
+            if all(tried[one] != tried[other] for one, other in pairs):
+                break
+        values = tried
+    scale = lcm(*(value.denominator for value in values.values()))
+    return {state: int(value * scale) for state, value in values.items()}
 
 
-def _value(form: Form, chosen: Mapping[int, int]) -> Fraction:
-    return sum((times * chosen[name] for name, times in form.items()), Fraction(0))
+def _told_by_last(told: Round) -> dict[int, list[tuple[int, int]]]:
+    """Return, for each unknown, the pairs of states whose difference it is the last to decide."""
+    pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for one, other in combinations(told.potentials, 2):
+        if told.known[one] == told.known[other] and told.finer[one] != told.finer[other]:
+            a, b = told.potentials[one], told.potentials[other]
+            last = max(name for name in {*a, *b} if a.get(name, 0) != b.get(name, 0))
+            pairs[last].append((one, other))
+    return pairs
+
+
+def _small_first() -> Iterator[int]:
+    """Yield 1, -1, 2, -2 and so on."""
+    for size in count(1):
+        yield from (size, -size)

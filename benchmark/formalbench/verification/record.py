@@ -7,7 +7,7 @@ import math
 import shlex
 from collections.abc import Callable, Sequence
 
-from formalbench.contracts.record import SCHEMA_VERSION
+from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.verification import (
     MAX_ENTRIES,
     Asked,

@@ -17,8 +17,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host.data_files import data_files
+from formalbench.plain import read_plain
 from formalbench.running.used import local_plugins
-from formalbench.store.plain import read_plain
 
 from formalbench_leaderboard.repeating import plugin_files
 

@@ -14,8 +14,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.plain import read_plain
 from formalbench.store import Store, safe_name
-from formalbench.store.plain import read_plain
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page

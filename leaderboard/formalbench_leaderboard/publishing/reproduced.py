@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 
 from formalbench_leaderboard.publishing.writing import MAX_BYTES
 from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction

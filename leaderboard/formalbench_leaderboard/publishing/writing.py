@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
+from formalbench.plain import read_plain
 from formalbench.store import write_atomically
-from formalbench.store.plain import read_plain
 
 MAX_BYTES = 64 << 20
 """No file of the leaderboard is as large: weights have at most half as many."""

@@ -17,7 +17,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.part import Part
 from formalbench.contracts.record import Record
 from formalbench.device import describe_environment
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 from pydantic import ValidationError
 
 from formalbench_leaderboard.build import environments_of

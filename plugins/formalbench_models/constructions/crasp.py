@@ -23,7 +23,7 @@ NOT = "¬"
 
 
 @dataclass(frozen=True)
-class Symbol:
+class OneOf:
     """True where the symbol is one of these."""
 
     symbols: tuple[str, ...]
@@ -68,11 +68,11 @@ class Compare:
     at_least: bool = True
 
 
-Line = Symbol | Every | Some | Compare
+Line = OneOf | Every | Some | Compare
 
 
 @dataclass(frozen=True)
-class Program:
+class CraspProgram:
     """Lines by name, each reading earlier ones only."""
 
     lines: Mapping[str, Line]
@@ -99,7 +99,7 @@ class Program:
 
 def reads(line: Line) -> list[str]:
     """Return the lines that one reads, without `NOT`."""
-    if isinstance(line, Symbol):
+    if isinstance(line, OneOf):
         return []
     if isinstance(line, Compare):
         return [name.removeprefix(NOT) for _, name in line.sum.terms]
@@ -112,7 +112,7 @@ def _true(
     def holds(name: str, at: int) -> bool:
         return values[name.removeprefix(NOT)][at] != name.startswith(NOT)
 
-    if isinstance(line, Symbol):
+    if isinstance(line, OneOf):
         return symbols[position] in line.symbols
     if isinstance(line, Every):
         return all(holds(name, position) for name in line.of)
@@ -124,7 +124,7 @@ def _true(
 
 
 def _told(line: Line) -> str:
-    if isinstance(line, Symbol):
+    if isinstance(line, OneOf):
         return f"symbol in {{{', '.join(line.symbols)}}}"
     if isinstance(line, Compare):
         range_ = "<" if line.sum.strict else "≤"

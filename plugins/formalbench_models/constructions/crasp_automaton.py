@@ -33,18 +33,18 @@ from formalbench.theory.weights import Weights, counting_weights
 from formalbench_models.constructions.crasp import (
     BEGIN,
     Compare,
+    CraspProgram,
     Every,
     Line,
-    Program,
+    OneOf,
     Some,
     Sum,
-    Symbol,
 )
 
 
 def program_of(
     table: Sequence[Sequence[int]], start: int, alphabet: Sequence[str]
-) -> Program | None:
+) -> CraspProgram | None:
     """Return a program with a line ``at.q`` for every state q; None if C-RASP has none.
 
     Args:
@@ -58,10 +58,10 @@ def program_of(
     if weights is None:
         return None
     writer = _Writer(table_QS, label_Q, tuple(alphabet))
-    writer.lines[f"enter.{start}"] = Symbol((BEGIN,))
+    writer.lines[f"enter.{start}"] = OneOf((BEGIN,))
     for label in writer.order(int(label_Q[start])):
         writer.component(label, weights.get(label, []))
-    return Program(writer.lines)
+    return CraspProgram(writer.lines)
 
 
 class _Writer:
@@ -203,5 +203,5 @@ class _Writer:
         """Return the line for a set of symbols, written once."""
         chosen = tuple(self.alphabet[symbol] for symbol in sorted(symbols))
         name = f"symbol in {{{', '.join(chosen)}}}"
-        self.lines.setdefault(name, Symbol(chosen))
+        self.lines.setdefault(name, OneOf(chosen))
         return name

@@ -30,11 +30,11 @@ from formalbench_models.constructions.crasp import (
     BEGIN,
     NOT,
     Compare,
+    CraspProgram,
     Every,
-    Program,
+    OneOf,
     Some,
     Sum,
-    Symbol,
     reads,
 )
 from formalbench_models.constructions.gates import and_gate, clear_gate, negation, or_gate
@@ -54,7 +54,7 @@ _ROOT = 2**0.5
 
 
 def network_of(
-    program: Program,
+    program: CraspProgram,
     alphabet: Sequence[str],
     logits: Sequence[Form],
     read: Literal["last", "each", "prefixes"],
@@ -88,16 +88,16 @@ def _share(strict: bool) -> str:
     return "1/i" if strict else "1/(i+1)"
 
 
-def _embedding(program: Program, symbol: str) -> Form:
+def _embedding(program: CraspProgram, symbol: str) -> Form:
     found = {
         name: 1.0
         for name, line in program.lines.items()
-        if isinstance(line, Symbol) and symbol in line.symbols
+        if isinstance(line, OneOf) and symbol in line.symbols
     }
     return found | ({BEGIN: 1.0} if symbol == BEGIN else {})
 
 
-def _sums(program: Program) -> dict[Sum, str]:
+def _sums(program: CraspProgram) -> dict[Sum, str]:
     """Return a coordinate for each sum that is compared."""
     found: dict[Sum, str] = {}
     for line in program.lines.values():
@@ -106,7 +106,7 @@ def _sums(program: Program) -> dict[Sum, str]:
     return found
 
 
-def _schedule(program: Program) -> dict[str, tuple[int, int]]:
+def _schedule(program: CraspProgram) -> dict[str, tuple[int, int]]:
     """Return in which layer each line is found, and after how many gates there."""
     places: dict[str, tuple[int, int]] = {}
     for name, line in program.lines.items():
@@ -114,14 +114,14 @@ def _schedule(program: Program) -> dict[str, tuple[int, int]]:
         layer, gates = max(before, default=(0, 0))
         if isinstance(line, Compare):
             layer, gates = layer + 1, 0
-        elif not isinstance(line, Symbol):
+        elif not isinstance(line, OneOf):
             gates += 1
         places[name] = (layer, gates)
     return places
 
 
 def _layer(
-    program: Program,
+    program: CraspProgram,
     places: Mapping[str, tuple[int, int]],
     sums: Mapping[Sum, str],
     number: int,

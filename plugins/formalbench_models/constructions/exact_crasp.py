@@ -13,7 +13,7 @@ from dataclasses import replace
 from formalbench import RequestError, Task
 
 from formalbench_models.constructions.configs import ExactCraspConfig
-from formalbench_models.constructions.crasp import Program
+from formalbench_models.constructions.crasp import CraspProgram
 from formalbench_models.constructions.crasp_automaton import program_of
 from formalbench_models.constructions.crasp_network import network_of
 from formalbench_models.constructions.exact_regulargpt import answers, machine_of
@@ -27,7 +27,7 @@ _NAME = "exact-crasp"
 _MECHANISMS = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
 
 
-def program_for(task: Task) -> Program:
+def program_for(task: Task) -> CraspProgram:
     """Return the C-RASP program of a task's language.
 
     Raises:

@@ -45,7 +45,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "several steps of the delta rule a symbol, eigenvalues in [-1, 1]",
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
-        eigenvalues="[-1,1]",
+        eigenvalues="-1..1",
     ),
     _family(
         "mamba",

@@ -23,7 +23,7 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "nondeterministic_stack.model:NondeterministicStack",
         "nondeterministic_stack.config:NondeterministicStackConfig",
         "LSTM with all runs of a pushdown automaton at once (RNS-RNN); cubic in the length",
-        "DuSell & Chiang 2022, Learning hierarchical structures, section 3",
+        "DuSell & Chiang 2022, Learning hierarchical structures",
     ),
     _family(
         "slstm",
@@ -37,14 +37,14 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "stack_rnn.model:StackRnn",
         "stack_rnn.config:StackRnnConfig",
         "recurrent network with stacks: push, no-op and pop in superposition",
-        "Joulin & Mikolov 2015; Delétang et al. 2023, appendix A.2",
+        "Joulin & Mikolov 2015; Delétang et al. 2023",
     ),
     _family(
         "tape-rnn",
         "tape_rnn.model:TapeRnn",
         "tape_rnn.config:TapeRnnConfig",
         "recurrent network with tapes: moves of the head in superposition",
-        "Delétang et al. 2023, appendix A.2; Suzgun et al. 2019",
+        "Delétang et al. 2023; Suzgun et al. 2019",
     ),
     _family(
         "xlstm",

@@ -21,7 +21,7 @@ def first_steps(count: int) -> Tensor:
     return step + (-torch.expm1(-step)).log()
 
 
-class Decay(nn.Module):
+class HeadDecay(nn.Module):
     """One decay for each head: α = exp(-exp(A) softplus(W x + c)), in (0, 1).
 
     Source: Dao and Gu (2024), Mamba-2; Yang et al. (2025), Gated delta networks.

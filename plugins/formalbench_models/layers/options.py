@@ -8,7 +8,8 @@ from formalbench import Config, option
 
 from formalbench_models.configs.shared import width_option
 
-Eigenvalues = Literal["[0,1]", "[-1,1]"]
+Eigenvalues = Literal["0..1", "-1..1"]
+"""A range, written so that ``--set`` and names with options behind them take it."""
 
 
 def chunk_option(default: int) -> Any:
@@ -51,7 +52,7 @@ def convolution_option() -> Any:
     )
 
 
-def eigenvalues_option(default: Eigenvalues = "[0,1]") -> Any:
+def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
     """Return the option ``eigenvalues``."""
     return option(default, "range of the transitions' eigenvalues")
 
@@ -63,4 +64,4 @@ def expansion_option() -> Any:
 
 def in_theory(eigenvalues: Eigenvalues) -> str:
     """Return a range as theorems write it."""
-    return eigenvalues.replace(",", ", ")
+    return f"[{eigenvalues.replace('..', ', ')}]"

@@ -57,10 +57,15 @@ class PathAttention(Attention):
         )
         system_BHNN = (beta * (w @ w.mT)).tril(-1)
         wanted_BHNN = (beta * (w @ key.mT)).tril(-1)
-        solved_BHNN = torch.linalg.solve_triangular(
-            system_BHNN, wanted_BHNN, upper=False, unitriangular=True
+        # From the left: of a query alone that is a row, and not a matrix.
+        solved_BHQN = torch.linalg.solve_triangular(
+            system_BHNN,
+            (query @ w.mT).tril(span.first),
+            upper=False,
+            left=False,
+            unitriangular=True,
         )
-        taken_BHQN = (query @ w.mT).tril(span.first) @ solved_BHNN
+        taken_BHQN = solved_BHQN @ wanted_BHNN
         return terms._replace(bias=-taken_BHQN.to(query_BHQE.dtype))
 
 

@@ -33,7 +33,7 @@ Pair = tuple[slice, slice]
 _softmax_backward = torch.ops.aten._softmax_backward_data.default
 
 
-class Step(NamedTuple):
+class MemoryStep(NamedTuple):
     """What a position needs.
 
     Attributes:
@@ -149,7 +149,9 @@ class Superposition(Recurrence):
             moves = cls.moves(len(before), len(after), length)
             own_views = one if isinstance(one, tuple) else (one,)
             parts = shares.unbind(-4)
-            found.append(Step(own_views, reading, spoken, tuple(rest), parts, before, after, moves))
+            found.append(
+                MemoryStep(own_views, reading, spoken, tuple(rest), parts, before, after, moves)
+            )
         return found
 
     @classmethod
@@ -188,7 +190,7 @@ class Superposition(Recurrence):
         now.reading.copy_(now.after[0].flatten(-3, -2))
 
     @classmethod
-    def mix(cls, now: Step, *more: Tensor) -> None:
+    def mix(cls, now: MemoryStep, *more: Tensor) -> None:
         """Write the memory after a position."""
         for action, (share, pairs) in enumerate(zip(now.shares, now.moves, strict=True)):
             for to, of in pairs:
@@ -231,7 +233,7 @@ class Superposition(Recurrence):
 
     @classmethod
     def mix_back(
-        cls, now: Step, reached: Tensor, *more: tuple[Tensor, Tensor]
+        cls, now: MemoryStep, reached: Tensor, *more: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients of the memory before a position and of the shares, (…, A, K, B)."""
         cells, product = torch.empty_like(now.cells), torch.empty_like(reached)
@@ -252,7 +254,7 @@ class Superposition(Recurrence):
 
     @classmethod
     def _say_back(
-        cls, now: Step, d_shares: Tensor, d_value: Tensor, *more: tuple[Tensor, Tensor]
+        cls, now: MemoryStep, d_shares: Tensor, d_value: Tensor, *more: tuple[Tensor, Tensor]
     ) -> Tensor:
         """Return the gradient of what was said, from those of actions and value, (…, O, B)."""
         split = cls.actions * cls.memories

@@ -62,6 +62,7 @@ class Membership(Language, HasNearMisses):
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw as many members as non-members (up to one) where the length has both."""
+        check_length(length)
         if not self.has_members(length):
             return self._any(stream, length, count)
         if length == 0:
@@ -74,6 +75,7 @@ class Membership(Language, HasNearMisses):
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of out and in among `sample`'s strings of this length."""
+        check_length(length)
         if not self.has_members(length):
             return (1.0, 0.0)
         return (0.5, 0.5) if length else (0.0, 1.0)

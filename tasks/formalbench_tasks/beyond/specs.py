@@ -134,7 +134,7 @@ _HALVES = tuple(
         (
             "odds-first-check",
             "odds_first",
-            "w#v: are the 1st, 3rd, … symbol of w in v, then the 2nd, 4th, …?",
+            "w#v: are every second symbol of w from the first in v, then the others?",
             _ODD,
             _BUTOI,
             _SENSITIVE,

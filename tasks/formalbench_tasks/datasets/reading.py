@@ -21,7 +21,7 @@ from formalbench.cache import place_of, write_sealed
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels
 from formalbench.host.data_files import MAX_BYTES, data_hash
-from formalbench.store.plain import read_plain
+from formalbench.plain import read_plain
 
 from formalbench_tasks.datasets.description import READER, Description, FilePart
 from formalbench_tasks.datasets.table import Ints, StringTable, as_keys

@@ -22,7 +22,7 @@ Ints = npt.NDArray[Any]
 """In the smallest unsigned type that holds them."""
 
 
-class Block(NamedTuple):
+class SameLength(NamedTuple):
     """The strings of one length: (B, N) symbols, (B,) labels, (B,) the part that each is of."""
 
     symbols: Ints
@@ -56,15 +56,15 @@ class StringTable:
     labels: Ints
     parts: Ints
 
-    def block(self, length: int) -> Block:
+    def block(self, length: int) -> SameLength:
         """Return the strings of a length; none if there are none."""
         place = self._places.get(length)
         if place is None:
-            return Block(self.symbols[:0].reshape(0, length), self.labels[:0], self.parts[:0])
+            return SameLength(self.symbols[:0].reshape(0, length), self.labels[:0], self.parts[:0])
         row, symbol, count = place
         rows = slice(row, row + count)
         symbols_BN = self.symbols[symbol : symbol + count * length].reshape(count, length)
-        return Block(symbols_BN, self.labels[rows], self.parts[rows])
+        return SameLength(symbols_BN, self.labels[rows], self.parts[rows])
 
     def find(self, strings_BN: Symbols) -> tuple[Labels, Mask]:
         """Return where strings of one length stand in its block, and whether they do at all."""

@@ -10,7 +10,7 @@ from family_helpers import SPECS, build
 from formalbench import Batch
 from model_helpers import strings
 
-SIGNED = {"eigenvalues": "[-1,1]"}
+SIGNED = {"eigenvalues": "-1..1"}
 CASES = [
     *((name, {}) for name in SPECS),
     ("deltanet", {**SIGNED, "heads": 2}),

@@ -33,7 +33,7 @@ from torch.nn import functional
 
 from formalbench_models.families.delta.config import DeltaConfig
 from formalbench_models.layers.convolution import ShortConvolution
-from formalbench_models.layers.gates import Decay
+from formalbench_models.layers.gates import HeadDecay
 from formalbench_models.layers.heads import merge, split
 from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.options import in_theory
@@ -47,12 +47,12 @@ class DeltaMixer(Mixer):
         super().__init__()
         width, self.heads = config.width, config.heads
         self.reflections, self.chunk = config.reflections, config.chunk
-        self.most = 2.0 if config.eigenvalues == "[-1,1]" else 1.0
+        self.most = 2.0 if config.eigenvalues == "-1..1" else 1.0
         inputs = width * (1 + 2 * self.reflections)
         self.project = nn.Linear(width, inputs, bias=False)
         self.convolution = ShortConvolution(inputs, config.convolution, bias=False)
         self.rate = nn.Linear(width, self.heads * self.reflections)
-        self.decay = Decay(width, self.heads) if config.gate else None
+        self.decay = HeadDecay(width, self.heads) if config.gate else None
         self.gate = nn.Linear(width, width, bias=False) if config.gate else None
         self.norm = nn.RMSNorm(width // self.heads, eps=EPSILON)
         self.merge = nn.Linear(width, width, bias=False)

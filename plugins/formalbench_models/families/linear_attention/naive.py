@@ -45,13 +45,12 @@ def _answer(
         query, keys = (torch.where(part > 0, part + 1, part.exp()) for part in (query, keys))
         weights = keys @ query
         return weights @ values / (weights.sum() + 1e-6)
-    answer = torch.zeros_like(query)
+    answer: Tensor = torch.zeros_like(query)
     for early in range(length):
         key = keys[early]
         if isinstance(mixer, Retention):
-            weight = _turned(query, key, length - 1 - early) * (1 - 2.0 ** (-5 - head)) ** (
-                length - 1 - early
-            )
+            decay = float((1 - 2.0 ** (-5 - head)) ** (length - 1 - early))
+            weight = _turned(query, key, length - 1 - early) * decay
         else:
             at = slice(head * size, (head + 1) * size)
             inner = x_TW[early + 1 :] @ mixer.decay.down.weight.T

@@ -9,7 +9,7 @@ with A = -exp(·) learned (at first -1, …, -N), Δ = softplus(·) for each cha
 channels, all three functions of x_t. x has passed a short convolution and SiLU, y is multiplied by
 SiLU(z), a second projection of the symbol.
 
-The transitions are in (0, 1). With ``eigenvalues=[-1,1]`` they are 2 exp(Δ A) - 1 (Grazzi et al.
+The transitions are in (0, 1). With ``eigenvalues=-1..1`` they are 2 exp(Δ A) - 1 (Grazzi et al.
 2025, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
@@ -41,7 +41,7 @@ class MambaMixer(Mixer):
         channels, states = config.width * config.expansion, config.states
         rank = -(-config.width // 16)
         self.sizes = [rank, states, states]
-        self.chunk, self.signed = config.chunk, config.eigenvalues == "[-1,1]"
+        self.chunk, self.signed = config.chunk, config.eigenvalues == "-1..1"
         self.project = nn.Linear(config.width, 2 * channels, bias=False)
         self.convolution = ShortConvolution(channels, config.convolution)
         self.select = nn.Linear(channels, sum(self.sizes), bias=False)

@@ -8,7 +8,7 @@ of P each, a head keeps a matrix of N rows and P columns:
 Δ = softplus(·) for each head, B and C for all heads. x, B and C pass a short convolution and SiLU;
 y is multiplied by SiLU(z), a second projection of the symbol, and normalised.
 
-The transitions a_t are in (0, 1), with ``eigenvalues=[-1,1]`` they are 2 a_t - 1 (Grazzi et al.
+The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1 (Grazzi et al.
 2025, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
@@ -25,7 +25,7 @@ from torch.nn import functional
 
 from formalbench_models.families.mamba2.config import Mamba2Config
 from formalbench_models.layers.convolution import ShortConvolution
-from formalbench_models.layers.gates import Decay
+from formalbench_models.layers.gates import HeadDecay
 from formalbench_models.layers.heads import merge, split
 from formalbench_models.layers.matrix_memory import Steps, remember
 from formalbench_models.layers.options import in_theory
@@ -39,12 +39,12 @@ class Mamba2Mixer(Mixer):
         super().__init__()
         channels, states = config.width * config.expansion, config.states
         self.heads, self.chunk = config.heads, config.chunk
-        self.signed = config.eigenvalues == "[-1,1]"
+        self.signed = config.eigenvalues == "-1..1"
         self.sizes = [channels, states, states]
         self.project = nn.Linear(config.width, sum(self.sizes), bias=False)
         self.gate = nn.Linear(config.width, channels, bias=False)
         self.convolution = ShortConvolution(sum(self.sizes), config.convolution)
-        self.decay = Decay(config.width, config.heads)
+        self.decay = HeadDecay(config.width, config.heads)
         self.skip = nn.Parameter(torch.ones(config.heads))
         self.norm = nn.RMSNorm(channels, eps=EPSILON)
         self.merge = nn.Linear(channels, config.width, bias=False)

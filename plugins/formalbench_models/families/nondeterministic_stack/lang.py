@@ -2,7 +2,7 @@
 
 Sources: Lang (1974), "Deterministic techniques for efficient non-deterministic parsers"; in the
 form of DuSell & Chiang, "Learning hierarchical structures with differentiable nondeterministic
-stacks" (2022), section 3, equations 1 to 5.
+stacks" (2022), and their code.
 
 A configuration is a state q with the symbol x on top; at every step the automaton pushes, replaces
 or pops. γ[i → t][q, x → r, y] is the weight of all runs from (q, x) at time i to (r, y) at time t
@@ -44,7 +44,7 @@ TINY = 1e-30
 """Shares below it count as none."""
 
 
-class Weights(NamedTuple):
+class Operations(NamedTuple):
     """Logarithms of the weights of a step's operations.
 
     Attributes:
@@ -57,15 +57,15 @@ class Weights(NamedTuple):
     replace: Tensor
     pop: Tensor
 
-    def shares(self) -> Weights:
+    def shares(self) -> Operations:
         """Return the weights themselves, divided by the greatest of each string."""
         together = torch.cat(self, -1)
         most = together.detach().amax((-2, -1), keepdim=True)
         found = (together - most).clamp(min=-FLOOR).exp()
-        return Weights(*torch.split(found, [part.shape[-1] for part in self], -1))
+        return Operations(*torch.split(found, [part.shape[-1] for part in self], -1))
 
 
-class Runs(NamedTuple):
+class PdaRuns(NamedTuple):
     """All runs up to a time t.
 
     Attributes:
@@ -79,7 +79,7 @@ class Runs(NamedTuple):
     origin: Tensor
 
 
-def begin(like: Tensor, states: int, symbols: int) -> Runs:
+def begin(like: Tensor, states: int, symbols: int) -> PdaRuns:
     """Return the one run at time 0: state 0 with the bottom symbol 0.
 
     Args:
@@ -91,10 +91,10 @@ def begin(like: Tensor, states: int, symbols: int) -> Runs:
     first = functional.one_hot(torch.zeros(batch, dtype=torch.long, device=like.device), size)
     alpha_BP = first.to(like.dtype)
     joint = (alpha_BP[:, :, None] * alpha_BP[:, None, :]).unsqueeze(1)
-    return Runs(alpha_BP, joint, like.new_zeros(batch, symbols, 0, 0))
+    return PdaRuns(alpha_BP, joint, like.new_zeros(batch, symbols, 0, 0))
 
 
-def go_on(runs: Runs, weights: Weights) -> Runs:
+def go_on(runs: PdaRuns, weights: Operations) -> PdaRuns:
     """Return the runs after one more step."""
     alpha_BP, joint, origin = runs
     push, replace, pop = weights.shares()
@@ -105,7 +105,7 @@ def go_on(runs: Runs, weights: Weights) -> Runs:
         kept = kept + _popped(joint, origin, pop)
     found = torch.cat((kept, pushed), 1)
     joint_next = found / found.sum((1, 2, 3), keepdim=True)
-    return Runs(joint_next.sum((1, 2)), joint_next, _origins(alpha_BP, joint, origin, states))
+    return PdaRuns(joint_next.sum((1, 2)), joint_next, _origins(alpha_BP, joint, origin, states))
 
 
 def _popped(joint: Tensor, origin: Tensor, pop: Tensor) -> Tensor:

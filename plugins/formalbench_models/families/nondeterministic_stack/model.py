@@ -26,7 +26,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
-from formalbench_models.families.nondeterministic_stack.lang import Runs, Weights, begin, go_on
+from formalbench_models.families.nondeterministic_stack.lang import (
+    Operations,
+    PdaRuns,
+    begin,
+    go_on,
+)
 from formalbench_models.layers.matrix_memory import wide
 
 
@@ -65,14 +70,14 @@ class NondeterministicStack(nn.Module):
         state_BNW, reading_BNP = self._read(batch)
         return {"state": state_BNW, "reading": reading_BNP}
 
-    def weights(self, hidden_BW: Tensor) -> Weights:
+    def weights(self, hidden_BW: Tensor) -> Operations:
         """Return the logarithms of the operations' weights."""
         states, symbols = self.sizes
         size = states * symbols
         logits = torch.unflatten(wide(self.operations(hidden_BW)), -1, (size, 2 * size + states))
         if self.normalise:
             logits = logits.log_softmax(-1)
-        return Weights(*torch.split(logits, [size, size, states], -1))
+        return Operations(*torch.split(logits, [size, size, states], -1))
 
     def _read(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return what `trace` does."""
@@ -82,7 +87,7 @@ class NondeterministicStack(nn.Module):
         symbols_BNW = self.embedding(batch.symbols)
         fed_BNG = functional.linear(symbols_BNW, of_symbol, cell.bias_ih + cell.bias_hh)
         hidden = memory = torch.zeros_like(symbols_BNW[:, 0])
-        runs: Runs | None = None
+        runs: PdaRuns | None = None
         found: list[tuple[Tensor, Tensor]] = []
         for fed_BG in fed_BNG.unbind(1):
             if runs is None:

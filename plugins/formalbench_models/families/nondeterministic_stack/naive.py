@@ -8,17 +8,17 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from formalbench_models.families.nondeterministic_stack.lang import Weights
+from formalbench_models.families.nondeterministic_stack.lang import Operations
 from formalbench_models.families.nondeterministic_stack.model import NondeterministicStack
 
-Stacks = dict[tuple[int, tuple[int, ...]], Tensor]
+WeightedStacks = dict[tuple[int, tuple[int, ...]], Tensor]
 """The weight of all runs that end in a state with a stack, its bottom first."""
 
 
-def go_on(stacks: Stacks, weights: Weights, symbols: int) -> Stacks:
+def go_on(stacks: WeightedStacks, weights: Operations, symbols: int) -> WeightedStacks:
     """Return the stacks of one string after one more step, push by push and pop by pop."""
     push, replace, pop = (part.exp() for part in weights)
-    found: Stacks = {}
+    found: WeightedStacks = {}
 
     def add(state: int, stack: tuple[int, ...], weight: Tensor) -> None:
         found[state, stack] = found.get((state, stack), 0) + weight
@@ -35,7 +35,7 @@ def go_on(stacks: Stacks, weights: Weights, symbols: int) -> Stacks:
     return found
 
 
-def reading(stacks: Stacks, states: int, symbols: int) -> Tensor:
+def reading(stacks: WeightedStacks, states: int, symbols: int) -> Tensor:
     """Return the share of each state and top symbol, (P,)."""
     by_top = [torch.zeros(()) for _ in range(states * symbols)]
     for (state, stack), weight in stacks.items():
@@ -49,7 +49,7 @@ def states(network: NondeterministicStack, symbols_N: Tensor) -> Tensor:
     """Return the LSTM's state after every symbol of one string, (N, W)."""
     count, symbols = network.sizes
     one = network.embedding.weight.new_ones(())
-    stacks: Stacks = {(0, (0,)): one}
+    stacks: WeightedStacks = {(0, (0,)): one}
     state = None
     found = []
     for symbol in symbols_N:

@@ -1,6 +1,6 @@
 """sLSTM: the LSTM with exponential gates, a normaliser and heads that mix their states.
 
-Source: Beck et al. (2024), xLSTM, section 2.2, equations 8 to 18, and appendix A.2. For each head,
+Source: Beck et al. (2024), xLSTM, section 2.2, and the authors' code. For each head,
 
     i, f, z, o = W x_t + R h_{t-1} + b         (i and f of the last symbols, by a convolution)
     c_t = σ(f) c_{t-1} + exp(i) tanh(z),        n_t = σ(f) n_{t-1} + exp(i),

@@ -2,8 +2,8 @@
 
 Sources: Joulin & Mikolov, "Inferring algorithmic patterns with stack-augmented recurrent nets"
 (2015), section 3.2; in the form of Delétang et al., "Neural networks and the Chomsky hierarchy"
-(2023), section 2 and appendix A.2: the value is linear and the empty stack is zero. With x the
-symbol's embedding, s_0 the top of the stack and ; joining vectors, at every symbol
+(2023) and their code: the value is linear and the empty stack is zero. With x the symbol's
+embedding, s_0 the top of the stack and ; joining vectors, at every symbol
 
     h = max(0, W [x ; s_0] + U h + b)          (or tanh, or an LSTM)
     push, noop, pop = softmax(A h + a)          v = V h + c
@@ -31,7 +31,7 @@ from formalbench_models.layers.superposition import Pair, Superposition
 ACTIONS = 3
 
 
-class Stacks(Superposition):
+class SoftStacks(Superposition):
     """Stacks, top first; the row above the top holds the value."""
 
     actions = ACTIONS
@@ -53,10 +53,10 @@ class Stacks(Superposition):
 
 
 @lru_cache(maxsize=64)
-def stack_kind(controller: str, stacks: int, cell: int, kept: bool) -> type[Stacks]:
+def stack_kind(controller: str, stacks: int, cell: int, kept: bool) -> type[SoftStacks]:
     """Return the recurrence with stacks of some sizes."""
     sizes = {"memories": stacks, "cell": cell, "kept": kept}
-    return type("Stacks", (Stacks,), {"controller": CONTROLLERS[controller].kind, **sizes})
+    return type("SoftStacks", (SoftStacks,), {"controller": CONTROLLERS[controller].kind, **sizes})
 
 
 class StackRnn(MemoryNetwork):
@@ -78,6 +78,6 @@ class StackRnn(MemoryNetwork):
         )
         self.sizes = (config.stacks, config.cell)
 
-    def kind(self, batch: Batch, kept: bool) -> tuple[type[Stacks], tuple[Tensor, ...]]:
+    def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftStacks], tuple[Tensor, ...]]:
         """Return the recurrence."""
         return stack_kind(self.controller, *self.sizes, kept), ()

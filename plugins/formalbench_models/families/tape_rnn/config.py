@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from formalbench import option
 
-from formalbench import Config, option
+from formalbench_models.layers.memory_options import ControllerConfig
 
 
-class TapeRnnConfig(Config):
+class TapeRnnConfig(ControllerConfig):
     """A controller and its tapes, which are as long as the string."""
 
-    width: int = option(128, "size of the controller's state", minimum=1, maximum=8192)
-    controller: Literal["relu", "elman", "lstm"] = option(
-        "relu", "Elman network with ReLU (as Delétang et al.) or with tanh, or LSTM"
-    )
     tapes: int = option(1, "tapes, each with actions of its own", minimum=1, maximum=64)
     cell: int = option(8, "numbers in a cell of a tape", minimum=1, maximum=1024)
     hidden: int = option(

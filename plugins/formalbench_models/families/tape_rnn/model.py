@@ -1,7 +1,7 @@
 """The tape-RNN: an Elman network or an LSTM with tapes, like a Turing machine with soft moves.
 
-Source: Delétang et al., "Neural networks and the Chomsky hierarchy" (2023), section 2 and
-appendix A.2, after the Baby-NTM of Suzgun et al. (2019). With x the symbol's embedding, m_0 the
+Source: Delétang et al., "Neural networks and the Chomsky hierarchy" (2023), and their code,
+after the Baby-NTM of Suzgun et al. (2019). With x the symbol's embedding, m_0 the
 cell under the head, m_i the i-th cell to its right and ℓ the string's length, at every symbol
 
     h = max(0, W [x ; m_0] + U h + b)          (or tanh, or an LSTM)
@@ -33,14 +33,14 @@ from torch import Tensor
 from formalbench_models.families.tape_rnn.config import TapeRnnConfig
 from formalbench_models.layers.controllers import CONTROLLERS
 from formalbench_models.layers.memory_network import MemoryNetwork
-from formalbench_models.layers.superposition import Pair, Step, Superposition
+from formalbench_models.layers.superposition import MemoryStep, Pair, Superposition
 
 LAYERS = 2
 STEPS, JUMPS = 3, 2
 """Actions that move the head by a cell at most, and those that move it by ℓ."""
 
 
-class Tapes(Superposition):
+class SoftTapes(Superposition):
     """Tapes, the cell under the head first, then those to its right.
 
     Where strings differ in their lengths, cells are gathered: the last two tensors besides the
@@ -68,7 +68,7 @@ class Tapes(Superposition):
         ]
 
     @classmethod
-    def mix(cls, now: Step, *more: Tensor) -> None:
+    def mix(cls, now: MemoryStep, *more: Tensor) -> None:
         """Write the tape after a position."""
         super().mix(now, *more)
         for action, index in cls._indices(now, more):
@@ -76,7 +76,7 @@ class Tapes(Superposition):
 
     @classmethod
     def mix_back(
-        cls, now: Step, reached: Tensor, *more: tuple[Tensor, Tensor]
+        cls, now: MemoryStep, reached: Tensor, *more: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
         """Return the gradients of the tape before a position and of the shares."""
         cells, shares = super().mix_back(now, reached, *more)
@@ -89,7 +89,9 @@ class Tapes(Superposition):
         return cells, shares
 
     @classmethod
-    def _indices(cls, now: Step, more: Sequence[Tensor], sign: int = 1) -> list[tuple[int, Tensor]]:
+    def _indices(
+        cls, now: MemoryStep, more: Sequence[Tensor], sign: int = 1
+    ) -> list[tuple[int, Tensor]]:
         """Return, for each action that is gathered, the cell that each cell is moved from."""
         if cls.gathered == cls.actions:
             return []
@@ -118,7 +120,7 @@ def _rolled(shift: int, cells: int) -> list[Pair]:
 @lru_cache(maxsize=64)
 def tape_kind(
     controller: str, tapes: int, cell: int, hidden: int, jumps: bool, gathered: int, kept: bool
-) -> type[Tapes]:
+) -> type[SoftTapes]:
     """Return the recurrence with tapes of some sizes."""
     body = {
         "controller": CONTROLLERS[controller].kind,
@@ -129,7 +131,7 @@ def tape_kind(
         "gathered": gathered,
         "kept": kept,
     }
-    return type("Tapes", (Tapes,), body)
+    return type("SoftTapes", (SoftTapes,), body)
 
 
 class TapeRnn(MemoryNetwork):
@@ -159,7 +161,7 @@ class TapeRnn(MemoryNetwork):
         self.sizes = (config.tapes, config.cell, config.hidden)
         self.blank = task.alphabet.index(BLANK) if BLANK in task.alphabet else None
 
-    def kind(self, batch: Batch, kept: bool) -> tuple[type[Tapes], tuple[Tensor, ...]]:
+    def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftTapes], tuple[Tensor, ...]]:
         """Return the recurrence and, if strings may differ, their lengths and rings."""
         padded, actions = batch.lengths is not None, STEPS + JUMPS * self.jumps
         differ = self.jumps and (padded or self.blank is not None)

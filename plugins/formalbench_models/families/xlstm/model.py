@@ -1,8 +1,8 @@
 """xLSTM: blocks of mLSTM and sLSTM.
 
-Source: Beck et al. (2024), xLSTM, section 2.4. xLSTM[a:b] has a blocks of mLSTM to b of sLSTM; here
-every so-many-th block is an sLSTM: with ``every=2`` it is the xLSTM[1:1] that papers on formal
-languages try. An mLSTM's block has no MLP, an sLSTM's has one.
+Source: Beck et al. (2024), xLSTM, section 2.4. xLSTM[a:b] has a blocks of mLSTM to b of sLSTM;
+here every so-many-th block is an sLSTM: with ``every=2`` it is the xLSTM[1:1] with which papers on
+formal languages try it. An mLSTM's block has no MLP, an sLSTM's has one.
 """
 
 from __future__ import annotations

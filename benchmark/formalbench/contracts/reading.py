@@ -1,0 +1,72 @@
+"""Reading a record of any kind from untrusted JSON: refused in one line."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from pydantic import BaseModel
+
+from formalbench.contracts.errors import RequestError
+
+SCHEMA_VERSION = 2
+MAX_BYTES = 1_000_000
+"""A larger file is no record: refused before it is read."""
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class OlderRecordError(RequestError):
+    """A record of a format that is read no more."""
+
+
+def read_json(text: str | bytes, name: str) -> dict[str, Any]:
+    """Read the JSON object of a record of any kind, as far as all kinds are alike.
+
+    Raises:
+        RequestError: one line that says what is wrong.
+    """
+    if len(text) > MAX_BYTES:
+        raise RequestError(f"{name}: larger than {MAX_BYTES} bytes, so not a record")
+    from pydantic_core import from_json
+
+    try:
+        data: Any = from_json(text, allow_inf_nan=False)
+    except ValueError as error:
+        raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
+    if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
+        raise RequestError(f"{name}: not a record: it has no integer schema_version")
+    if data["schema_version"] < SCHEMA_VERSION:
+        raise OlderRecordError(
+            f"{name}: schema_version {data['schema_version']} is of an older formalbench "
+            f"(this one reads {SCHEMA_VERSION}): move it away, and run it again"
+        )
+    if data["schema_version"] > SCHEMA_VERSION:
+        raise RequestError(
+            f"{name}: schema_version {data['schema_version']} is newer than this formalbench "
+            f"knows ({SCHEMA_VERSION}); upgrade formalbench"
+        )
+    return data
+
+
+def validated(kind: type[R], data: dict[str, Any], name: str) -> R:
+    """Return the record that an object holds.
+
+    Raises:
+        RequestError: one line with its first problem.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise RequestError(f"{name}: not a valid record: {first_problem(error)}") from None
+
+
+def first_problem(error: Any) -> str:
+    """Return the first problem of a pydantic `ValidationError` as one line."""
+    problem = error.errors(include_url=False, include_context=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    told = str(problem["msg"]).removeprefix("Value error, ")
+    text = f"{place}: {told}" if place else told
+    more = error.error_count() - 1
+    return " ".join(text.split()) + (f" (and {more} more)" if more else "")

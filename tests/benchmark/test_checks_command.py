@@ -1,0 +1,72 @@
+"""The command that checks a plugin."""
+
+import pytest
+from formalbench.checks import check_plugin
+from formalbench.contracts.errors import RequestError
+
+
+def test_the_command_says_what_was_kept(cli):
+    done = cli("check", "first:tag")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "task first:tag"
+    assert all(line.startswith("  ok  ") for line in done.lines[1:-1])
+    assert done.lines[-1] == f"{len(done.lines) - 2} promises kept, 0 broken"
+    rows = cli("check", "first:tag", "--json").data
+    assert all(row["passed"] for row in rows)
+
+
+def test_options_behind_a_name(cli):
+    done = cli("check", "parity:tag[p=0.3]")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines[0] == "task parity:tag"
+    assert cli("check", "parity[q=0.3]").code == 2
+
+
+def test_a_broken_promise_exits_with_one(cli, write, odd_models):
+    path = write(
+        "mine.py",
+        odd_models.read_text().replace(
+            "(Bag, Stumbling, NotANumber, Hungry, Unspeakable, Quitting, Slow, Dying, Unbuildable)",
+            "(Bag, Stumbling)",
+        ),
+    )
+    done = cli("check", "stumbling", "--plugin", path)
+    assert done.code == 1
+    assert "FAIL" in done.out
+    assert "ValueError: one foot over the other (mine.py:" in done.out
+    assert "Traceback" not in done.err
+    done = cli("check", path, "--json")
+    assert done.code == 1
+    assert {row["subject"].split()[1] for row in done.data if not row["passed"]} == {"stumbling"}
+
+
+def test_a_yaml_language_is_checked(cli, write):
+    path = write("mine.yaml", "name: mine\nalphabet: ab\nregex: (ab)*\n")
+    done = cli("check", path)
+    assert done.code == 0, done.out
+    assert "task mine:next-symbols" in done.lines
+
+
+def test_suites_and_protocols_are_checked(cli, write, tiny):
+    good = write("good.yaml", "name: good\ntasks: [first]\n")
+    bad = write("bad.yaml", "name: bad\ntasks: [frst]\n")
+    assert cli("check", tiny).code == 0
+    assert cli("check", good).code == 0
+    done = cli("check", bad)
+    assert done.code == 1
+    assert "did you mean first" in done.out
+
+
+def test_a_package_should_be_light(write, python, tmp_path):
+    write("pack/__init__.py", "import torch\nfrom formalbench import hookimpl\n"
+          "@hookimpl\ndef formalbench_tasks():\n    return []\n")  # fmt: skip
+    code = (
+        "from formalbench.checks import check_plugin\n"
+        "print(*(check.problem for check in check_plugin('pack')))"
+    )
+    assert "importing it imports torch" in python("-c", code)
+
+
+def test_a_plugin_that_is_not_there(tmp_path):
+    with pytest.raises(RequestError, match="no such file"):
+        check_plugin(tmp_path / "nowhere.py")
