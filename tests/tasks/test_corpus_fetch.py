@@ -6,6 +6,7 @@ import hashlib
 import json
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
 from formalbench import RequestError, read_yaml
@@ -170,6 +171,23 @@ def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr(download.shutil, "which", lambda name: None)
     with pytest.raises(RequestError, match="this needs dpkg-deb, which Debian"):
         download.debian(["a"], tmp_path)
+
+
+def test_a_folder_may_be_named_from_here(tmp_path, monkeypatch):
+    class Done:
+        returncode, stderr = 0, ""
+
+    def run(command, cwd, **options):
+        place = Path(cwd) / command[command.index("--dest") + 1]
+        with zipfile.ZipFile(place / "a-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("a.txt", "a")
+        return Done
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(download.subprocess, "run", run)
+    with download.wheel("a==1", Path("here")) as wheel:
+        assert wheel.namelist() == ["a.txt"]
 
 
 def test_an_unknown_corpus(cli, own_place):

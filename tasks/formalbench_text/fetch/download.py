@@ -26,6 +26,7 @@ def wheel(requirement: str, folder: Path) -> zipfile.ZipFile:
     Raises:
         RequestError: one line, if it cannot be had.
     """
+    folder = folder.resolve()  # programs run in it
     name, _, version = requirement.partition("==")
     if not list(folder.glob(f"{name}-{version}-*.whl")):
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet"]
@@ -65,6 +66,7 @@ def debian(packages: Sequence[str], folder: Path) -> Path:
     Raises:
         RequestError: one line, if they cannot be had, as on what is no Debian.
     """
+    folder = folder.resolve()
     missing = [name for name in packages if not list(folder.glob(f"{name}_*.deb"))]
     for program in ("dpkg-deb", *(["apt-get"] if missing else [])):
         if shutil.which(program) is None:
