@@ -12,7 +12,13 @@ import pytest
 from formalbench import RequestError, read_yaml
 from formalbench.host import PluginHost
 from formalbench_text.fetch import download, libreoffice, sotu, wikipedia
-from formalbench_text.fetch.recipe import Page, Recipe, Text, distinct_pages, distinct_texts
+from formalbench_text.fetch.recipe import (
+    CorpusRecipe,
+    PairedPage,
+    Text,
+    distinct_pages,
+    distinct_texts,
+)
 from formalbench_text.fetch.writing import fetch_into
 
 PAGE = "<page><title>T{0}</title><ns>0</ns><revision><text>{1}</text></revision></page>"
@@ -102,7 +108,7 @@ def test_an_interrupted_fetch_leaves_nothing(tmp_path, fault):
         raise fault
 
     with pytest.raises((KeyboardInterrupt, RequestError)):
-        fetch_into(Recipe("x", "x", "x", "x", texts=texts), tmp_path / "deep" / "x")
+        fetch_into(CorpusRecipe("x", "x", "x", "x", texts=texts), tmp_path / "deep" / "x")
     assert list((tmp_path / "deep").iterdir()) == []
 
 
@@ -112,8 +118,15 @@ def test_texts_are_there_once():
 
 
 def test_pieces_are_there_once_whatever_their_page():
-    pages = [Page("a", [("x", "1"), ("y", "2")]), Page("b", [("x", "3")]), Page("c", [("z", "4")])]
-    assert distinct_pages(pages) == [Page("a", [("x", "1"), ("y", "2")]), Page("c", [("z", "4")])]
+    pages = [
+        PairedPage("a", [("x", "1"), ("y", "2")]),
+        PairedPage("b", [("x", "3")]),
+        PairedPage("c", [("z", "4")]),
+    ]
+    assert distinct_pages(pages) == [
+        PairedPage("a", [("x", "1"), ("y", "2")]),
+        PairedPage("c", [("z", "4")]),
+    ]
 
 
 HELP = "<html><script>var p;</script><p>LibreOffice</p><h1>{}</h1><p>{} <b>{}</b></p></html>"
@@ -133,7 +146,7 @@ def test_help_pages_are_aligned(tmp_path, monkeypatch):
         (place / name).write_text(text, encoding="utf-8")
     monkeypatch.setattr(libreoffice, "debian", lambda names, folder: tmp_path)
     assert list(libreoffice.help_pages(tmp_path)) == [
-        Page("a.html", [("Print", "In"), ("Press it", "Ấn nó")])
+        PairedPage("a.html", [("Print", "In"), ("Press it", "Ấn nó")])
     ]
 
 
@@ -143,9 +156,9 @@ def test_pairs_become_tasks(own_place, tmp_path):
             digits = [" ".join(str(7 * n)) for n in (page, page // 2)]
             short = [(f"see page {n}", f"xem trang {n}") for n in digits]
             long = (f"{digits[0]} " + "and so on " * 9, "và " * 21 + digits[0])
-            yield Page(str(page), [*short, (f"rare{page}", "hiếm"), long])
+            yield PairedPage(str(page), [*short, (f"rare{page}", "hiếm"), long])
 
-    recipe = Recipe("pairs", "pairs", "here", "ours", pages=pages)
+    recipe = CorpusRecipe("pairs", "pairs", "here", "ours", pages=pages)
     told = fetch_into(recipe, tmp_path / "made")
     assert "train: 96 pairs on 32 pages" in told
     for name, longest in (("pairs", 30), ("pairs-short", 5)):

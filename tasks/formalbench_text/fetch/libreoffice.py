@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from formalbench_text.fetch.download import debian
-from formalbench_text.fetch.recipe import Page, Recipe
+from formalbench_text.fetch.recipe import CorpusRecipe, PairedPage
 
 PACKAGES = ("libreoffice-help-en-us", "libreoffice-help-vi")
 HELP = "usr/share/libreoffice/help"
@@ -54,7 +54,7 @@ def blocks_of(page: Path) -> list[str]:
     return [" ".join(block.split()) for block in reader.found]
 
 
-def help_pages(folder: Path) -> Iterator[Page]:
+def help_pages(folder: Path) -> Iterator[PairedPage]:
     """Return the pages, with those of their blocks that are translated.
 
     Both languages have the same blocks on a page; a page where they do not is left out.
@@ -68,10 +68,12 @@ def help_pages(folder: Path) -> Iterator[Page]:
         english, vietnamese = blocks_of(page), blocks_of(other)
         if len(english) == len(vietnamese):
             both = zip(english, vietnamese, strict=True)
-            yield Page(name.as_posix(), [(en, vi) for en, vi in both if en and vi and en != vi])
+            yield PairedPage(
+                name.as_posix(), [(en, vi) for en, vi in both if en and vi and en != vi]
+            )
 
 
-LIBREOFFICE = Recipe(
+LIBREOFFICE = CorpusRecipe(
     name="libreoffice-en-vi",
     summary="LibreOffice's help, English to Vietnamese",
     source=f"the packages {' and '.join(PACKAGES)} (Debian)",

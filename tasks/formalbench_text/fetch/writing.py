@@ -15,7 +15,14 @@ from formalbench.contracts.language import Split
 from formalbench.store.atomic import UNFINISHED
 
 from formalbench_text.completing import as_yaml, completed
-from formalbench_text.fetch.recipe import Page, Recipe, Text, apart, distinct_pages, distinct_texts
+from formalbench_text.fetch.recipe import (
+    CorpusRecipe,
+    PairedPage,
+    Text,
+    apart,
+    distinct_pages,
+    distinct_texts,
+)
 
 ABOUT = "ABOUT.txt"
 
@@ -37,7 +44,7 @@ _WORD = re.compile(r"\w+|[^\w\s]")
 Parallel = Sequence[tuple[list[str], list[str]]]
 
 
-def fetch_into(recipe: Recipe, folder: Path, packages: Path | None = None) -> str:
+def fetch_into(recipe: CorpusRecipe, folder: Path, packages: Path | None = None) -> str:
     """Fetch a corpus into a folder that does not exist yet.
 
     Args:
@@ -69,14 +76,14 @@ def fetch_into(recipe: Recipe, folder: Path, packages: Path | None = None) -> st
     return told
 
 
-def _write(recipe: Recipe, packages: Path, folder: Path) -> list[str]:
+def _write(recipe: CorpusRecipe, packages: Path, folder: Path) -> list[str]:
     if recipe.texts is not None:
         return _write_texts(recipe, distinct_texts(recipe.texts(packages)), folder)
     assert recipe.pages is not None
     return _write_pages(recipe, distinct_pages(recipe.pages(packages)), folder)
 
 
-def _write_texts(recipe: Recipe, texts: Sequence[Text], folder: Path) -> list[str]:
+def _write_texts(recipe: CorpusRecipe, texts: Sequence[Text], folder: Path) -> list[str]:
     """Write texts one a line, as JSON, and their description; return how many there are."""
     parts = apart(texts)
     _check(recipe, parts)
@@ -102,7 +109,7 @@ def _write_texts(recipe: Recipe, texts: Sequence[Text], folder: Path) -> list[st
     return counts
 
 
-def _write_pages(recipe: Recipe, pages: Sequence[Page], folder: Path) -> list[str]:
+def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path) -> list[str]:
     """Write pairs line by line, as they are and as words, and a description of these."""
     parts = apart(pages)
     _check(recipe, parts)
@@ -121,7 +128,9 @@ def _write_pages(recipe: Recipe, pages: Sequence[Page], folder: Path) -> list[st
     return counts
 
 
-def _write_words(recipe: Recipe, name: str, words: Mapping[Split, Parallel], folder: Path) -> None:
+def _write_words(
+    recipe: CorpusRecipe, name: str, words: Mapping[Split, Parallel], folder: Path
+) -> None:
     """Write a data set: words that its training knows, and each string of them once."""
     known = [_known(pair[side] for pair in words["train"]) for side in (0, 1)]
     found: dict[str, tuple[str, str]] = {}
@@ -167,11 +176,11 @@ def _write_lines(path: Path, lines: Sequence[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _check(recipe: Recipe, parts: Mapping[Any, Collection[object]]) -> None:
+def _check(recipe: CorpusRecipe, parts: Mapping[Any, Collection[object]]) -> None:
     if empty := [part for part, some in parts.items() if not some]:
         raise RequestError(f"{recipe.name}: no text for {empty[0]} in {recipe.source}")
 
 
-def _about(recipe: Recipe, counts: Sequence[str]) -> str:
+def _about(recipe: CorpusRecipe, counts: Sequence[str]) -> str:
     rows = [f"{recipe.name}: {recipe.summary}", f"source: {recipe.source}"]
     return "\n".join([*rows, f"licence: {recipe.licence}", *counts]) + "\n"
