@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-EXTRAS = base test page speed dev
+EXTRAS = base test page docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed tests
 
 .PHONY: demo test test-slurm test-page campaign lint format speed lock clean

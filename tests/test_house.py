@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 WINGS = {
     "formalbench_tasks": ROOT / "tasks",
+    "formalbench_text": ROOT / "tasks",
     "formalbench_models": ROOT / "plugins",
     "formalbench_executors": ROOT / "plugins",
     "formalbench_trackers": ROOT / "plugins",

@@ -36,7 +36,15 @@ if TYPE_CHECKING:
     from formalbench.contracts.network import ParameterGroup, Traits
     from formalbench.contracts.objective import Chance, Objective
     from formalbench.contracts.optimiser import Optimiser, Schedule
-    from formalbench.contracts.source import Labels, Mask, Source, Strings, Symbols, Transduction
+    from formalbench.contracts.source import (
+        Corpus,
+        Labels,
+        Mask,
+        Source,
+        Strings,
+        Symbols,
+        Transduction,
+    )
     from formalbench.contracts.specs import (
         ExecutorSpec,
         MetricSpec,
@@ -86,7 +94,9 @@ _PLACES = {
     "contracts.network": ("ParameterGroup", "Traits"),
     "contracts.objective": ("Chance", "Objective"),
     "contracts.optimiser": ("Optimiser", "Schedule"),
-    "contracts.source": ("Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+    "contracts.source": (
+        *("Corpus", "Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+    ),
     "contracts.specs": (
         *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
         *("ProbeSpec", "ProtocolSpec", "ScheduleSpec", "Splits", "SuiteSpec", "TaskSpec"),
@@ -107,6 +117,7 @@ __all__ = [
     "Batch",
     "Chance",
     "Config",
+    "Corpus",
     "CrossEntropy",
     "DetachedExecutor",
     "Example",

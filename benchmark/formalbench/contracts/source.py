@@ -104,3 +104,17 @@ class Transduction(Source):
         decoded step by step, by encoder-decoders.
         """
         return None
+
+
+class Corpus(Source):
+    """Texts, one after another, as tokens: a string of it is a window of so many of them.
+
+    The symbols of the alphabet are the tokens, the last one says that a text ends. It is not to
+    be shown to people with the words of a text in it: the alphabet of a task is on its page.
+
+    Attributes:
+        last_only: whether of a window only the last token is asked for, as in tests, where each
+            then has the same number of tokens before it.
+    """
+
+    last_only: bool = False

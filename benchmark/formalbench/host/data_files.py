@@ -1,14 +1,14 @@
-"""The files that a YAML plugin names under ``data``: they belong to its contents.
+"""The files that a YAML plugin names under ``data`` or ``corpus``: they belong to its contents.
 
-Wherever it is in that part, a value under ``strings``, ``labels`` or ``outputs`` is a file,
+Wherever it is in the first part, a value under ``strings``, ``labels`` or ``outputs`` is a file,
 relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
-data, another task.
+data, another task. In the second part ``file`` is one, and its hash stands beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,20 @@ from formalbench.plain import read_plain
 DATA = "data"
 FILES = ("strings", "labels", "outputs")
 
+CORPUS = "corpus"
+CORPUS_FILES = ("file",)
+
 MAX_BYTES = 1 << 30
 """Of one file."""
 
 
 def data_files(path: Path) -> list[Path]:
     """Return the files that a YAML plugin names, each once; none if it cannot be read."""
-    try:
-        named = _named(read_yaml(path).get(DATA))
-        return list(dict.fromkeys(path.parent / name for name in named))
-    except RequestError:  # whoever loads it says what is wrong
-        return []
+    return [*_files_of(path, DATA, FILES), *_files_of(path, CORPUS, CORPUS_FILES)]
 
 
 def data_hash(path: Path) -> str:
-    """Return the SHA-256 of a YAML plugin and of all data files that it names.
+    """Return the SHA-256 of a YAML plugin and of the files that it names under ``data``.
 
     A file that cannot be read counts as one: whoever reads it says what is wrong.
 
@@ -41,7 +40,7 @@ def data_hash(path: Path) -> str:
         OSError: if the plugin itself cannot be read.
     """
     own = hashlib.sha256(path.read_bytes())
-    files = data_files(path)
+    files = _files_of(path, DATA, FILES)
     if not files:
         return own.hexdigest()
     digest = hashlib.sha256(own.digest())
@@ -53,11 +52,22 @@ def data_hash(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _named(value: Any) -> Iterator[str]:
+def _files_of(path: Path, part: str, keys: Collection[str]) -> list[Path]:
+    try:
+        named = _named(read_yaml(path).get(part), keys)
+        return list(dict.fromkeys(path.parent / name for name in named))
+    except RequestError:  # whoever loads it says what is wrong
+        return []
+
+
+def _named(value: Any, keys: Collection[str]) -> Iterator[str]:
     if isinstance(value, dict):
         for key, inner in value.items():
-            if key in FILES and isinstance(inner, str):
+            if key in keys and isinstance(inner, str):
                 if inner.isprintable():  # no other is the name of a file
                     yield inner
             else:
-                yield from _named(inner)
+                yield from _named(inner, keys)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named(inner, keys)

@@ -1,0 +1,1 @@
+"""Natural language: corpora from files, and what is asked of them."""

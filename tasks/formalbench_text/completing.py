@@ -1,0 +1,56 @@
+"""The checksums that a description lacks, worked out and written into it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+from formalbench import RequestError, read_yaml
+from formalbench.store import write_atomically
+
+from formalbench_text.description import SPLITS, describe, digest_of
+from formalbench_text.tokenisers import hash_of, tokeniser_of
+
+
+def complete_file(path: Path) -> str:
+    """Add the checksums that are missing to a YAML file; say what was done.
+
+    Raises:
+        RequestError: one line, if the file describes no corpus, or a checksum that it has is wrong.
+    """
+    data = read_yaml(path)
+    if "corpus" not in data:
+        raise RequestError(f"{path}: it describes no corpus (it has no key 'corpus')")
+    whole = completed(path, data)
+    if whole == data:
+        return f"{path}: nothing is missing"
+    write_atomically(path, as_yaml(whole))
+    return f"{path}: checksums added"
+
+
+def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the contents of a YAML file at this path with all checksums."""
+    described = describe(path, data)
+    files = {
+        split: [
+            {"file": one.file, "sha256": one.sha256 or digest_of(described.place(one.file))}
+            for one in described.files(split)
+        ]
+        for split in SPLITS
+    }
+    whole = {**data, "corpus": files}
+    choice = described.contents.tokeniser
+    if choice.kind == "file" and choice.file and not choice.sha256:
+        found = digest_of(described.place(choice.file))
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
+    elif choice.kind != "bytes" and not choice.sha256:
+        found = hash_of(tokeniser_of(described))
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
+    return whole
+
+
+def as_yaml(data: Mapping[str, Any]) -> str:
+    """Return contents as YAML text."""
+    return yaml.safe_dump(dict(data), sort_keys=False, allow_unicode=True, width=100)

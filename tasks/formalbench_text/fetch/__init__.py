@@ -1,0 +1,1 @@
+"""Corpora that package registries hold, made into files and a description by one command each."""

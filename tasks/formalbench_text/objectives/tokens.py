@@ -1,0 +1,94 @@
+"""What objectives have in common that ask for tokens of a window.
+
+Legend: B windows, N tokens of each, V tokens that there are, the end of a text included.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from formalbench import (
+    AnswerAccuracy,
+    Chance,
+    Corpus,
+    CrossEntropy,
+    Example,
+    HasFixedStrings,
+    HasParts,
+    Metric,
+    Objective,
+    Stream,
+    Symbols,
+)
+from formalbench.contracts.metric import Measures
+from formalbench.contracts.objective import CROSS_ENTROPY
+
+from formalbench_text.metrics import Perplexity
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+WINDOWS = 1024
+"""By which the chance level is estimated where the test has no windows of a length."""
+
+
+class AskedTokens(Objective):
+    """Asks for some tokens of each window. Logits are (B, N, V).
+
+    Its primary metric is the share that is right; a checkpoint is chosen by cross-entropy, and so
+    by perplexity.
+    """
+
+    layout = "each"
+    needs = (Corpus,)
+
+    @abstractmethod
+    def examples(self, source: Any, strings_BN: Symbols, stream: Stream) -> Example:
+        """Ask for tokens of windows."""
+
+    def answers(self, source: Any) -> tuple[str, ...]:
+        """Return the tokens."""
+        tokens: tuple[str, ...] = source.alphabet
+        return tokens
+
+    def loss(self, logits: Tensor, example: Example) -> Tensor:
+        """Return the mean cross-entropy over the tokens asked for, in nats."""
+        return CrossEntropy().loss(logits, example)
+
+    def metrics(self, source: Any) -> tuple[Metric, ...]:
+        """Measure the share of tokens that is right, perplexity and cross-entropy."""
+        return AnswerAccuracy(), Perplexity(), CrossEntropy()
+
+    def preference(self, measures: Measures, primary: str) -> tuple[float, ...]:
+        """Prefer the lesser cross-entropy."""
+        return (-measures[CROSS_ENTROPY].mean,)
+
+    def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Count the most frequent token among those that the test asks for."""
+        test = source.part("test") if isinstance(source, HasParts) else source
+        shares = [self._shares(test, length, stream.child(length)) for length in lengths]
+        constant = float(np.mean(shares, axis=0).max())
+        return Chance(constant, tuple(float(share.max()) for share in shares))
+
+    def _shares(self, test: Any, length: int, stream: Stream) -> Any:
+        if isinstance(test, HasFixedStrings) and self.has_length(test, length):
+            windows_BN = np.concatenate([test.fixed(length, group) for group in test.groups])
+        else:
+            windows_BN = test.sample(stream, length, WINDOWS)
+        asked = self.examples(test, windows_BN, stream)
+        counts_V = np.bincount(asked.targets[asked.scored], minlength=len(test.alphabet))
+        return counts_V / counts_V.sum()
+
+    def show(self, source: Any, string: Symbols) -> str:
+        """Return the tokens of a window."""
+        return " ".join(source.alphabet[token] for token in string)
+
+    def plain(self, source: Any, example: Example) -> list[Any]:
+        """Return the tokens asked for of each window, by their places."""
+        return [
+            {str(place): int(tokens[place]) for place in np.flatnonzero(scored)}
+            for tokens, scored in zip(example.targets, example.scored, strict=True)
+        ]

