@@ -13,20 +13,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from formalbench.contracts.cells import Cells
-from formalbench.contracts.record import Record
-
-from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
-from formalbench_leaderboard.keys import has_result, title_of
-from formalbench_leaderboard.repeating import repeating
-from formalbench_leaderboard.seeds import Sample, mean_draws
-from formalbench_leaderboard.statistics import (
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import (
     Measured,
     measured,
     percentile_interval,
     scaled,
     wilson,
 )
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.record import Record
+
+from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
+from formalbench_leaderboard.keys import has_result, title_of
+from formalbench_leaderboard.repeating import repeating
 
 WORST = 1e300
 """Cross-entropy of a run that did not finish; no sum of it is infinite."""

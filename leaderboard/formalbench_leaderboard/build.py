@@ -8,6 +8,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from formalbench.analysis.seeds import interquartile_draws, mean_draws
+from formalbench.analysis.statistics import (
+    Draws,
+    interquartile_mean,
+    percentile_interval,
+    rank_intervals,
+    shared_ranks,
+)
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.theory import Theory
@@ -20,14 +28,6 @@ from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Counted, Current, checkable, counted
 from formalbench_leaderboard.keys import ModelKey, model_key, title_of
 from formalbench_leaderboard.published import PublishedTable
-from formalbench_leaderboard.seeds import interquartile_draws, mean_draws
-from formalbench_leaderboard.statistics import (
-    Draws,
-    interquartile_mean,
-    percentile_interval,
-    rank_intervals,
-    shared_ranks,
-)
 from formalbench_leaderboard.text import plural
 
 

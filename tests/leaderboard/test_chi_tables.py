@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from formalbench.analysis.statistics import Measured
 from formalbench.host import PluginHost
 from formalbench_leaderboard.published import PublishedResult, published_table, published_tables
 from formalbench_leaderboard.reproductions import accuracies, chi_table1, chi_table2
@@ -11,7 +12,6 @@ from formalbench_leaderboard.reproductions.chi_models import on_parameters
 from formalbench_leaderboard.reproductions.framework import verdict
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
 from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.statistics import Measured
 
 PARITY = PublishedResult(max=100.0, mean=98.9)
 

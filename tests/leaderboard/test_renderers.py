@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from formalbench.analysis.statistics import wilson
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.published import PublishedTable
@@ -13,7 +14,6 @@ from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.repeating import repeating
 from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.statistics import wilson
 from formalbench_leaderboard.text import (
     count,
     grouped,

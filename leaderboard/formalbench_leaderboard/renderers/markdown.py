@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 
+from formalbench.analysis.statistics import DRAWS
 from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
 from formalbench_leaderboard.constructions import ExactModel, ExactModels
 from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
-from formalbench_leaderboard.statistics import DRAWS
 from formalbench_leaderboard.text import (
     MISSING,
     count,

@@ -11,6 +11,13 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import (
+    Measured,
+    measured,
+    percentile_interval,
+    scaled,
+)
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
 
@@ -19,13 +26,6 @@ from formalbench_leaderboard.board import Result, TaskFacts
 from formalbench_leaderboard.published import PublishedResult
 from formalbench_leaderboard.reproductions.framework import Answer, Bench, Row, TableCell
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
-from formalbench_leaderboard.seeds import Sample, mean_draws
-from formalbench_leaderboard.statistics import (
-    Measured,
-    measured,
-    percentile_interval,
-    scaled,
-)
 from formalbench_leaderboard.text import percent
 
 TOLERANCE = 0.02

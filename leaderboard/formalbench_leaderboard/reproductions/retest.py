@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
+from formalbench.analysis.statistics import Measured, measured
 from formalbench.contracts.record import Record
 from formalbench.contracts.task import Task
 from formalbench.device import choose_device, usable_cores
@@ -16,7 +17,6 @@ from formalbench.store.weights import load_network
 from formalbench_leaderboard.reproductions.accuracies import Score, score_of
 from formalbench_leaderboard.reproductions.framework import Bench
 from formalbench_leaderboard.reproductions.runs import Got
-from formalbench_leaderboard.statistics import Measured, measured
 
 
 def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:

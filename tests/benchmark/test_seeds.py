@@ -5,8 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench_leaderboard.seeds import Sample, interquartile_draws, mean_draws, spread
-from formalbench_leaderboard.statistics import Measured, percentile_interval, separable
+from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws, spread
+from formalbench.analysis.statistics import Measured, percentile_interval, separable
 from scipy.stats import beta, t
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))

@@ -23,9 +23,9 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.stream import Stream
 
-from formalbench_leaderboard.statistics import DRAWS, Draws, Measured, string_noise
+from formalbench.analysis.statistics import DRAWS, Draws, Measured, string_noise
+from formalbench.contracts.stream import Stream
 
 _SEED = 3
 _TAIL = 0.05

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench_leaderboard.statistics import (
+from formalbench.analysis.statistics import (
     Measured,
     interquartile_mean,
     measured,
