@@ -10,11 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record
-from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord
-
-from formalbench_leaderboard.keys import (
+from formalbench.analysis.keys import (
     Contents,
     ModelKey,
     ProtocolKey,
@@ -26,7 +22,10 @@ from formalbench_leaderboard.keys import (
     protocol_key,
     task_contents,
 )
-from formalbench_leaderboard.text import plural
+from formalbench.analysis.text import plural
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord
 
 K = TypeVar("K", bound=Hashable)
 

@@ -146,9 +146,9 @@ def find_folder(output: Path | None) -> Path:
         RequestError: if none is named and this is no clone of the repository.
     """
     from formalbench.contracts.errors import RequestError
+    from formalbench.store.repository import repository_above
 
     from formalbench_leaderboard.reproductions.output import FOLDER
-    from formalbench_leaderboard.sources import repository_above
 
     if output is not None:
         return output

@@ -7,16 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.running.used import task_used
-from formalbench.store import Store, default_results
-
-from formalbench_leaderboard.build import View
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.keys import (
+from formalbench.analysis.keys import (
     Contents,
     ModelKey,
     changed_texts,
@@ -24,6 +15,16 @@ from formalbench_leaderboard.keys import (
     protocol_contents,
     task_title,
 )
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.running.used import task_used
+from formalbench.store import Store, default_results
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+
+from formalbench_leaderboard.build import View
+from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.snapshot import read_snapshot
 from formalbench_leaderboard.theory import theory_here
@@ -31,17 +32,8 @@ from formalbench_leaderboard.theory import theory_here
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
-PUBLISHED_RESULTS = Path("leaderboard", "results")
 PAGE = Path("leaderboard", "README.md")
 DEFAULT_SUITE = "default"
-
-
-def repository_above(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` that holds ``leaderboard/results``."""
-    here = start.resolve()
-    return next(
-        (folder for folder in (here, *here.parents) if (folder / PUBLISHED_RESULTS).is_dir()), None
-    )
 
 
 class Held(NamedTuple):

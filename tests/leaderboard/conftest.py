@@ -14,6 +14,7 @@ import torch
 import typer
 import yaml
 from formalbench import builtin
+from formalbench.analysis.keys import run_of
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.language import Language
@@ -32,7 +33,6 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench.objectives.classify import Classify
 from formalbench_leaderboard import plugin as leaderboard_plugin
-from formalbench_leaderboard.keys import run_of
 from formalbench_leaderboard.publishing import contract, strangers
 from torch import nn
 from typer.testing import CliRunner, Result

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
+from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
 from formalbench.analysis.statistics import wilson
-from formalbench_leaderboard.aggregate import aggregate, facts_of, selected_rate
 
 
 def result_of(runs):

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, read_record, weights_path
+from formalbench.store.repository import PUBLISHED_RESULTS
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -22,8 +24,7 @@ from formalbench_leaderboard.publishing.reproduced import reproductions_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
-from formalbench_leaderboard.text import harmless
+from formalbench_leaderboard.sources import current_of, parted
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

@@ -10,17 +10,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import ModelKey
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.plain import read_plain
 from formalbench.store import Store, safe_name
+from formalbench.store.packed import written
+from formalbench.store.repository import PUBLISHED_RESULTS
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
 from formalbench_leaderboard.publishing.writing import MAX_BYTES
 from formalbench_leaderboard.renderers import front, model, suite
@@ -30,12 +32,7 @@ from formalbench_leaderboard.renderers.same_figure import shows_the_same
 from formalbench_leaderboard.renderers.site import ModelPage, Site, SuitePage
 from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
 from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
-from formalbench_leaderboard.sources import (
-    DEFAULT_SUITE,
-    PUBLISHED_RESULTS,
-    parted,
-    suite_view,
-)
+from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
@@ -70,7 +67,7 @@ def render_files(
     pages = {FRONT: front.render(site)}
     pages |= {one.path: suite.render(one, site) for one in site.suites}
     pages |= {one.path: model.render(one, site) for one in site.models}
-    pages[snapshot.FILE] = snapshot.written(records[path] for path in sorted(records))
+    pages[snapshot.FILE] = written(records[path] for path in sorted(records))
     contents = {path: text.encode() for path, text in pages.items()}
     if draw:
         for one in site.suites:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.text import spreadsheet
 from formalbench.contracts.errors import RequestError
 from formalbench.plain import read_plain
 
@@ -32,7 +33,6 @@ from formalbench_leaderboard.reproductions.kept import found_again, kept_records
 from formalbench_leaderboard.reproductions.output import FOLDER
 from formalbench_leaderboard.reproductions.page import RECORDS, as_markdown
 from formalbench_leaderboard.sources import current_of
-from formalbench_leaderboard.text import spreadsheet
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

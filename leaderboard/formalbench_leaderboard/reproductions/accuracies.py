@@ -11,6 +11,8 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.aggregate import facts_of
+from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import (
     Measured,
@@ -18,15 +20,13 @@ from formalbench.analysis.statistics import (
     percentile_interval,
     scaled,
 )
+from formalbench.analysis.text import percent
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
 
-from formalbench_leaderboard.aggregate import facts_of
-from formalbench_leaderboard.board import Result, TaskFacts
 from formalbench_leaderboard.published import PublishedResult
 from formalbench_leaderboard.reproductions.framework import Answer, Bench, Row, TableCell
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
-from formalbench_leaderboard.text import percent
 
 TOLERANCE = 0.02
 """Numbers closer than this agree."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from formalbench.analysis.figures import GREY
 from scipy.spatial.distance import cdist
 
 from formalbench_leaderboard.reproductions.chi_models import REGULARGPT, SMALLER, SOURCE
@@ -27,7 +28,6 @@ from formalbench_leaderboard.reproductions.framework import (
 )
 from formalbench_leaderboard.reproductions.measure import random_strings
 from formalbench_leaderboard.reproductions.runs import Wanted
-from formalbench_leaderboard.reproductions.style import GREY
 from formalbench_leaderboard.reproductions.trained import TrainedNetwork, records_of, trained
 from formalbench_leaderboard.reproductions.vectors import Vectors, look
 

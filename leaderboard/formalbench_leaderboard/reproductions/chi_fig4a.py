@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from formalbench.analysis.figures import BLUES, GREY, ORANGE
 
 from formalbench_leaderboard.reproductions.chi_models import (
     REGULARGPT,
@@ -30,7 +31,6 @@ from formalbench_leaderboard.reproductions.receptive_field import (
     measure_field,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
-from formalbench_leaderboard.reproductions.style import BLUES, GREY, ORANGE
 from formalbench_leaderboard.reproductions.trained import records_of, trained
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.text import count
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 
 from formalbench_leaderboard.reproductions.framework import Scale
-from formalbench_leaderboard.text import count
 
 SOURCE = (
     "Chi, Fan, Rudnicky & Ramadge (2023), Transformer Working Memory Enables Regular Language "

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from formalbench.analysis.text import percent, plural
+
 from formalbench_leaderboard.published import published_table
 from formalbench_leaderboard.reproductions import accuracies
 from formalbench_leaderboard.reproductions.accuracies import RULE, Score, obtain
@@ -19,7 +21,6 @@ from formalbench_leaderboard.reproductions.chi_models import (
 )
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
-from formalbench_leaderboard.text import percent, plural
 
 MODELS = (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3)
 

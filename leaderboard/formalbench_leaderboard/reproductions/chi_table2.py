@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from formalbench.analysis.text import percent
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import cell_lengths
 
@@ -31,7 +32,6 @@ from formalbench_leaderboard.reproductions.framework import (
 )
 from formalbench_leaderboard.reproductions.retest import draw_strings, retest
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
-from formalbench_leaderboard.text import percent
 
 MODELS = {"RegularGPT": REGULARGPT, "RNN": RNN, "Transformer": TRANSFORMER}
 """By the names of the table."""

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREY, INK, RED
 from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
@@ -17,7 +18,6 @@ from formalbench_leaderboard.reproductions.measure import (
     random_strings,
     spread_lengths,
 )
-from formalbench_leaderboard.reproductions.style import BLUES, GREY, INK, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import torch
+from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
 from formalbench.contracts.example import tensors
 from formalbench.contracts.task import Task
 from torch import nn
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
 from formalbench_leaderboard.reproductions.measure import MeasuredAt, measure, random_strings
-from formalbench_leaderboard.reproductions.style import BLUES, GREEN, GREY, INK, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREY
 from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.accuracies import Score
@@ -28,7 +29,6 @@ from formalbench_leaderboard.reproductions.framework import (
     Row,
 )
 from formalbench_leaderboard.reproductions.runs import Got, Wanted
-from formalbench_leaderboard.reproductions.style import BLUES, GREY
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,6 +6,8 @@ import math
 from collections.abc import Mapping
 from itertools import pairwise
 
+from formalbench.analysis.text import percent
+
 from formalbench_leaderboard.reproductions.accuracies import Score
 from formalbench_leaderboard.reproductions.answers import at_least, at_most, below, every, rises
 from formalbench_leaderboard.reproductions.chiang_cholak_fig4_curves import (
@@ -19,7 +21,6 @@ from formalbench_leaderboard.reproductions.chiang_cholak_fig4_curves import (
     Mean,
 )
 from formalbench_leaderboard.reproductions.framework import Claim
-from formalbench_leaderboard.text import percent
 
 GUESSING, PERFECT = 0.6, 0.99
 """Up to the first, an accuracy is hardly better than guessing; from the second on it is perfect."""

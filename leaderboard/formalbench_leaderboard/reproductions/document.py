@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from formalbench.analysis.environments import environments_of
+from formalbench.analysis.text import plural
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.part import Part
 from formalbench.contracts.record import Record
@@ -20,7 +22,6 @@ from formalbench.device import describe_environment
 from formalbench.plain import read_plain
 from pydantic import ValidationError
 
-from formalbench_leaderboard.build import environments_of
 from formalbench_leaderboard.reproductions.framework import (
     Findings,
     Reproduction,
@@ -28,7 +29,6 @@ from formalbench_leaderboard.reproductions.framework import (
     Scale,
     Verdict,
 )
-from formalbench_leaderboard.text import plural
 
 MAX_BYTES = 8 << 20
 

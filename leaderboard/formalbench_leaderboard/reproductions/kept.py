@@ -12,10 +12,10 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.store import Store
+from formalbench.store.packed import read_packed
 
 from formalbench_leaderboard.reproductions.framework import Bench, Findings, Reproduction
 from formalbench_leaderboard.reproductions.page import RECORDS
-from formalbench_leaderboard.snapshot import read_packed
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

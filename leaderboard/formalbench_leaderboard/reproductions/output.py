@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import picture, styled
+from formalbench.analysis.text import spreadsheet
 from formalbench.contracts.errors import RequestError
 from formalbench.store import write_atomically
+from formalbench.store.packed import written
 
 from formalbench_leaderboard.reproductions.document import Document, document_text
 from formalbench_leaderboard.reproductions.framework import Findings, Row
 from formalbench_leaderboard.reproductions.page import RECORDS, as_markdown
-from formalbench_leaderboard.reproductions.style import styled
-from formalbench_leaderboard.snapshot import written
-from formalbench_leaderboard.text import spreadsheet
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 FOLDER = Path("leaderboard", "reproductions")
 
@@ -64,7 +60,10 @@ def write_all(folder: Path, told: Document, findings: Findings) -> list[Path]:
         paths.append(kept)
     write_atomically(facts, document_text(told))
     if findings.draw is not None:
-        _draw(findings.draw, png, svg)
+        with styled():
+            figure = findings.draw()
+            write_atomically(png, picture(figure, "png", Software=None))
+            write_atomically(svg, picture(figure, "svg", Date=None, Creator=None))
         paths += [png, svg]
     write_atomically(page, as_markdown(told))
     return paths
@@ -79,14 +78,3 @@ def as_csv(rows: Sequence[Row]) -> str:
         {key: spreadsheet(v) if isinstance(v, str) else v for key, v in row.items()} for row in rows
     )
     return target.getvalue()
-
-
-def _draw(draw: Callable[[], Figure], png: Path, svg: Path) -> None:
-    try:
-        png.parent.mkdir(parents=True, exist_ok=True)
-        with styled():
-            figure = draw()
-            figure.savefig(png, metadata={"Software": None})
-            figure.savefig(svg, metadata={"Date": None, "Creator": None})
-    except OSError as error:
-        raise RequestError(f"cannot write {png}: {error.strerror}") from None

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from formalbench_leaderboard.renderers.markdown import table
+from formalbench.analysis.markdown import bullets, table
+from formalbench.analysis.text import markdown, plural
+
 from formalbench_leaderboard.reproductions.document import CellTold, ClaimTold, Document
 from formalbench_leaderboard.reproductions.framework import Scale, Verdict, count_verdicts
-from formalbench_leaderboard.text import markdown, plural
 
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""
@@ -25,7 +26,7 @@ def as_markdown(one: Document) -> str:
         markdown(scale_note(one.scale, one.reduced)),
     ]
     if one.notes:
-        parts += ["## Since this was measured", _bullets(one.notes)]
+        parts += ["## Since this was measured", bullets(one.notes)]
     figures = ""
     if one.figure:
         parts.append(f"![{markdown(one.title)}]({name}.svg)")
@@ -37,7 +38,7 @@ def as_markdown(one: Document) -> str:
         held = sum(claim.verdict == "holds" for claim in one.claims)
         parts += [f"## Claims: {held} of {len(one.claims)} hold", _claims(one.claims)]
     if one.remarks:
-        parts += ["## How this differs from the paper", _bullets(one.remarks)]
+        parts += ["## How this differs from the paper", bullets(one.remarks)]
     facts = [
         f"- Command: `{one.command}`",
         f"- Data: [CSV]({name}.csv), [JSON]({name}.json){figures}",
@@ -77,10 +78,6 @@ def _claims(claims: Sequence[ClaimTold]) -> str:
         for claim in claims
     ]
     return table(heads, rows, heads)
-
-
-def _bullets(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {markdown(line)}" for line in lines)
 
 
 def _emphasised(verdict: Verdict) -> str:

@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
+from formalbench.analysis.results import Result
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import show_value
@@ -19,9 +21,6 @@ from formalbench.host.options import parse_settings
 from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
-
-from formalbench_leaderboard.aggregate import aggregate, facts_of, selected_rate
-from formalbench_leaderboard.board import Result
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREY, RED
 from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import (
@@ -30,7 +31,6 @@ from formalbench_leaderboard.reproductions.steffen_dyck_claims import (
     members,
     published,
 )
-from formalbench_leaderboard.reproductions.style import BLUES, GREY, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

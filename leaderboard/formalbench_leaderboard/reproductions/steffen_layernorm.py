@@ -6,6 +6,7 @@ import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
 from formalbench.contracts.config import Value
 
 from formalbench_leaderboard.reproductions.framework import Bench, Claim, Findings, Reproduction
@@ -15,7 +16,6 @@ from formalbench_leaderboard.reproductions.measure import (
     random_strings,
     spread_lengths,
 )
-from formalbench_leaderboard.reproductions.style import BLUES, GREEN, GREY, INK, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from formalbench.analysis.text import MISSING, harmless
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -19,7 +20,6 @@ from formalbench_leaderboard.reproductions.framework import (
     count_verdicts,
 )
 from formalbench_leaderboard.reproductions.page import scale_note
-from formalbench_leaderboard.text import MISSING, harmless
 
 _STYLES: dict[Verdict, str] = {
     "holds": "green",

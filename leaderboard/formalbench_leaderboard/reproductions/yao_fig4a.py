@@ -6,6 +6,8 @@ from collections.abc import Collection, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREEN, GREY, ORANGE
+
 from formalbench_leaderboard.reproductions.by_position import Positions, by_position, share
 from formalbench_leaderboard.reproductions.close_brackets import (
     NEAR_PERFECT,
@@ -26,7 +28,6 @@ from formalbench_leaderboard.reproductions.framework import (
     Row,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
-from formalbench_leaderboard.reproductions.style import BLUES, GREEN, GREY, ORANGE
 from formalbench_leaderboard.reproductions.yao_fig4 import (
     BUDGET,
     QUICK,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import BLUES, GREY, RED
+
 from formalbench_leaderboard.reproductions.close_brackets import (
     PAPER,
     REMARKS,
@@ -23,7 +25,6 @@ from formalbench_leaderboard.reproductions.framework import (
     TableCell,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
-from formalbench_leaderboard.reproductions.style import BLUES, GREY, RED
 from formalbench_leaderboard.reproductions.yao_fig4 import (
     BUDGET,
     QUICK,

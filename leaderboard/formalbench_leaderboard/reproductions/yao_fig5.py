@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
+from formalbench.analysis.figures import BLUES, GREEN, RED
+
 from formalbench_leaderboard.reproductions.close_brackets import (
     PAPER,
     REMARKS,
@@ -24,7 +26,6 @@ from formalbench_leaderboard.reproductions.framework import (
     TableCell,
 )
 from formalbench_leaderboard.reproductions.runs import Wanted
-from formalbench_leaderboard.reproductions.style import BLUES, GREEN, RED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

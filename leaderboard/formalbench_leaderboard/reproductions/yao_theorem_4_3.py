@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from formalbench.analysis.figures import BLUES, GREY, INK, RED
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
@@ -18,7 +19,6 @@ from formalbench_leaderboard.reproductions.measure import (
     random_strings,
     spread_lengths,
 )
-from formalbench_leaderboard.reproductions.style import BLUES, GREY, INK, RED
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

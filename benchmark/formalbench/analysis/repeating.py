@@ -6,11 +6,10 @@ import itertools
 import re
 import shlex
 
+from formalbench.analysis.keys import run_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.verification.command import verifying
-
-from formalbench_leaderboard.keys import run_of
 
 _FILE = re.compile(r"[A-Za-z0-9_.+=-]{1,300}")
 

@@ -13,6 +13,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from formalbench.analysis.keys import has_result, title_of
+from formalbench.analysis.repeating import repeating
+from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import (
     Measured,
@@ -23,10 +27,6 @@ from formalbench.analysis.statistics import (
 )
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
-
-from formalbench_leaderboard.board import CellResults, Result, SeedResult, TaskFacts
-from formalbench_leaderboard.keys import has_result, title_of
-from formalbench_leaderboard.repeating import repeating
 
 WORST = 1e300
 """Cross-entropy of a run that did not finish; no sum of it is infinite."""
