@@ -12,7 +12,7 @@ from formalbench.analysis.keys import ModelKey
 from formalbench.analysis.results import Result, TaskFacts
 
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedTable
+from formalbench.contracts.published import PublishedTable
 
 
 @dataclass(frozen=True, slots=True)

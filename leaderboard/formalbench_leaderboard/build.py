@@ -29,7 +29,7 @@ from formalbench.store import without_collection
 from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.counted import Counted, Current, checkable, counted
-from formalbench_leaderboard.published import PublishedTable
+from formalbench.contracts.published import PublishedTable
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,7 +80,7 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 def formalbench_commands(app: typer.Typer) -> None:
     """Add ``formalbench leaderboard`` and ``formalbench reproduce``."""
     from formalbench_leaderboard.commands import leaderboard
-    from formalbench_leaderboard.reproduce import add_command
+    from formalbench_papers.framework.command import add_command
 
     app.add_typer(leaderboard, name="leaderboard")
     add_command(app)

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import published_tables
+from formalbench.contracts.published import published_tables
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
 

@@ -25,7 +25,7 @@ from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.build import View
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import published_tables
+from formalbench.contracts.published import published_tables
 from formalbench_leaderboard.snapshot import read_snapshot
 from formalbench_leaderboard.theory import theory_here
 

@@ -18,7 +18,7 @@ from formalbench.analysis.text import (
 )
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import PublishedTable
+from formalbench.contracts.published import PublishedTable
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import suite_view

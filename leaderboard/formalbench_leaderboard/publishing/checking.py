@@ -20,7 +20,7 @@ from formalbench_leaderboard.publishing.copies import copied
 from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
-from formalbench_leaderboard.publishing.reproduced import reproductions_problems
+from formalbench_papers.framework.checking import reproductions_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights

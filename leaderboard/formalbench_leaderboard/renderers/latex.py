@@ -9,7 +9,7 @@ from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedTable
+from formalbench.contracts.published import PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEGEND, cells
 
 # tabulate escapes LaTeX's own signs. Private characters stand for what it must not

@@ -20,7 +20,7 @@ from rich.text import Text
 
 from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
+from formalbench.contracts.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
 
 WIDTH = 80
