@@ -79,8 +79,9 @@ def formalbench_suites() -> Iterable[SuiteSpec]:
 @hookimpl
 def formalbench_commands(app: typer.Typer) -> None:
     """Add ``formalbench leaderboard`` and ``formalbench reproduce``."""
-    from formalbench_leaderboard.commands import leaderboard
     from formalbench_papers.framework.command import add_command
+
+    from formalbench_leaderboard.commands import leaderboard
 
     app.add_typer(leaderboard, name="leaderboard")
     add_command(app)

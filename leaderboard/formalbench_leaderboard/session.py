@@ -8,9 +8,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import typer
+from formalbench.analysis.current import Current
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
+from formalbench.contracts.published import published_tables
 from formalbench.contracts.record import Record
 from formalbench.host.data_files import data_files
 from formalbench.ui.screen import Screen
@@ -18,8 +20,6 @@ from rich.console import Console
 from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import Current
-from formalbench.contracts.published import published_tables
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
 

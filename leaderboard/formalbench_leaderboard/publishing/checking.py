@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.current import current_of
 from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, read_record, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench_papers.framework.checking import reproductions_problems
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -20,11 +22,10 @@ from formalbench_leaderboard.publishing.copies import copied
 from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
-from formalbench_papers.framework.checking import reproductions_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
-from formalbench_leaderboard.sources import current_of, parted
+from formalbench_leaderboard.sources import parted
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

@@ -19,6 +19,8 @@ from formalbench.plain import read_plain
 from formalbench.store import Store, safe_name
 from formalbench.store.packed import written
 from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench_papers import REPRODUCTIONS, get_reproduction
+from formalbench_papers.framework.output import FOLDER as REPRODUCED
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
@@ -30,8 +32,6 @@ from formalbench_leaderboard.renderers.figures import drawn_by, installed_versio
 from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES, Links
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
 from formalbench_leaderboard.renderers.site import ModelPage, Site, SuitePage
-from formalbench_papers import REPRODUCTIONS, get_reproduction
-from formalbench_papers.framework.output import FOLDER as REPRODUCED
 from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.theory import theory_here
 
