@@ -12,7 +12,6 @@ from formalbench.analysis.current import Current
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
-from formalbench.contracts.published import published_tables
 from formalbench.contracts.record import Record
 from formalbench.host.data_files import data_files
 from formalbench.ui.screen import Screen
@@ -41,7 +40,7 @@ def print_session(
         protocols={record.protocol.title for record in records},
         only_tasks=True,
         new={model_key(record) for record in records},
-        published=published_tables(),
+        published=session.published,
         current=Current.of(records),
     )
     held = read_with_published(session.results)

@@ -12,7 +12,6 @@ from formalbench.analysis.keys import (
     task_title,
 )
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.published import published_tables
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.running.used import task_used
@@ -115,7 +114,7 @@ def suite_view(
     tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
     known = (
         table.limited_to(lambda task: current_task(host, task) is not None)
-        for table in published_tables()
+        for table in host.published()
     )
     return View(
         title=f"formalbench leaderboard: suite {suite}",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
-from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Percent = Annotated[float, Field(ge=0, le=100)]
@@ -84,16 +81,3 @@ class PublishedFile(_Part):
 
     schema_version: Literal[1]
     tables: tuple[PublishedTable, ...]
-
-
-@cache
-def published_tables() -> tuple[PublishedTable, ...]:
-    """Read the tables that come with the package."""
-    path = Path(__file__).with_name("published.yaml")
-    data: Any = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return PublishedFile.model_validate(data).tables
-
-
-def published_table(key: str) -> PublishedTable:
-    """Return the table of this name."""
-    return next(table for table in published_tables() if table.key == key)

@@ -14,7 +14,6 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, read_record, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS
-from formalbench_papers.framework.checking import reproductions_problems
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -78,7 +77,7 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
     problems += kept_problems(repository, records)
     known = [record for file, record in here.items() if standing[file] == "current"]
     problems += broken_promises(known, host)
-    problems += reproductions_problems(repository, host)
+    problems += _told_by_plugins(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
         [] if unchecked else stale_files(repository, host),
@@ -86,6 +85,18 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
         unchecked,
         uncompared_figures(repository),
     )
+
+
+def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
+    """Say what plugins find wrong with the files that they keep in the repository."""
+    for plugin in host.plugins:
+        try:
+            with host.blaming(plugin):
+                asked = {"repository": repository, "host": host}
+                for lines in host.call(plugin, "formalbench_check_repository", **asked):
+                    yield from lines
+        except FormalbenchError as error:
+            yield str(error)
 
 
 def _read(results: Path) -> tuple[dict[Path, AnyRecord], list[str]]:

@@ -10,7 +10,6 @@ import numpy as np
 from formalbench.analysis.figures import GREY
 from scipy.spatial.distance import cdist
 
-from formalbench_papers.chi.models import REGULARGPT, SMALLER, SOURCE
 from formalbench_papers.chi.clusters import (
     Count,
     Points,
@@ -19,17 +18,13 @@ from formalbench_papers.chi.clusters import (
     purity,
     silhouette,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    Row,
-)
+from formalbench_papers.chi.models import REGULARGPT
+from formalbench_papers.chi.vectors import Vectors, look
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, Row
 from formalbench_papers.framework.measure import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.trained import TrainedNetwork, records_of, trained
-from formalbench_papers.chi.vectors import Vectors, look
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,22 +244,3 @@ def _draw_panel(
     axes.set_title(f"{language.title}: {kind.short}")
     axes.set_aspect("equal", adjustable="datalim")
     axes.legend(title="state", loc="best", handletextpad=0.1, borderpad=0.2)
-
-
-REPRODUCTION = Reproduction(
-    name="chi-fig3",
-    title="RegularGPT's vectors cluster by the state of what they have seen",
-    source=f"{SOURCE}, Figure 3 and §7.3",
-    about=(
-        "RegularGPT, trained on strings of length 40 and less, reads one of length 500. The "
-        "vectors of all layers, on their first two principal components: each stands for a "
-        "sub-string, and its colour is the state that the sub-string leads to (the number of 1s "
-        "modulo 2; the sum of the steps modulo 5). A network that composes transition functions "
-        "has one cluster for each."
-    ),
-    carry_out=carry_out,
-    reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-    duration="quick: half a minute, after five of training (runs of chi-table1); paper: as quick "
-    "once chi-table1 has run.",
-    inside=True,
-)

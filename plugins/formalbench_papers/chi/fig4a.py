@@ -9,27 +9,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 from formalbench.analysis.figures import BLUES, GREY, ORANGE
 
-from formalbench_papers.chi.models import (
-    REGULARGPT,
-    SMALLER,
-    SOURCE,
-    TRANSFORMER,
-    PaperModel,
-)
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    Row,
-)
-from formalbench_papers.framework.measure import random_strings
+from formalbench_papers.chi.models import REGULARGPT, TRANSFORMER, PaperModel
 from formalbench_papers.chi.receptive_field import (
     CHANGED_STRINGS,
     Field,
     diagonal,
     measure_field,
 )
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, Row
+from formalbench_papers.framework.measure import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.trained import records_of, trained
 
@@ -194,21 +183,3 @@ def _draw_panel(axes: Axes, panel: Panel, fields: Sequence[Field]) -> None:
     axes.plot([], [], color=BLUES[2], label="RegularGPT, mean of strings, each seed")
     axes.plot([], [], color=ORANGE, label="Transformer")
     axes.set(title=panel.title, xlabel="position", xlim=(0, LENGTH), ylim=(0, 1.02))
-
-
-REPRODUCTION = Reproduction(
-    name="chi-fig4a",
-    title="The receptive field of RegularGPT covers all 500 symbols",
-    source=f"{SOURCE}, Figure 4a and §7.4; the tool from Chi et al. (2022b)",
-    about=(
-        "How much each of 500 symbols moves the answer of a network trained on 40 and less: the "
-        "norm of the gradient with respect to its vector, added up from the most recent symbol "
-        "(right) to the earliest (left). If all count alike, that is a straight line from the "
-        "lower right to the upper left."
-    ),
-    carry_out=carry_out,
-    reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-    duration="quick: half a minute, after ten of training (runs of chi-table1); paper: as quick "
-    "once chi-table1 has run.",
-    inside=True,
-)

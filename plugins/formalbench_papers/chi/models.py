@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.reproduced import Scale
 from formalbench.analysis.text import count
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
-
-from formalbench_papers.framework.findings import Scale
-
-SOURCE = (
-    "Chi, Fan, Rudnicky & Ramadge (2023), Transformer Working Memory Enables Regular Language "
-    "Reasoning and Natural Language Length Extrapolation"
-)
 
 _BLOCK: dict[str, Value] = {"width": 256, "heads": 8, "activation": "relu"}
 
@@ -57,12 +51,6 @@ TRANSFORMER = PaperModel(
 
 REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {**_BLOCK, "bias": False})
 REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {**_BLOCK, "bias": False})
-
-SMALLER = (
-    "networks of width 64 (the RNN 128) instead of 256, 4 heads instead of 8, GELU instead of "
-    "ReLU, and a pre-norm Transformer of 2 layers instead of a post-norm one of 5"
-)
-"""What the models of the scale ``quick`` have less or otherwise."""
 
 REMARKS = (
     "How the learning rate was chosen is not said. Here it is chosen, like the checkpoint, on "

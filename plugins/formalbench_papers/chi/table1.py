@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from formalbench.analysis.text import percent, plural
+from formalbench.host.tables import read_table
 
-from formalbench.contracts.published import published_table
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import RULE, Score, obtain
 from formalbench_papers.chi.models import (
     REGULARGPT,
     REGULARGPT_3,
     REMARKS,
     RNN,
-    SMALLER,
-    SOURCE,
     TRANSFORMER,
     on_parameters,
 )
-from formalbench_papers.framework.findings import Bench, Claim, Findings, Reproduction
+from formalbench_papers.chi.specs import TABLES
+from formalbench_papers.framework import accuracies
+from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.runs import Got, Wanted
 
 MODELS = (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3)
@@ -42,7 +42,7 @@ SIMILAR = 0.05
 SUBSTANTIAL = 0.20
 """In the paper RegularGPT is 33 points ahead over all tasks, 36 over those of `QUICK_TASKS`."""
 
-TABLE = published_table("chi-2023-table-1")
+TABLE = read_table(TABLES[0])
 
 Key = tuple[str, str]
 """A task and a model's title."""
@@ -234,23 +234,3 @@ def _least(best: Mapping[str, float]) -> str:
         return ""
     worst = min(best, key=lambda task: best[task])
     return f"{percent(best[worst])} at least ({worst}), of {plural(len(best), 'task')}"
-
-
-REPRODUCTION = Reproduction(
-    name="chi-table1",
-    title="RegularGPT, an RNN and a Transformer on twelve regular languages",
-    source=f"{SOURCE}, Table 1",
-    about=(
-        "Accuracy on strings longer than any trained on: 41–500 after 40 for the first four tasks, "
-        "51–100 after 50 for D_n and Tomita. Maximum / average over three seeds in percent; ours "
-        f"with the interval of the average and the number of seeds. {RULE}"
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "six of the twelve tasks; one learning rate, 0.001, instead of three, at most 6,000 steps "
-        "instead of 100,000, half of them on lengths that grow with success, 16 test lengths with "
-        f"256 strings each instead of every length with 512; {SMALLER}."
-    ),
-    duration="quick: about an hour on two cores (72 runs); paper: many hours on a GPU (432 runs).",
-    figure=False,
-)

@@ -5,31 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
+from formalbench.analysis.reproduced import Verdict, count_verdicts
 from formalbench.analysis.text import percent
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import cell_lengths
+from formalbench.host.tables import read_table
 
-from formalbench.contracts.published import published_table
+from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER, on_parameters
+from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import RULE, Score, obtain
+from formalbench_papers.framework.accuracies import Score, obtain
 from formalbench_papers.framework.answers import at_least, every, opposite
-from formalbench_papers.chi.models import (
-    REGULARGPT,
-    REMARKS,
-    RNN,
-    SMALLER,
-    SOURCE,
-    TRANSFORMER,
-    on_parameters,
-)
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    Verdict,
-    count_verdicts,
-)
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.retest import draw_strings, retest
 from formalbench_papers.framework.runs import Got, Wanted
 
@@ -55,7 +43,7 @@ PERFECT = 0.99
 CHANCE, NEAR = 50.0, 1.0
 """Of PARITY, in percent, and how close to it a number of the paper is no other."""
 
-TABLE = published_table("chi-2023-table-2")
+TABLE = read_table(TABLES[1])
 
 Key = tuple[str, str, float]
 """A setting, a model and a probability."""
@@ -230,24 +218,3 @@ def _least(found: Mapping[float, Score]) -> str:
     score = found[worst]
     interval = f"{percent(score.low)}–{percent(score.high)}; {score.outcome}"
     return f"{percent(score.mean or 0.0)} at least (P(1) = {worst:g}; {interval})"
-
-
-REPRODUCTION = Reproduction(
-    name="chi-table2",
-    title="RegularGPT, an RNN and a Transformer on PARITY with more or fewer 1s",
-    source=f"{SOURCE}, Table 2",
-    about=(
-        "Accuracy on PARITY where a 1 has probability P(1): at lengths like those trained on, and "
-        "on longer strings, 41–500. Average over three seeds in percent; ours with its interval "
-        f"and the number of seeds. {RULE}"
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "one learning rate, 0.001, instead of three, at most 2,000 steps instead of 100,000, "
-        "half of them on lengths that grow with success, 16 test lengths with 256 strings each "
-        f"instead of every length with 512; {SMALLER}."
-    ),
-    duration="quick: ten minutes on two cores (45 runs); paper: hours on a GPU (135 runs).",
-    figure=False,
-    inside=True,
-)

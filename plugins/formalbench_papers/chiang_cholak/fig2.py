@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREY, INK, RED
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.findings import Bench, Claim, Findings, Reproduction
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.measure import (
     MeasuredAt,
     measure,
@@ -178,20 +179,3 @@ def _draw_language(axes: Axes, language: str, curves: Curves) -> None:
         )
     axes.set(title=language, xlabel="string length n", xscale="log", ylim=(-0.03, 1.08))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-
-
-REPRODUCTION = Reproduction(
-    name="chiang-cholak-fig2",
-    title="Cross-entropy of the exact solutions for PARITY and FIRST",
-    source=(
-        "Chiang & Cholak (2022), Overcoming a theoretical limitation of self-attention, Figure 2"
-    ),
-    about=(
-        "Mean cross-entropy over random strings of length n. Without layer norm it goes to one "
-        "bit, a coin's. Layer norm with ε > 0 delays that; with ε = 0 it is the same at every "
-        "length, and as low as wished."
-    ),
-    carry_out=carry_out,
-    reduced="25 lengths instead of 41, 100 strings at each instead of 1,000.",
-    duration="quick: a minute on a CPU; paper: some ten minutes.",
-)

@@ -13,7 +13,8 @@ from formalbench.contracts.example import tensors
 from formalbench.contracts.task import Task
 from torch import nn
 
-from formalbench_papers.framework.findings import Bench, Claim, Findings, Reproduction
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.measure import MeasuredAt, measure, random_strings
 
 if TYPE_CHECKING:
@@ -264,25 +265,3 @@ def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
 def _mark(axes: Axes, level: float) -> None:
     """Draw what a coin reaches."""
     axes.axhline(level, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-
-
-REPRODUCTION = Reproduction(
-    name="chiang-cholak-fig3",
-    title="The PARITY solution against one of its entries, and trained from a perturbed one",
-    source=(
-        "Chiang & Cholak (2022), Overcoming a theoretical limitation of self-attention, Figure 3"
-    ),
-    about=(
-        "Cross-entropy and accuracy of the exact solution for PARITY (layer norm with ε = 0) as "
-        "the entry that computes k/n moves away from 1; and training runs that start from the "
-        "solution with that entry perturbed, beside the same network with random weights. "
-        "The dashed line is a coin."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "Lengths up to 100 instead of 300, 200 strings at each instead of 1,000, 41 "
-        "values of the entry instead of 81; 1,000 updates instead of 10,000, from 3 "
-        "random starts instead of 5."
-    ),
-    duration="quick: a minute on a CPU; paper: some ten minutes.",
-)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREY
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.chiang_cholak.fig4_claims import claims
 from formalbench_papers.chiang_cholak.fig4_curves import (
-    EPOCH,
     FIRST,
     LENGTHS,
     PARITY,
@@ -22,12 +20,9 @@ from formalbench_papers.chiang_cholak.fig4_curves import (
     Mean,
     mean_of,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-    Findings,
-    Reproduction,
-    Row,
-)
+from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Findings, Row
 from formalbench_papers.framework.runs import Got, Wanted
 
 if TYPE_CHECKING:
@@ -160,26 +155,3 @@ def _draw_panel(axes: Axes, kind: str, what: str, means: Mapping[Key, Mean]) -> 
             label = f"n = {length}"
             axes.plot(mean.epoch, getattr(mean, what), color=_COLORS[length], label=label)
     axes.set_xlim(left=0)
-
-
-REPRODUCTION = Reproduction(
-    name="chiang-cholak-fig4",
-    title="Training transformers on FIRST, with standard attention and with log-length scaling",
-    source=(
-        "Chiang & Cholak (2022), Overcoming a theoretical limitation of self-attention, Figure 4, "
-        "§4.1 and §4.4"
-    ),
-    about=(
-        "Transformers of two layers and width 16 are trained on strings of one length n (see the "
-        f"legend) and tested on strings of length {TEST}, after every epoch of {EPOCH} strings: "
-        "cross-entropy, accuracy, and the total weight that CLS gives to position 1 in both "
-        "layers, mean of the runs. Left: standard attention. Right: logits scaled by log n."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "5 runs instead of 20, looked at after every fifth epoch instead of every one, attention "
-        "read on 20 strings instead of 100; PARITY with standard attention and training lengths "
-        "10 and 100 only. All 10,000 updates are done."
-    ),
-    duration="quick: ten minutes on two cores (50 runs); paper: half an hour on a GPU.",
-)

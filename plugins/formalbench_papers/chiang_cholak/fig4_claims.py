@@ -8,8 +8,6 @@ from itertools import pairwise
 
 from formalbench.analysis.text import percent
 
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, at_most, below, every, rises
 from formalbench_papers.chiang_cholak.fig4_curves import (
     FIRST,
     LENGTHS,
@@ -20,6 +18,8 @@ from formalbench_papers.chiang_cholak.fig4_curves import (
     Key,
     Mean,
 )
+from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.answers import at_least, at_most, below, every, rises
 from formalbench_papers.framework.findings import Claim
 
 GUESSING, PERFECT = 0.6, 0.99

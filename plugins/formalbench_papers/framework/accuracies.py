@@ -22,10 +22,11 @@ from formalbench.analysis.statistics import (
 )
 from formalbench.analysis.text import percent
 from formalbench.contracts.cells import Cells
+from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
 
-from formalbench.contracts.published import PublishedResult
-from formalbench_papers.framework.findings import Answer, Bench, Row, TableCell
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Answer, Row, TableCell
 from formalbench_papers.framework.runs import Got, Wanted
 
 TOLERANCE = 0.02
@@ -36,13 +37,6 @@ FURTHEST = 0.10
 that solves the task and one that does not are further apart."""
 
 _ROUNDING = 1e-9
-
-RULE = (
-    "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
-    "points from ours. It differs if the paper's average is further away than that and outside "
-    "our 95 % interval (over seeds and test strings), whichever is better; or, where the average "
-    "tells nothing, if the maxima are 10 points apart. Otherwise our seeds cannot tell."
-)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,28 +14,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.current import current_of
+from formalbench.analysis.reproduced import Document, Plain, read_document
 from formalbench.analysis.text import spreadsheet
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import FormalbenchError
+from formalbench.contracts.specs import ReproductionSpec
 from formalbench.plain import read_plain
+from formalbench.store.repository import REPRODUCTIONS
 
-from formalbench_leaderboard.publishing.writing import MAX_BYTES
-from formalbench_papers import REPRODUCTIONS, get_reproduction
-from formalbench_papers.framework.document import (
-    Document,
-    Plain,
-    cells_told,
-    claims_told,
-    command,
-    data_told,
-    read_document,
-)
+from formalbench_papers.framework.document import cells_told, claims_told, command, data_told
 from formalbench_papers.framework.kept import found_again, kept_records
-from formalbench_papers.framework.output import FOLDER
 from formalbench_papers.framework.page import RECORDS, as_markdown
-from formalbench_leaderboard.sources import current_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
+
+MAX_BYTES = 64 << 20
+"""No file of a reproduction is as large."""
 
 KINDS = (".csv", ".json", ".md", ".png", ".svg", RECORDS)
 
@@ -59,24 +54,27 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
         repository: its root.
         host: the plugins.
     """
-    folder = repository / FOLDER
-    files = {folder / f"{name}{kind}": name for name in REPRODUCTIONS for kind in KINDS}
+    folder = repository / REPRODUCTIONS
+    entries = {entry.spec.name: entry for entry in host.reproductions.all()}
+    files = {folder / f"{name}{kind}": name for name in entries for kind in KINDS}
     problems = []
     for path in sorted(folder.rglob("*")):
         if path not in files or path.is_symlink():
             problems.append(f"{path}: of no reproduction")
     for name in sorted({name for path, name in files.items() if path.exists()}):
         try:
-            problems += _problems(folder, name, host)
-        except RequestError as error:
+            with host.blaming(entries[name].plugin):
+                problems += _problems(folder, entries[name].spec, host)
+        except FormalbenchError as error:
             problems.append(str(error))
     return problems
 
 
-def _problems(folder: Path, name: str, host: PluginHost) -> Iterator[str]:
+def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterator[str]:
+    name = spec.name
     facts = folder / f"{name}.json"
     told = read_document(facts)
-    if not _agrees(told, name):
+    if not _agrees(told, spec):
         yield f"{facts}: not what `formalbench reproduce {name}` writes"
         return
     if read_plain(folder / f"{name}.md", MAX_BYTES) != as_markdown(told).encode():
@@ -86,26 +84,28 @@ def _problems(folder: Path, name: str, host: PluginHost) -> Iterator[str]:
     figure = folder / f"{name}.svg"
     if figure.exists() and _ACTIVE.search(read_plain(figure, MAX_BYTES)):
         yield f"{figure}: does more than a drawing"
-    yield from _by_records(folder, told, host)
+    yield from _by_records(folder, told, spec, host)
 
 
-def _agrees(told: Document, name: str) -> bool:
+def _agrees(told: Document, spec: ReproductionSpec) -> bool:
     """Say whether what a document says of itself fits together."""
     try:
         day = datetime.date.fromisoformat(told.date).isoformat()
     except ValueError:
         return False
     return (
-        told.reproduction == name
-        and told.command == command(get_reproduction(name), told.scale)
+        told.reproduction == spec.name
+        and told.command == command(spec, told.scale)
         and told.holds is not any(claim.verdict == "differs" for claim in told.claims)
         and told.date == day
         and 0 <= told.seconds < 10**8
     )
 
 
-def _by_records(folder: Path, told: Document, host: PluginHost) -> Iterator[str]:
-    name = told.reproduction
+def _by_records(
+    folder: Path, told: Document, spec: ReproductionSpec, host: PluginHost
+) -> Iterator[str]:
+    name = spec.name
     kept = folder / f"{name}{RECORDS}"
     if not told.records:
         if kept.exists():
@@ -115,10 +115,10 @@ def _by_records(folder: Path, told: Document, host: PluginHost) -> Iterator[str]
     if len(records) != told.records:
         yield f"{kept}: {len(records)} records, and the page says {told.records}"
         return
-    current, chosen = current_of(host), get_reproduction(name)
-    if chosen.inside or any(current.standing(record) != "current" for record in records):
+    current = current_of(host)
+    if spec.inside or any(current.standing(record) != "current" for record in records):
         return
-    found = found_again(chosen, told.scale, records, host)
+    found = found_again(spec, told.scale, records, host)
     ours = (cells_told(found), claims_told(found), data_told(found.rows))
     if ours != (told.cells, told.claims, told.data):
         yield (

@@ -8,8 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from formalbench_papers.framework.document import Document
-    from formalbench_papers.framework.findings import Bench, Findings, Reproduction
+    from formalbench.analysis.reproduced import Document
+    from formalbench.contracts.specs import ReproductionSpec
+    from formalbench.host.host import PluginHost
+
+    from formalbench_papers.framework.bench import Bench
+    from formalbench_papers.framework.findings import Findings
 
 
 def add_command(app: typer.Typer) -> None:
@@ -85,43 +89,44 @@ def add_command(app: typer.Typer) -> None:
         """
         from formalbench.ui.state import host_of
 
-        from formalbench_papers import get_reproduction
-        from formalbench_papers.framework.findings import Bench
+        from formalbench_papers.framework.bench import Bench, asked_points
 
+        host = host_of(ctx)
         if name is None:
-            _list_all(as_json)
+            _list_all(host, as_json)
             return
-        chosen = get_reproduction(name)
+        entry, _ = host.reproductions.get(name)
+        chosen = entry.spec
         folder = find_folder(output)
         bench = Bench(
-            host_of(ctx),
+            host,
             scale,
             lambda line: typer.echo(line, err=True),
             results=results,
             device=device,
             jobs=jobs,
             training=training,
-            also=chosen.asked_points(also or ()),
+            also=asked_points(chosen, also or ()),
         )
-        done = render_again if from_records else carry_out
-        if not done(bench, chosen, folder, as_json):
+        find = find_again if from_records else measure
+        with host.blaming(entry.plugin):
+            told, findings = find(bench, chosen, folder)
+        if not _tell(told, findings, folder, as_json):
             raise typer.Exit(1)
 
 
-def _list_all(as_json: bool) -> None:
+def _list_all(host: PluginHost, as_json: bool) -> None:
     """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
     from formalbench.ui.output import print_json
 
-    from formalbench_papers import REPRODUCTIONS, get_reproduction
-
-    every = [get_reproduction(known) for known in REPRODUCTIONS]
+    every = [entry.spec for entry in host.reproductions.all()]
     if as_json:
         print_json(
             [
                 {
                     "reproduction": one.name,
-                    "title": one.title,
-                    "source": one.source,
+                    "title": one.summary,
+                    "source": one.reference,
                     "scales": ["quick", "paper"],
                     "reduced": one.reduced,
                     "duration": one.duration,
@@ -131,7 +136,7 @@ def _list_all(as_json: bool) -> None:
         )
         return
     for one in every:
-        typer.echo(f"{one.name}\n    {one.title}\n    {one.source}")
+        typer.echo(f"{one.name}\n    {one.summary}\n    {one.reference}")
         if one.reduced:
             typer.echo(f"    reduced at quick: {one.reduced}")
         if one.duration:
@@ -146,9 +151,7 @@ def find_folder(output: Path | None) -> Path:
         RequestError: if none is named and this is no clone of the repository.
     """
     from formalbench.contracts.errors import RequestError
-    from formalbench.store.repository import repository_above
-
-    from formalbench_papers.framework.output import FOLDER
+    from formalbench.store.repository import REPRODUCTIONS, repository_above
 
     if output is not None:
         return output
@@ -158,22 +161,22 @@ def find_folder(output: Path | None) -> Path:
             "name a folder with --output: neither this folder nor one above it has "
             "leaderboard/results"
         )
-    return repository / FOLDER
+    return repository / REPRODUCTIONS
 
 
-def carry_out(bench: Bench, chosen: Reproduction, folder: Path, as_json: bool) -> bool:
-    """Carry out a reproduction, write its files, print its verdicts; say whether all hold.
+def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Document, Findings]:
+    """Carry out a reproduction.
 
     Args:
         bench: what it works with.
         chosen: which.
         folder: where the files go.
-        as_json: whether standard output is for programs.
     """
     import time
 
     from formalbench.ui.output import plugins_print_to_stderr
 
+    from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.output import check_figures
 
@@ -181,22 +184,20 @@ def carry_out(bench: Bench, chosen: Reproduction, folder: Path, as_json: bool) -
         check_figures()
     start = time.monotonic()
     with plugins_print_to_stderr():
-        findings = chosen.carry_out(bench)
+        findings = carry_out(bench, chosen)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
-    return _tell(document(chosen, findings, how), findings, folder, as_json)
+    return document(chosen, findings, how), findings
 
 
-def render_again(bench: Bench, chosen: Reproduction, folder: Path, as_json: bool) -> bool:
-    """Write the files of a reproduction again, as the records beside its page give them.
+def find_again(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Document, Findings]:
+    """Return what the records beside a page give, as it was measured then.
 
     Raises:
         RequestError: if there are none, or they do not give all of it.
     """
-    from formalbench_papers.framework.document import (
-        Circumstances,
-        document,
-        read_document,
-    )
+    from formalbench.analysis.reproduced import read_document
+
+    from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.kept import found_again, kept_records
     from formalbench_papers.framework.output import check_figures
 
@@ -207,7 +208,7 @@ def render_again(bench: Bench, chosen: Reproduction, folder: Path, as_json: bool
     findings = found_again(chosen, before.scale, records, bench.host)
     how = Circumstances(before.scale, before.seconds, before.date, "")
     told = document(chosen, findings, how).model_copy(update={"notes": before.notes})
-    return _tell(told, findings, folder, as_json)
+    return told, findings
 
 
 def _tell(told: Document, findings: Findings, folder: Path, as_json: bool) -> bool:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
+from formalbench.contracts.specs import ReproductionSpec
 from formalbench.store import Store
 from formalbench.store.packed import read_packed
 
-from formalbench_papers.framework.findings import Bench, Findings, Reproduction
+from formalbench_papers.framework.bench import Bench, carry_out
+from formalbench_papers.framework.findings import Findings
 from formalbench_papers.framework.page import RECORDS
 
 if TYPE_CHECKING:
+    from formalbench.analysis.reproduced import Scale
     from formalbench.host.host import PluginHost
-
-    from formalbench_papers.framework.findings import Scale
 
 
 def kept_records(folder: Path, name: str) -> list[Record]:
@@ -41,7 +42,7 @@ def kept_records(folder: Path, name: str) -> list[Record]:
 
 
 def found_again(
-    reproduction: Reproduction, scale: Scale, records: Sequence[Record], host: PluginHost
+    spec: ReproductionSpec, scale: Scale, records: Sequence[Record], host: PluginHost
 ) -> Findings:
     """Return what a reproduction finds in some records, training nothing.
 
@@ -49,14 +50,14 @@ def found_again(
         RequestError: if they are not all that it asks for, as when a protocol has changed, or
             if it looks into networks, whose weights are not kept.
     """
-    if reproduction.inside:
-        raise RequestError(f"{reproduction.name} needs the weights of its networks, not records")
+    if spec.inside:
+        raise RequestError(f"{spec.name} needs the weights of its networks, not records")
     with TemporaryDirectory() as folder:
         store = Store(Path(folder))
         for record in records:
             store.write(record)
         bench = Bench(host, scale, _silent, Path(folder), "cpu", training=False)
-        findings = reproduction.carry_out(bench)
+        findings = carry_out(bench, spec)
     return replace(findings, records=list(records))
 
 

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from formalbench.analysis.figures import picture, styled
+from formalbench.analysis.reproduced import Document
 from formalbench.analysis.text import spreadsheet
 from formalbench.contracts.errors import RequestError
 from formalbench.store import write_atomically
 from formalbench.store.packed import written
 
-from formalbench_papers.framework.document import Document, document_text
+from formalbench_papers.framework.document import document_text
 from formalbench_papers.framework.findings import Findings, Row
 from formalbench_papers.framework.page import RECORDS, as_markdown
-
-FOLDER = Path("leaderboard", "reproductions")
 
 
 def check_figures() -> None:

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formalbench.analysis.markdown import bullets, table
+from formalbench.analysis.reproduced import (
+    CellTold,
+    ClaimTold,
+    Document,
+    Scale,
+    Verdict,
+    count_verdicts,
+)
 from formalbench.analysis.text import markdown, plural
-
-from formalbench_papers.framework.document import CellTold, ClaimTold, Document
-from formalbench_papers.framework.findings import Scale, Verdict, count_verdicts
 
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""

@@ -15,7 +15,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 
 from formalbench_papers.framework.accuracies import Score, score_of
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
 
 

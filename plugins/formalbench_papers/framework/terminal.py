@@ -5,20 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
+from formalbench.analysis.reproduced import Document, Verdict, count_verdicts
 from formalbench.analysis.text import MISSING, harmless
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from formalbench_papers.framework.document import Document
-from formalbench_papers.framework.findings import (
-    Claim,
-    Findings,
-    TableCell,
-    Verdict,
-    count_verdicts,
-)
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.page import scale_note
 
 _STYLES: dict[Verdict, str] = {

@@ -11,7 +11,7 @@ from formalbench.store import Store, weights_path
 from formalbench.store.weights import load_network
 from torch import nn
 
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Wanted
 
 

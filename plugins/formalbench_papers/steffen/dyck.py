@@ -12,12 +12,8 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREY, RED
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.findings import (
-    Bench,
-    Findings,
-    Reproduction,
-    Row,
-)
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Findings, Row
 from formalbench_papers.steffen.dyck_claims import (
     ATTENTIONS,
     FEWEST,
@@ -206,25 +202,3 @@ def _draw_curve(above: Axes, below: Axes, key: tuple[str, str], curve: Sequence[
                 label=f"{name}, the authors' run",
                 zorder=5,
             )
-
-
-REPRODUCTION = Reproduction(
-    name="steffen-dyck",
-    title="Transformers trained on Dyck-1, Dyck-(1, 2) and Dyck-2, with soft and hard attention",
-    source=(
-        "Steffen, Glaus & Saeedi (2022), Evaluating Solutions to Theoretical Limitations of "
-        "Self-Attention for DYCK-Languages (slides and report), Reproducing Hahn's Results"
-    ),
-    about=(
-        "Cross-entropy and accuracy of transformers with two layers and two heads, trained to "
-        "recognise three languages at one string length, against that length. Lines: the mean over "
-        "the seeds; dots: each seed; hollow marks: the authors' run; dashed: chance."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "four of the seven lengths, and at most 3,000 updates of 16 strings at the rate 0.001 "
-        "instead of 15,000 updates of one string at 0.0003: three times the strings, a fifth of "
-        "the updates."
-    ),
-    duration="on two cores: quick, a quarter of an hour (60 runs); paper, two hours (114 runs).",
-)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.findings import Bench, Claim, Findings, Reproduction
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.measure import (
     MeasuredAt,
     measure,
@@ -187,21 +188,3 @@ def _draw_panel(axes: Axes, language: str, normed: bool, curves: Curves) -> None
     title = f"{language}, {'with' if normed else 'without'} layer norm"
     axes.set(title=title, xscale="log", ylim=(-0.03, 1.08))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-
-
-REPRODUCTION = Reproduction(
-    name="steffen-layernorm",
-    title="Dyck-1 and Dyck-(1, 3), with and without layer norm",
-    source=(
-        "Steffen, Glaus & Saeedi (2022), Evaluating Solutions to Theoretical Limitations of "
-        "Self-Attention for DYCK-Languages (slides), Layer Normalization"
-    ),
-    about=(
-        "Accuracy and mean cross-entropy of constructions for two languages of one type of "
-        "brackets, of any depth and of depth at most 3, over random strings of length n. Solid: "
-        "the mean over the strings; dashed: the worst string."
-    ),
-    carry_out=carry_out,
-    reduced="12 lengths up to 500 instead of 24 up to 2,000, 100 strings at each instead of 1,000.",
-    duration="quick: seconds on a CPU; paper: a quarter of an hour.",
-)

@@ -16,7 +16,7 @@ from formalbench.evaluation.cells import test_set
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.retest import has_weights, score_again
 
 _AT = f"{MICRO}-at-"

@@ -15,7 +15,8 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
 from formalbench.metrics.close_brackets import MACRO, MICRO
 
-from formalbench_papers.framework.findings import Bench, Row
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Row
 from formalbench_papers.framework.runs import Got, Wanted
 
 K = TypeVar("K")

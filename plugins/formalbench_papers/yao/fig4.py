@@ -15,8 +15,6 @@ QUICK_LSTM = "yao-fig4-lstm-quick"
 """The same with both of the paper's rates: the greater one suits the Transformer, and an LSTM takes
 half as long."""
 
-SOURCE = "Yao et al. (2021), Self-attention networks can process bounded hierarchical languages"
-
 BUDGET = (
     "two trials of three; for a Transformer one learning rate, 0.01, in place of the better of "
     "0.01 and 0.001; 2·10⁷ training tokens, each seen once, where the paper has up to 100 epochs "
@@ -24,13 +22,6 @@ BUDGET = (
     "hand after single runs, which were looked at on longer strings, too; not those of the test."
 )
 """What ``quick`` has less, as a remark says it."""
-
-REDUCED = (
-    "two trials instead of three; for a Transformer one learning rate, 0.01, instead of two; "
-    "40,000 steps of 512 fresh tokens instead of up to 100 passes over 2,000,000; 100,000 tokens "
-    "of validation instead of 200,000"
-)
-"""The same, as the heading says it."""
 
 
 def draw_curve(

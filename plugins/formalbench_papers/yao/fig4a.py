@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 from formalbench.analysis.figures import BLUES, GREEN, GREY, ORANGE
 
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, Row
+from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.by_position import Positions, by_position, share
 from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
@@ -20,29 +23,14 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    Row,
-)
-from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao.fig4 import (
-    BUDGET,
-    QUICK,
-    REDUCED,
-    SOURCE,
-    TASK,
-    draw_curve,
-)
+from formalbench_papers.yao.fig4 import BUDGET, QUICK, TASK, draw_curve
+from formalbench_papers.yao.specs import LAYERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WIDTH = 30
 TWO = 2
-LAYERS = (1, 2, 3, 4, 5, 10)
 QUICK_LAYERS = (1, 2)
 
 POSITIONS = {"COS": "sinusoidal", "LEARN": "learned", "POS/N": "scalar-6000"}
@@ -236,27 +224,3 @@ def _draw(found: ByPositions, placed: Placed) -> Figure:
         axes.set_xticks(range(len(layers)), [str(number) for number in layers])
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
     return figure
-
-
-REPRODUCTION = Reproduction(
-    name="yao-fig4a",
-    title="Only a scalar position generalizes to longer strings of Dyck-(8, 10)",
-    source=f"{SOURCE}, Figures 4(a) and 7",
-    about=(
-        "Share of close brackets predicted with confidence (more than 0.8 of the probability of "
-        "all closes) by Transformers of width 30 that were trained on strings of up to 700 "
-        "symbols, on 701 to 1,400 (test) and on the training lengths (validation). COS: "
-        "sinusoidal positions; LEARN: learned; POS/N: one number, i/6000. Dots are trials. The "
-        "third panel is ours: where in the longer strings the two-layer networks are right."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        f"layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--also 'L = 5'` adds one); {REDUCED}."
-    ),
-    duration=(
-        "quick: about 40 minutes on two cores (12 runs), and 12 more per layer for each number of "
-        "layers added; paper: hours on a GPU (108 runs)."
-    ),
-    points=tuple(f"L = {layers}" for layers in LAYERS),
-    inside=True,
-)

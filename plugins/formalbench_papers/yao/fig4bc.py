@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 
 from formalbench.analysis.figures import BLUES, GREY, RED
 
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
+from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
     PAPER,
     REMARKS,
@@ -17,28 +20,12 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    TableCell,
-)
-from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao.fig4 import (
-    BUDGET,
-    QUICK,
-    QUICK_LSTM,
-    REDUCED,
-    SOURCE,
-    TASK,
-    draw_curve,
-)
+from formalbench_papers.yao.fig4 import BUDGET, QUICK, QUICK_LSTM, TASK, draw_curve
+from formalbench_papers.yao.specs import WIDTHS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-WIDTHS = tuple(range(10, 101, 10))
 QUICK_WIDTHS = (10, 30, 50)
 
 ByModel = Mapping[tuple[str, int], Trials]
@@ -157,26 +144,3 @@ def _draw(found: ByModel) -> Figure:
         axes.set(xlabel="memory dimension", ylim=(0, 103), xticks=widths)
     figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return figure
-
-
-REPRODUCTION = Reproduction(
-    name="yao-fig4bc",
-    title="A Transformer needs less memory than an LSTM on Dyck-(8, 10)",
-    source=f"{SOURCE}, Figures 4(b) and 4(c)",
-    about=(
-        "Share of close brackets predicted with confidence by a two-layer Transformer with "
-        "positions i/6000 and by a one-layer LSTM, against the memory dimension, on the "
-        "training lengths (validation) and on 701 to 1,400 symbols (test). Dots are trials, the "
-        "dotted line is 95 %."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "memory dimensions 10, 30 and 50 instead of ten up to 100 (`--also 'd = 20'` adds one); "
-        f"{REDUCED}."
-    ),
-    duration=(
-        "quick: about 35 minutes on two cores (18 runs), and 12 more for each dimension added; "
-        "paper: hours on a GPU."
-    ),
-    points=tuple(f"d = {width}" for width in WIDTHS),
-)

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.analysis.figures import BLUES, GREEN, RED
 
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
+from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
     PAPER,
     REMARKS,
@@ -18,21 +21,14 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-    Claim,
-    Findings,
-    Reproduction,
-    TableCell,
-)
-from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.yao.specs import DEPTHS, TYPES, point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 QUICK = "yao-fig5-quick"
-TYPES, DEPTHS, WIDTHS = (2, 8, 32, 128), (3, 5, 10, 15), (10, 30, 50)
+WIDTHS = (10, 30, 50)
 HARD = ((32, 15), (128, 10), (128, 15))
 """The languages on which the paper's LSTM stays below 80 %."""
 
@@ -78,11 +74,6 @@ def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     return Wanted(
         f"{model}, d = {width}", point(types, depth), name, task, protocol, options, seeds=seeds
     )
-
-
-def point(types: int, depth: int) -> str:
-    """Name a language, as a point of the figure."""
-    return f"k = {types}, D = {depth}"
 
 
 def carry_out(bench: Bench) -> Findings:
@@ -236,31 +227,3 @@ def _draw_panel(axes: Axes, split: str, best: Mapping[tuple[str, int], Trials]) 
         axes.plot(places, means, style, color=color, label=model)
     axes.set(ylim=(0, 103), xlim=(-0.4, len(depths) - 0.6))
     axes.set_xticks(range(len(depths)), [str(depth) for depth in depths])
-
-
-REPRODUCTION = Reproduction(
-    name="yao-fig5",
-    title="Transformer and LSTM on Dyck-(k, D)",
-    source=(
-        "Yao et al. (2021), Self-attention networks can process bounded hierarchical languages, "
-        "Figures 5 and 8"
-    ),
-    about=(
-        "Share of close brackets predicted with confidence on the training lengths (validation) "
-        "and on strings up to twice as long (test), at the memory dimension of 10, 30 and 50 "
-        "that validation chose: a two-layer Transformer with positions i/6000, a one-layer LSTM, "
-        "and the five-layer Transformer of Figure 8."
-    ),
-    carry_out=carry_out,
-    reduced=(
-        "k = 2 and 8 with D = 3 and 5 instead of four by four (`--also 'k = 32, D = 10'` adds "
-        "one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh tokens instead "
-        "of up to 100 passes over 2,000,000; 50,000 tokens of validation instead of 200,000, and "
-        "200,000 of test instead of 1,000,000."
-    ),
-    duration=(
-        "quick: about 20 minutes on two cores, and half an hour more for each language of depth 10 "
-        "or 15; paper: a day on a GPU."
-    ),
-    points=tuple(point(k, depth) for k, depth in product(TYPES, DEPTHS)),
-)

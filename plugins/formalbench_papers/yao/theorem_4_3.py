@@ -12,7 +12,8 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
 
-from formalbench_papers.framework.findings import Bench, Claim, Findings, Reproduction
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.measure import (
     MeasuredAt,
     measure,
@@ -228,21 +229,3 @@ def _draw(found: Sequence[Break]) -> Figure:
     )
     axes.legend(loc="upper left")
     return figure
-
-
-REPRODUCTION = Reproduction(
-    name="yao-theorem-4-3",
-    title="How many bits of position a hard-attention network needs for Dyck-(2, 2)",
-    source=(
-        "Yao, Peng, Papadimitriou & Narasimhan (2021), Self-attention networks can process bounded "
-        "hierarchical languages, Theorem 4.3"
-    ),
-    about=(
-        "The recogniser of Theorem 4.1 with positions rounded to b bits: the length up to which "
-        "it makes no error, against b. It doubles with every bit, so that the bits must grow as "
-        "the logarithm of the length."
-    ),
-    carry_out=carry_out,
-    reduced="Positions of up to 11 bits instead of 16.",
-    duration="quick: seconds on a CPU; paper: five minutes.",
-)

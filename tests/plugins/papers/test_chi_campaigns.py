@@ -14,7 +14,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench_papers import chi_table1, chi_table2
 from formalbench_papers.chi.models import PaperModel
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.retest import retest
 from formalbench_papers.framework.runs import Wanted
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pytest
 from formalbench.analysis.statistics import Measured
-from formalbench.host import PluginHost
 from formalbench.contracts.published import PublishedResult, published_table, published_tables
+from formalbench.host import PluginHost
+from formalbench_leaderboard.sources import suite_view
 from formalbench_papers import accuracies, chi_table1, chi_table2
-from formalbench_papers.framework.accuracies import Score, agrees, cell
 from formalbench_papers.chi.models import on_parameters
+from formalbench_papers.framework.accuracies import Score, agrees, cell
 from formalbench_papers.framework.findings import verdict
 from formalbench_papers.framework.runs import Got, Wanted
-from formalbench_leaderboard.sources import suite_view
 
 PARITY = PublishedResult(max=100.0, mean=98.9)
 

@@ -12,7 +12,6 @@ from formalbench.training.regime import Regime
 from formalbench.training.run_state import RunState
 from formalbench_papers import chiang_cholak_fig4 as fig4
 from formalbench_papers import chiang_cholak_fig4_curves
-from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.chiang_cholak.fig4_claims import claims
 from formalbench_papers.chiang_cholak.fig4_curves import (
     LENGTHS,
@@ -20,7 +19,8 @@ from formalbench_papers.chiang_cholak.fig4_curves import (
     STANDARD,
     Mean,
 )
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.bench import Bench
 
 SEEDS = {"quick": 5, "paper": 20}
 

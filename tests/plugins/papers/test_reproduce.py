@@ -18,18 +18,14 @@ from formalbench_papers import (
     get_reproduction,
     steffen_layernorm,
 )
-from formalbench_papers.framework.findings import (
-    Bench,
-)
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.measure import (
     MeasuredAt,
     measure,
     random_strings,
     spread_lengths,
 )
-from formalbench_papers.framework.output import (
-    as_csv,
-)
+from formalbench_papers.framework.output import as_csv
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboard" / "reproductions"
 

@@ -17,10 +17,10 @@ from formalbench_papers.chi.clusters import (
     purity,
     silhouette,
 )
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.chi.vectors import look
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.trained import trained
-from formalbench_papers.chi.vectors import look
 from scipy.spatial.distance import cdist
 from torch import nn
 

@@ -13,17 +13,8 @@ import numpy as np
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench_leaderboard import reproductions
-from formalbench_papers.framework.document import (
-    Circumstances,
-    document,
-    document_text,
-)
-from formalbench_papers.framework.findings import (
-    Claim,
-    Findings,
-    Reproduction,
-    TableCell,
-)
+from formalbench_papers.framework.document import Circumstances, document, document_text
+from formalbench_papers.framework.findings import Claim, Findings, Reproduction, TableCell
 from formalbench_papers.framework.output import as_csv
 from formalbench_papers.framework.page import as_markdown
 from formalbench_papers.framework.terminal import print_findings

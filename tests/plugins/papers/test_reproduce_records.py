@@ -6,19 +6,14 @@ import json
 from dataclasses import replace
 
 import pytest
+from formalbench.analysis.reproduced import read_document
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench_leaderboard import reproductions
 from formalbench_leaderboard.publishing import reproduced
 from formalbench_papers.framework.checking import reproductions_problems
-from formalbench_papers.framework.document import read_document
-from formalbench_papers.framework.findings import (
-    Claim,
-    Findings,
-    Reproduction,
-    TableCell,
-)
+from formalbench_papers.framework.findings import Claim, Findings, Reproduction, TableCell
 from formalbench_papers.framework.kept import found_again, kept_records
 from formalbench_papers.framework.runs import Wanted
 

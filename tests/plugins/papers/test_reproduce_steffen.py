@@ -15,7 +15,7 @@ from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench.training.data import Interval, TrainingData
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
 from formalbench_papers.steffen.dyck import (
     _REMARKS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench_papers.framework.findings import Bench
+from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.measure import MeasuredAt
 from formalbench_papers.yao.theorem_4_3 import (
     REPRODUCTION,

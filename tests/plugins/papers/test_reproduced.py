@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from formalbench.host import PluginHost
+from formalbench.store.repository import FOLDER
 from formalbench_papers.framework.checking import reproductions_problems
-from formalbench_papers.framework.output import FOLDER
 
 PUBLISHED = Path(__file__).parents[2] / FOLDER
 NAME = "chiang-cholak-fig2"
