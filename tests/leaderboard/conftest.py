@@ -33,6 +33,7 @@ from formalbench.contracts.specs import (
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench_leaderboard import plugin as leaderboard_plugin
 from formalbench_leaderboard.publishing import contract, strangers
+from formalbench_papers import plugin as papers_plugin
 from torch import nn
 from typer.testing import CliRunner, Result
 
@@ -88,6 +89,8 @@ def build_host(folder: Path) -> PluginHost:
     for kind in ("objectives", "optimisers", "schedules"):
         for spec in getattr(builtin, f"formalbench_{kind}")():
             host.registries[kind].add(spec, plugin)
+    for spec in papers_plugin.formalbench_tables():
+        host.tables.add(spec, plugin)
     for name in ("parity", "first", "tomita-3", "even-pairs"):
         noise = Noise if name == "parity" else None
         spec = TaskSpec(name, 1, name, FirstSymbol, splits=SPLITS, config=noise)
