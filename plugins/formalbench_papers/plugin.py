@@ -53,9 +53,9 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
     """Announce what can be measured anew."""
     return (
         *(*chi.REPRODUCTIONS, *chiang_cholak.REPRODUCTIONS),
+        *(*grazzi.REPRODUCTIONS, *huang.REPRODUCTIONS),
+        *(*path_attention.REPRODUCTIONS, *slice_cde.REPRODUCTIONS),
         *(*steffen.REPRODUCTIONS, *yao.REPRODUCTIONS),
-        *(*grazzi.REPRODUCTIONS, *slice_cde.REPRODUCTIONS),
-        *(*path_attention.REPRODUCTIONS, *huang.REPRODUCTIONS),
     )
 
 
