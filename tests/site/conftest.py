@@ -1,0 +1,23 @@
+"""The site that `make docs` has built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bs4 import BeautifulSoup
+
+SITE = Path(__file__).parents[2] / "build" / "docs"
+
+
+@pytest.fixture(scope="session")
+def pages():
+    """Return every page, parsed, by its path."""
+    found = {path: BeautifulSoup(path.read_text("utf-8"), "lxml") for path in SITE.rglob("*.html")}
+    assert found, "make docs builds the site"
+    return found
+
+
+@pytest.fixture
+def page(pages):
+    return lambda name: pages[SITE / f"{name}.html"]
