@@ -40,9 +40,13 @@ test-page: $(VENV)/.installed-page
 	$(BIN)/python -m pytest tests/page
 
 # The site, into build/docs: the tutorial is executed, the reference made from the code. Warnings
-# are errors, dead links too.
+# are errors, dead links too. The leaderboard's page lies in it.
 docs: $(VENV)/.installed-docs
-	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/sphinx-build -c docs -E -W --keep-going . build/docs
+	rm -rf build/docs
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/sphinx-build \
+		-c docs -d build/doctrees -E -W --keep-going . build/docs
+	$(BIN)/formalbench leaderboard --results leaderboard/results \
+		--format html --output build/docs/leaderboard
 	$(BIN)/python -m pytest tests/site
 
 lint: $(VENV)/.installed-dev

@@ -49,3 +49,9 @@ html_copy_source = False
 html_show_sourcelink = False
 html_additional_pages = {"index": "redirect.html"}
 templates_path = ["templates"]
+html_sidebars = {
+    "**": [
+        *("sidebar/brand.html", "sidebar/search.html", "sidebar/scroll-start.html"),
+        *("sidebar/navigation.html", "sidebar/board.html", "sidebar/scroll-end.html"),
+    ]
+}

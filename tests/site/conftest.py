@@ -13,7 +13,8 @@ SITE = Path(__file__).parents[2] / "build" / "docs"
 @pytest.fixture(scope="session")
 def pages():
     """Return every page, parsed, by its path."""
-    found = {path: BeautifulSoup(path.read_text("utf-8"), "lxml") for path in SITE.rglob("*.html")}
+    paths = set(SITE.rglob("*.html")) - {SITE / "leaderboard" / "index.html"}  # tested by itself
+    found = {path: BeautifulSoup(path.read_text("utf-8"), "lxml") for path in paths}
     assert found, "make docs builds the site"
     return found
 
