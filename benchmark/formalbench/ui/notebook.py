@@ -74,7 +74,7 @@ class NotebookTable(LiveTable):
             self._display.update(self._picture())
 
     def _picture(self) -> Any:
-        """Return what a notebook shows: the latest lines, and a table below them if anything runs."""
+        """Return what a notebook shows: the latest lines, above a table if anything runs."""
         from rich.text import Text
 
         table = self._render()
