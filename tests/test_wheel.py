@@ -97,15 +97,17 @@ def wheel(tmp_path_factory):
     return path
 
 
-@pytest.fixture(scope="module")
-def told(wheel, tmp_path_factory, fresh_environment):
-    """Return what each command said, all in one process: to start one for each takes long."""
-    home = tmp_path_factory.mktemp("home")
-    scripts = fresh_environment(tmp_path_factory.mktemp("environment"), wheel)
+@pytest.fixture
+def ask(wheel, tmp_path, fresh_environment):
+    """Run a program of an environment that has the wheel, in a folder that is no clone."""
+    scripts = fresh_environment(tmp_path / "environment", wheel)
+    home = tmp_path / "home"
+    home.mkdir()
     (home / "corpus.yaml").write_text(CORPUS)
     (home / "text.txt").write_text("To be, or not to be, that is the question.\n" * 4)
     (home / "strings.txt").write_text("0110\n")
-    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
+    (home / "driver.py").write_text(DRIVER)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment |= {
         "FORMALBENCH_RESULTS": str(home / "results"),
         "FORMALBENCH_CACHE": str(home / "cache"),
@@ -113,9 +115,9 @@ def told(wheel, tmp_path_factory, fresh_environment):
         "COLUMNS": "200",
     }
 
-    def ask(*command, **more):
+    def ask(program, *arguments, **more):
         done = subprocess.run(
-            [str(part) for part in command],
+            [scripts / program, *arguments],
             cwd=home,
             env=environment,
             capture_output=True,
@@ -126,29 +128,24 @@ def told(wheel, tmp_path_factory, fresh_environment):
         assert done.returncode == 0, done.stderr
         return done.stdout
 
-    where = "import formalbench; print(formalbench.__file__)"
-    assert ask(scripts / "python", "-c", where).startswith(str(scripts.parent))
-    assert ask(scripts / "formalbench", "--version").startswith("formalbench ")
+    return ask
+
+
+def test_every_command_works_outside_a_clone_or_says_what_it_needs(ask, tmp_path):
+    where = ask("python", "-c", "import formalbench; print(formalbench.__file__)")
+    assert where.startswith(str(tmp_path))
+    assert ask("formalbench", "--version").startswith("formalbench ")
+    # All in one process, and one test: to start a process for each takes long.
     commands = [*(command for command, _ in WORKS), *NEEDS_A_CLONE]
-    driver = home / "driver.py"
-    driver.write_text(DRIVER)
-    answers = ask(scripts / "python", driver, input=json.dumps(commands))
-    return dict(zip(commands, json.loads(answers), strict=True))
-
-
-@pytest.mark.parametrize(("command", "says"), WORKS, ids=lambda text: text[:40])
-def test_it_works_outside_a_clone(told, command, says):
-    code, out, err = told[command]
-    assert code == 0, err
-    assert says in out + err
-
-
-@pytest.mark.parametrize("command", NEEDS_A_CLONE)
-def test_what_needs_a_clone_says_so_in_a_line(told, command):
-    code, out, err = told[command]
-    (line,) = err.splitlines()
-    assert (code, out) == (2, "")
-    assert "leaderboard/results" in line
+    told = json.loads(ask("python", "driver.py", input=json.dumps(commands)))
+    answers = dict(zip(commands, told, strict=True))
+    for command, says in WORKS:
+        code, out, err = answers[command]
+        assert (code, says in out + err) == (0, True), f"{command}: {out}{err}"
+    for command in NEEDS_A_CLONE:
+        code, out, err = answers[command]
+        assert (code, out, len(err.splitlines())) == (2, "", 1), f"{command}: {out}{err}"
+        assert "leaderboard/results" in err
 
 
 def test_everything_beside_the_code_is_in_the_wheel(wheel):
