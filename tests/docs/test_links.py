@@ -66,3 +66,12 @@ def test_a_dead_link_is_found(tmp_path):
         '[h](none.md) [i](other.md#none) [j](#none "title") <img src="none.png">\n'
     )
     assert list(dead_links(page)) == ["none.md", "other.md#none", "#none", "none.png"]
+
+
+def test_each_page_of_the_site_is_in_its_navigation():
+    """Sphinx says so, too, but only `make docs` asks it."""
+    index = (ROOT / "docs" / "index.md").read_text("utf-8")
+    trees = re.findall(r"^```\{toctree\}\n(.*?)^```$", index, re.MULTILINE | re.DOTALL)
+    listed = re.findall(r"^(?:[\w ]+ <)?([\w./-]+)>?$", "\n".join(trees), re.MULTILINE)
+    there = {page.stem for page in (ROOT / "docs").glob("*.md")} - {"index"}
+    assert there - set(listed) == set()
