@@ -100,6 +100,9 @@ class SlurmCluster:
                 jobs = submitter.map_array(carry_out, functions, units)
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
             raise RequestError(f"executor slurm: {_said(str(error))}") from None
+        except OSError as error:
+            said = f"cannot write {self._folder}: {error.strerror}"
+            raise RequestError(f"executor slurm: {said}") from None
         return [job.job_id for job in jobs]
 
     def _parameters(self, minutes: int) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def test_a_worker_that_is_killed_costs_a_try_and_changes_no_number(
     plan = make_plan(host, RunRequest(("once",), ("first",), protocol="tiny", seeds=1), "cpu")
     flag, rough = tmp_path / "lost", Store(tmp_path / "rough")
     monkeypatch.setenv("FORMALBENCH_LOST", str(flag))
-    monkeypatch.setattr("formalbench_executors.slurm.QUIET", 0.05)
+    monkeypatch.setattr("formalbench_executors.handed.QUIET", 0.05)
     asked = {"cluster": "local", "poll": 0.2, "grace": 1.0}
     lost = execute(host, plan, rough, "cpu", executor="slurm", options=asked)
     assert flag.exists()
