@@ -1,9 +1,7 @@
 """The executor ``slurm``: what it submits, what it finds again, and what it gives up."""
 
-import os
 import pickle
 import socket
-import sys
 import threading
 import time
 from dataclasses import dataclass
@@ -314,48 +312,6 @@ def test_where_jobs_compute():
     assert (there.devices, there.jobs) == (("cuda",), slurm_config.MOST_JOBS)
 
 
-def test_no_slurm_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RequestError, match="no Slurm on this machine"):
-        slurm.make(Workplace(store=tmp_path), SlurmConfig())
-
-
-@pytest.fixture
-def pretend(tmp_path, monkeypatch):
-    """Put commands on the PATH that say what a Slurm would."""
-
-    def pretend(nodes, partitions="main* infinite"):
-        folder = tmp_path / "bin"
-        folder.mkdir()
-        told = f'case "$*" in *--Node*) echo "{nodes}";; *) echo "{partitions}";; esac'
-        for name in ("sbatch", "squeue", "srun", "sinfo"):
-            command = folder / name
-            command.write_text(f"#!/bin/sh\n{told if name == 'sinfo' else ':'}\n")
-            command.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-    return pretend
-
-
-def test_a_folder_that_nodes_cannot_see_is_refused(pretend, tmp_path, monkeypatch):
-    pretend("node07")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(RequestError, match=r"of this machine alone, and jobs run on node07"):
-        slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig())
-
-
 def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):
     pretend(socket.gethostname().partition(".")[0])
     slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig()).shutdown(wait=False)
-
-
-def test_an_unknown_partition_is_one_line_with_the_nearest(pretend, tmp_path):
-    pretend("", "gpu 2-00:00:00")
-    with pytest.raises(RequestError, match="no partition 'gpus' on this cluster: did you mean gpu"):
-        slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig(partition="gpus"))
-
-
-def test_a_missing_library_is_one_line_that_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "submitit", None)
-    with pytest.raises(RequestError, match=r"pip install 'formalbench\[slurm\]'"):
-        slurm.make(Workplace(store=tmp_path), SlurmConfig())
