@@ -47,17 +47,21 @@ def test_no_slurm_on_this_machine(ask, tmp_path, monkeypatch):
     assert ask("slurm") == said
 
 
-def test_no_batch_system_for_dask_on_this_machine(ask, tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("setting", "said"),
+    [
+        ("address=tcp://127.0.0.1:9", "--executor dask: no scheduler at tcp://127.0.0.1:9: "),
+        ("address=nonsense://x", "--executor dask: no scheduler at nonsense://x: "),
+        ("cluster=pbs", "cluster=pbs submits jobs with qsub, which is not on this machine"),
+        ("cluster=kubernetes", "cluster=kubernetes"),
+        ("adress=x", "unknown option of executor dask 'adress': did you mean address?"),
+    ],
+)
+@pytest.mark.filterwarnings("default")  # the library's own
+def test_no_such_dask_cluster(ask, monkeypatch, tmp_path, setting, said):
+    monkeypatch.setattr("formalbench_executors.dask._PATIENCE", 0.3)
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "cluster=pbs submits jobs with qsub, which is not on this machine" in ask(
-        "dask", "cluster=pbs"
-    )
-
-
-def test_no_dask_scheduler_at_an_address(ask, monkeypatch):
-    monkeypatch.setattr("formalbench_executors.dask._PATIENCE", 0.5)
-    line = ask("dask", "address=tcp://127.0.0.1:9")
-    assert line.startswith("formalbench: --executor dask: no scheduler at tcp://127.0.0.1:9: ")
+    assert said in ask("dask", setting)
 
 
 def test_a_partition_that_is_not_there(ask, pretend):
