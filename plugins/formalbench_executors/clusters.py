@@ -174,7 +174,7 @@ def _partition_limit(name: str) -> int | None:
     Raises:
         RequestError: if there is no such partition, or no controller to ask.
     """
-    done = _slurm("sinfo", "--noheader", "--format=%P %l")
+    done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
     if done.returncode:
         raise RequestError(f"executor slurm: Slurm does not answer: {_said(done.stderr)}")
     limits = dict(line.split()[:2] for line in done.stdout.splitlines())
