@@ -121,6 +121,7 @@ class SlurmCluster:
             "cpus_per_task": config.cpus,
             "array_parallelism": config.parallel,
             "stderr_to_stdout": True,
+            "signal_delay_s": 0,  # no warning of the end: it would kill a short job as it starts
             **{key: value for key, value in asked.items() if value},
         }
 
