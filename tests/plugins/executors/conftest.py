@@ -149,7 +149,7 @@ def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Pa
         folder.mkdir()
         told = {
             "sinfo": f'case "$*" in *--Node*) echo "{nodes}";; *) echo "{partitions}";; esac',
-            "sbatch": f"echo $* >> {submitted}",
+            "sbatch": f"cat $1 >> {submitted}; echo Submitted batch job 7",
         }
         for name in ("sbatch", "squeue", "srun", "sinfo"):
             command = folder / name

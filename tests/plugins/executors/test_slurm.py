@@ -144,8 +144,9 @@ def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make,
     lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
     until(lambda: cluster.queue)
     cluster.queue.discard("1_0")
-    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more"):
+    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more") as caught:
         lost.result(PATIENCE)
+    assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
     assert not other.done()
     assert executor.holder("a") is None  # so it is submitted anew
     assert executor.holder("b") == "1_1"
@@ -315,3 +316,28 @@ def test_where_jobs_compute():
 def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):
     pretend(socket.gethostname().partition(".")[0])
     slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig()).shutdown(wait=False)
+
+
+def test_what_is_asked_of_slurm(pretend, tmp_path):
+    """No more time than the partition gives, and no warning of its end, which would be an end."""
+    submitted = pretend("", "gpu 2-00:00:00")
+    config = SlurmConfig(partition="gpu", gpus=1, cpus=4, memory=8, parallel=1)
+    cluster = clusters.SlurmCluster(tmp_path / "jobs", config)
+    assert cluster.submit([(len, "a"), (len, "bc")], 9999) == ["7_0", "7_1"]
+    lines = submitted.read_text().splitlines()
+    asked = {line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")}
+    assert asked >= {
+        *("array=0-1%1", "partition=gpu", "gpus-per-node=1", "cpus-per-task=4", "mem=8GB"),
+        *("time=2880", "signal=USR2@0"),
+    }
+
+
+def test_a_folder_without_room_is_one_line(pretend, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    pretend("")
+    cluster = clusters.SlurmCluster(tmp_path / "jobs", SlurmConfig())
+    monkeypatch.setattr("submitit.core.utils.DelayedSubmission.dump", full)
+    with pytest.raises(RequestError, match=r"cannot write .*jobs: No space left on device"):
+        cluster.submit([(len, "a"), (len, "bc")], 10)
