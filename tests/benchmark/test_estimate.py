@@ -59,7 +59,7 @@ def test_it_is_told_in_words(ask, results):
 def test_runs_under_another_protocol_tell_nothing(ask):
     ask("--model", "bag", "--task", "first", "--quiet", "--set", "protocol.steps=20")
     found = ask("--model", "bag", "--task", "first", "--dry-run", "--json").data
-    assert (found["records"], found["known_from"]["nothing"]) == (0, 2)
+    assert (found["records"], found["known_from"]["nothing"], found["hours"]) == (0, 2, [])
 
 
 @pytest.mark.parametrize(("jobs", "hours"), [(1, 10), (2, 7), (3, 6), (8, 5)])

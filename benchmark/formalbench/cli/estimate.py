@@ -19,7 +19,9 @@ def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
     """Print how many runs and units there are, what is known of their times, and the hours."""
     from formalbench.running.estimate import SOURCES
 
-    hours = {count: found.at_once(count) / HOUR for count in ((jobs,) if jobs else AT_ONCE)}
+    counts = (jobs,) if jobs else AT_ONCE
+    unknown = found.sources["nothing"]  # of a part nobody wants to know how long it takes
+    hours = {} if unknown else {count: found.at_once(count) / HOUR for count in counts}
     if as_json:
         print_json(
             {
@@ -41,7 +43,7 @@ def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
     )
     if not left:
         return
-    if found.sources["nothing"]:
+    if unknown:
         screen.print("no record tells how long such runs take, on such a device and protocol")
         return
     known = ", ".join(f"{found.sources[s]:,} from {s}" for s in SOURCES if found.sources[s])

@@ -244,6 +244,15 @@ def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, 
     assert row["message"].endswith("is in the queue no more and has left no result, twice")
 
 
+def test_dask_takes_its_workers_from_slurm(slurm, spawn, request_of, calm, tmp_path):
+    asked = ("executor.cluster=slurm", "executor.memory=500 MB")
+    words = request_of("dask", tmp_path, *(word for one in asked for word in ("--set", one)))
+    session = spawn(*words, DASK_JOBQUEUE__SLURM__LOG_DIRECTORY=str(tmp_path / "logs"))
+    until(slurm.jobs, session)
+    assert numbers(finish(session)) == calm
+    until(lambda: not slurm.jobs())
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
