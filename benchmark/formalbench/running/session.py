@@ -91,7 +91,8 @@ def run_session(
     asked = _look_at(host, request, store, manner)
     todo = sum(key_of(run) not in asked.done for run in asked.plan.runs)
     plugins = tuple(plugin.path for plugin in host.locals())
-    session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins)
+    published = host.published()
+    session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)
     printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
     with printed, tracked(host, asked.trackers):
         host.notify("formalbench_session_started", session=session)
