@@ -21,10 +21,16 @@ Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise
 every change to the language), ``objectives``, what is asked of it, the default first, and
 ``splits: {train: [1, 40], test: [41, 500]}``, with ``step: 2`` for every second length only.
 
+``sampling`` says how strings are drawn. Members are always uniform, and as many as non-members
+where a length has both. Non-members are mostly near misses if nothing is said, or
+``near-misses`` (`formalbench_tasks.custom`); half edited members and half uniform if it is
+``edited``; all uniform if it is ``uniform``. The last two are for languages whose published
+strings are drawn so: counting gets far on them.
+
 A task's version names its test strings, and those hang on the file and on how this package draws
-from it. So the version in listings and records is 1000 times `SAMPLER` and the file's: 2001
-for a file of version 1. When the drawing changes, every file's task is a new one, and records
-of the old no longer count.
+from it. So the version in listings and records is 1000 times the number that `SAMPLERS` gives the
+way of drawing, and the file's: 2001 for near misses and a file of version 1. When the drawing
+changes, every file's task is a new one, and records of the old no longer count.
 
 Symbols and states are strings or whole numbers, which are taken as strings. YAML reads
 bare words such as ``yes``, ``no`` and ``on`` as truth values, and ``010`` as the number
@@ -62,12 +68,15 @@ from formalbench_tasks.yaml_parts import (
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
 
-SAMPLER = 2
-"""Raised whenever `formalbench_tasks.custom` draws any other string of the same file."""
+SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0}
+"""The ways of drawing strings; raised whenever one draws any other string of the same file."""
 
 OBJECTIVES = ("classify", "tag", "next-symbols")
 
-_COMMON = ("name", "alphabet", "summary", "reference", "version", "objectives", "splits")
+_COMMON = (
+    *("name", "alphabet", "summary", "reference", "version"),
+    *("objectives", "splits", "sampling"),
+)
 _TABLE = ("states", "start", "transitions", "accept")
 
 
@@ -98,17 +107,19 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
     objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
     splits = found.of(_splits, data.get("splits", {}))
+    sampling = found.of(_sampling, data.get("sampling", "near-misses"))
     found.refuse()
     assert name
     assert definition
     assert version
     assert objectives
     assert splits
+    assert sampling
     return TaskSpec(
         name=name,
-        version=MOST_VERSIONS * SAMPLER + version,
+        version=MOST_VERSIONS * SAMPLERS[sampling] + version,
         summary=summary or definition.summary,
-        factory=_factory(path, definition),
+        factory=_factory(path, definition, sampling),
         objectives=objectives,
         splits=splits,
         reference=reference or "",
@@ -125,12 +136,12 @@ def _definition(data: Mapping[str, Any]) -> Definition | None:
     return _table(data, alphabet) if set(_TABLE) <= set(data) else None
 
 
-def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
+def _factory(path: Path, definition: Definition, sampling: str) -> Callable[[], Language]:
     def build() -> Language:
-        from formalbench_tasks.custom import CustomLanguage  # here: it imports numpy
+        from formalbench_tasks.custom import DRAWN  # here: it imports numpy
 
         try:
-            return CustomLanguage(definition)
+            return DRAWN[sampling](definition)
         except RegexError as problem:  # its automaton is too large
             raise RequestError(f"{path}: regex: {problem}") from None
 
@@ -237,6 +248,15 @@ def _look_up(value: object, number: Mapping[str, int], kind: str, place: str) ->
     if name not in number:
         raise MistakeError(f"{place}: unknown {kind} {show(name)}")
     return number[name]
+
+
+def _sampling(value: object) -> str:
+    known = ", ".join(SAMPLERS)
+    if not isinstance(value, str) or value not in SAMPLERS:
+        close = nearest(str(value), SAMPLERS, count=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise MistakeError(f"unknown sampling {show(value)}{hint}; known: {known}")
+    return value
 
 
 def _objectives(value: object) -> tuple[str, ...]:

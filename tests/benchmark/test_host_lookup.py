@@ -16,13 +16,13 @@ def test_factories_are_lazy_or_not(host):
     plugin = host.plugins[0]
     built = []
     host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").source), plugin)
-    host.tasks.add(task("lazy", "formalbench_tasks.bits:First"), plugin)
+    host.tasks.add(task("lazy", "formalbench_tasks.cycle_navigation:CycleNavigation"), plugin)
     host.tasks.add(task("nowhere", "formalbench_tasks.nowhere:Nothing"), plugin)
-    host.tasks.add(task("nothing", "formalbench_tasks.bits:Nothing"), plugin)
+    host.tasks.add(task("nothing", "formalbench_tasks.cycle_navigation:Nothing"), plugin)
     assert not built
     assert host.task("eager").source.oracle([1]) == 1
     assert built == [1]
-    assert type(host.task("lazy").source).__name__ == "First"
+    assert type(host.task("lazy").source).__name__ == "CycleNavigation"
     for name in ("nowhere", "nothing"):
         with pytest.raises(BrokenPluginError):
             host.task(name)

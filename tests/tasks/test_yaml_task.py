@@ -271,6 +271,44 @@ def test_transitions_that_are_no_mapping():
     refuse(text, "transitions must be a mapping with one entry per state")
 
 
+def drawn(sampling):
+    """Return the version of (01)*, and how many non-members and balanced ones are drawn."""
+    spec = read(f'{{name: x, alphabet: "01", regex: "(01)*"{sampling}}}')
+    language = spec.factory()
+    strings_BN = language.sample(Stream("ways"), 40, 400)
+    outside_BN = strings_BN[language.classify(strings_BN) == 0]
+    return spec.version, len(outside_BN), int((outside_BN.sum(axis=1) == 20).sum())
+
+
+def test_how_strings_are_drawn():
+    """One uniform string in eight has as many 0s as 1s; of near misses three in four at least."""
+    version, outside, balanced = drawn("")
+    assert (version, outside) == (2001, 200)
+    assert balanced >= 0.75 * outside
+    assert drawn(", sampling: near-misses") == (version, outside, balanced)
+    version, outside, edited = drawn(", sampling: edited")
+    assert (version, outside) == (1, 200)
+    version, outside, uniform = drawn(", sampling: uniform, version: 3")
+    assert (version, outside) == (3, 200)
+    assert uniform < edited < balanced
+    assert uniform < 0.25 * outside
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("unifrom", "unknown sampling 'unifrom' (did you mean 'uniform'?); known: near-misses, "),
+        ("5", "unknown sampling 5"),
+        ("[edited]", "unknown sampling ['edited']"),
+    ],
+)
+def test_bad_sampling(value, problem):
+    with pytest.raises(RequestError, match=r"^dir/mine.yaml: ") as caught:
+        read(REGEX + f"sampling: {value}")
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_objectives_and_a_step():
     spec = read(
         "name: x\nalphabet: a\nregex: (aa)*\nobjectives: [tag, classify]\n"
