@@ -82,6 +82,7 @@ GOLDEN = {
     "anbncn": "80333e5fa4a70465",
     "anbncndn": "0136cf808e0da6cf",
     "majority": "146ef85d7def0e2f",
+    "reset-dyck-1": "5974c9b72d756681",
     "marked-reversal": "6868b2e677fd99f9",
     "unmarked-reversal": "3d6b1641ff467bc9",
     "marked-copy": "537f2fa9107609b4",

@@ -80,6 +80,22 @@ _COUNTERS = (
         theory=Theory("counter", c_rasp=True, note=f"{_COUNTS}; deterministic context-free"),
         keywords=("boolean expressions", "n-ary boolean expressions", "counting"),
     ),
+    TaskSpec(
+        name="reset-dyck-1",
+        version=1,
+        summary="Σ*#v: balanced brackets behind the last reset",
+        factory=f"{_HERE}reset_dyck:ResetDyck",
+        objectives=_ALL,
+        splits=Splits(train=(2, 50), test=(51, 150)),
+        reference=_BHATTAMISHRA,
+        theory=Theory(
+            "counter",
+            c_rasp=False,
+            note="counters that may be set to 0, Merrill (2020); deterministic context-free; "
+            "without closing brackets it is Σ*#, as ends-in-b not in C-RASP",
+        ),
+        keywords=("reset dyck", "brackets", "counting", "counter language"),
+    ),
 )
 
 _HALVES = tuple(
