@@ -33,9 +33,6 @@ CHANCE_CELLS = 16
 
 EXAMPLES = 5
 
-MANY = 1_000_000
-"""More members of one length than this are not told: the number says nothing any more."""
-
 
 class ShowKind(StrEnum):
     """What can be shown."""
@@ -101,7 +98,7 @@ def _task_facts(
     from formalbench.cache import cached, code_digest
     from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
-    from formalbench.members import most_members
+    from formalbench.members import MANY, most_members
     from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
     task = host.task(name)
@@ -115,7 +112,7 @@ def _task_facts(
         return [chance.constant, chance.length_only]
 
     source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
-    theory = theory_of_task(host, name)
+    theory = theory_of_task(host, name, task.source)
     decided = verdicts(theory) if theory and decidable(task.source) else []
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)

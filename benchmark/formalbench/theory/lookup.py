@@ -37,8 +37,14 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     return thing.theory
 
 
-def theory_of_task(host: PluginHost, name: str) -> Theory | None:
-    """Return what theory says of a task; what has to be worked out is kept for the next time."""
+def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> Theory | None:
+    """Return what theory says of a task; what has to be worked out is kept for the next time.
+
+    Args:
+        host: knows the task.
+        name: of the task.
+        built: its source, if it is built already.
+    """
     from formalbench.cache import cached
 
     entry, _, fields = host.task_entry(name)
@@ -46,7 +52,7 @@ def theory_of_task(host: PluginHost, name: str) -> Theory | None:
         return entry.spec.theory
 
     def compute() -> dict[str, Any] | None:
-        source = host.task(name).source
+        source = built or host.task(name).source
         with host.blaming(entry.plugin):
             found = theory_of(source)
         return None if found is None else asdict(found)
