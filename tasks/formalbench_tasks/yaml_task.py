@@ -45,10 +45,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, nearest
-from formalbench.contracts.specs import Splits, TaskSpec
+from formalbench.contracts.specs import TaskSpec
 
 from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
-from formalbench_tasks.limits import LONGEST_SPLIT, MOST_STATES
+from formalbench_tasks.limits import MOST_STATES
 from formalbench_tasks.mistakes import MistakeError, Mistakes
 from formalbench_tasks.regex import RegexError, parse
 from formalbench_tasks.yaml_parts import (
@@ -56,12 +56,12 @@ from formalbench_tasks.yaml_parts import (
     alphabet_of,
     check_known,
     distinct,
-    is_whole,
     label_of,
     line_of,
     list_of,
     name_of,
     show,
+    splits_of,
     version_of,
 )
 
@@ -106,7 +106,7 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     version = found.of(version_of, data.get("version", 1))
     summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
     objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
-    splits = found.of(_splits, data.get("splits", {}))
+    splits = found.of(splits_of, data.get("splits", {}))
     sampling = found.of(_sampling, data.get("sampling", "near-misses"))
     found.refuse()
     assert name
@@ -270,36 +270,3 @@ def _objectives(value: object) -> tuple[str, ...]:
     if not names:
         raise MistakeError("objectives is empty")
     return distinct(names, "objective")
-
-
-def _splits(value: object) -> Splits:
-    shown = "splits: {train: [1, 40], test: [41, 500]}"
-    if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
-        raise MistakeError(f"splits must look like {shown}, not {show(value)}")
-    found, default = Mistakes(), Splits()
-    windows = {
-        key: found.of(_lengths, value[key], key) for key in ("train", "test") if key in value
-    }
-    step = found.of(_step, value.get("step", 1))
-    found.refuse()
-    assert step
-    return Splits(windows.get("train") or default.train, windows.get("test") or default.test, step)
-
-
-def _step(value: object) -> int:
-    if not is_whole(value) or value < 1:
-        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(value)}")
-    return value
-
-
-def _lengths(value: object, key: str) -> tuple[int, int]:
-    if (
-        not isinstance(value, list)
-        or len(value) != 2
-        or not all(is_whole(end) for end in value)
-        or not 0 <= value[0] <= value[1]
-    ):
-        raise MistakeError(f"splits: {key} must be [shortest, longest], not {show(value)}")
-    if value[1] > LONGEST_SPLIT:
-        raise MistakeError(f"splits: {key} ends at {value[1]}: at most {LONGEST_SPLIT}")
-    return value[0], value[1]

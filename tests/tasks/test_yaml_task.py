@@ -133,6 +133,10 @@ BAD = {
     '{name: x, alphabet: [""], regex: a}': "a symbol is an empty string",
     '{name: x, alphabet: ["a b"], regex: a}': "symbol 'a b' holds white space",
     '{name: x, alphabet: "a\\n", regex: a}': "symbol '\\n' holds white space",
+    '{name: x, alphabet: "a b", regex: a}': "symbol ' ' holds white space",
+    '{name: x, alphabet: [a, " "], regex: a}': "symbol ' ' holds white space",
+    "{name: x, alphabet: ab, regex: a, splits: {train: [2, 9], step: 9}}": "9 is longer than train",
+    "{name: x, alphabet: ab, regex: a, splits: {step: 41}}": "41 is longer than train, 1 to 40",
     "{name: x, alphabet: [ab, c], regex: c}": "regex needs one-character symbols, but 'ab'",
     "{alphabet: ab, regex: a}": "the key 'name' is missing",
     "{name: My Task, alphabet: ab, regex: a}": "name must be lower-case",
@@ -307,6 +311,11 @@ def test_bad_sampling(value, problem):
         read(REGEX + f"sampling: {value}")
     assert problem in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("splits", ["train: [2, 3], step: 2", "train: [5, 5], step: 3"])
+def test_a_step_within_a_window(splits):
+    assert read(REGEX + f"splits: {{{splits}}}").splits.train[0] in (2, 5)
 
 
 def test_objectives_and_a_step():
