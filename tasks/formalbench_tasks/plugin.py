@@ -36,6 +36,7 @@ _PARITY = TaskSpec(
     objectives=_LANGUAGE,
     config="formalbench_tasks.configs:ParityConfig",
     reference=_CHIANG,
+    keywords=("state tracking", "modular counting"),
 )
 
 _MODULAR = (
@@ -46,6 +47,7 @@ _MODULAR = (
         factory="formalbench_tasks.cycle_navigation:CycleNavigation",
         objectives=_FUNCTION,
         reference=_DELETANG,
+        keywords=("state tracking",),
     ),
     TaskSpec(
         name="modular-arithmetic",

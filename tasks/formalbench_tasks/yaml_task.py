@@ -17,7 +17,8 @@ or with an automaton, every transition spelt out::
       even: {a: odd, b: even}
       odd: {a: even, b: odd}
 
-Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise it with
+Optional in both: ``summary``, ``reference``, ``keywords``, a list of what else people call it,
+``version`` (1 if not given; raise it with
 every change to the language), ``objectives``, what is asked of it, the default first, and
 ``splits: {train: [1, 40], test: [41, 500]}``, with ``step: 2`` for every second length only.
 
@@ -75,7 +76,7 @@ OBJECTIVES = ("classify", "tag", "next-symbols")
 
 _COMMON = (
     *("name", "alphabet", "summary", "reference", "version"),
-    *("objectives", "splits", "sampling"),
+    *("keywords", "objectives", "splits", "sampling"),
 )
 _TABLE = ("states", "start", "transitions", "accept")
 
@@ -105,6 +106,7 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     definition = found.of(_definition, data)
     version = found.of(version_of, data.get("version", 1))
     summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
+    keywords = found.of(_keywords, data.get("keywords", []))
     objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
     splits = found.of(splits_of, data.get("splits", {}))
     sampling = found.of(_sampling, data.get("sampling", "near-misses"))
@@ -123,6 +125,7 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         objectives=objectives,
         splits=splits,
         reference=reference or "",
+        keywords=keywords or (),
     )
 
 
@@ -257,6 +260,14 @@ def _sampling(value: object) -> str:
         hint = f" (did you mean {close[0]!r}?)" if close else ""
         raise MistakeError(f"unknown sampling {show(value)}{hint}; known: {known}")
     return value
+
+
+def _keywords(value: object) -> tuple[str, ...]:
+    words = [label_of(word, "keyword") for word in list_of(value, "keywords")]
+    for word in words:
+        if not word.isprintable() or word.isspace():
+            raise MistakeError(f"keyword {show(word)} cannot be printed")
+    return tuple(words)
 
 
 def _objectives(value: object) -> tuple[str, ...]:

@@ -28,6 +28,21 @@ def test_factories_are_lazy_or_not(host):
             host.task(name)
 
 
+def test_the_shortcut_of_a_task_is_at_hand_and_nothing_is_built(host):
+    built = []
+    spec = task("mine-{k}", built.append, shortcuts={"mine-1": 0.7})
+    host.tasks.add(spec, host.plugins[0])
+    assert (host.shortcut("mine-1"), host.shortcut("mine-1:classify")) == (0.7, 0.7)
+    assert host.shortcut("mine-2") is None
+    assert not built
+    assert host.shortcut("d2") > 0.9
+    assert host.shortcut("parity[p=0.5]") == host.shortcut("parity")
+    for other in ("d2:tag", "parity[p=0.3]", "reverse-string"):
+        assert host.shortcut(other) is None
+    with pytest.raises(RequestError, match="unknown task 'mine'"):
+        host.shortcut("mine")
+
+
 class MineConfig(Config):
     a: int = option(1, "", minimum=1)
     b: str = option("x", "")

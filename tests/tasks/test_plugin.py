@@ -199,6 +199,14 @@ def test_what_people_call_a_task_leads_to_it(word, found):
         PluginHost.load().task_entry(word)
 
 
+def test_what_tracks_a_state_is_found_by_that():
+    tracking = {name for name, spec in TASKS.items() if "state tracking" in spec.keywords}
+    (suite,) = (suite for suite in plugin.formalbench_suites() if suite.name == "state-tracking")
+    asked = {task.partition(":")[0] for task in suite.tasks}
+    assert asked - {"group-z60"} <= tracking
+    assert {"group-z{n}", "flip-flop-state", "s5-orbit"} <= tracking
+
+
 def test_keywords_are_words():
     host = PluginHost.load()
     for wrong in ("one text", (1,), ("",)):

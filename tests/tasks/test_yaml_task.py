@@ -151,6 +151,10 @@ BAD = {
     "{name: x, alphabet: ab, regex: a, version: 1000}": "version must be below 1000, not 1000",
     "{name: x, alphabet: ab, regex: a, version: yes}": "version must be a whole number from 1",
     "{name: x, alphabet: ab, regex: a, version: '1'}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, keywords: a}": "keywords must be a list, not 'a'",
+    "{name: x, alphabet: ab, regex: a, keywords: [[a]]}": "keyword ['a'] must be a string",
+    '{name: x, alphabet: ab, regex: a, keywords: ["\\e[2J"]}': "keyword '\\x1b[2J' cannot be printed",
+    '{name: x, alphabet: ab, regex: a, keywords: [" "]}': "keyword ' ' cannot be printed",
     "{name: x, alphabet: ab, regex: a, summary: [a]}": "summary must be text, not ['a']",
     "{name: x, alphabet: ab, regex: a, splits: [1, 2]}": "splits must look like splits: {train",
     "{name: x, alphabet: ab, regex: a, splits: {dev: [1, 2]}}": "splits must look like",
@@ -316,6 +320,11 @@ def test_bad_sampling(value, problem):
 @pytest.mark.parametrize("splits", ["train: [2, 3], step: 2", "train: [5, 5], step: 3"])
 def test_a_step_within_a_window(splits):
     assert read(REGEX + f"splits: {{{splits}}}").splits.train[0] in (2, 5)
+
+
+def test_keywords():
+    assert read(REGEX).keywords == ()
+    assert read(REGEX + "keywords: [star free, 4]").keywords == ("star free", "4")
 
 
 def test_objectives_and_a_step():

@@ -24,7 +24,6 @@ from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.specs import ModelSpec, TaskSpec
-    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
 
@@ -135,19 +134,13 @@ def _task_facts(
         "train": list(task.splits.train),
         "test": list(task.splits.test),
         "chance": {"constant": constant, "length_only": length_only},
-        "shortcut": _shortcut(entry.spec, task),
+        "shortcut": host.shortcut(name),
         "most_members_of_a_length": members if members is None or members <= MANY else None,
         "overlap": task.splits.overlap,
         "options": option_facts(entry.spec),
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
         "plugin": entry.plugin.describe(),
     }
-
-
-def _shortcut(spec: TaskSpec, task: Task) -> float | None:
-    """Return how far counting gets, where it was measured (docs/shortcuts.md)."""
-    as_measured = task.objective.name == "classify" and not task.parameters
-    return spec.shortcuts.get(task.source_name) if as_measured else None
 
 
 def model_facts(host: PluginHost, name: str) -> dict[str, Any]:
