@@ -153,7 +153,7 @@ BAD = {
     "{name: x, alphabet: ab, regex: a, version: '1'}": "version must be a whole number from 1",
     "{name: x, alphabet: ab, regex: a, keywords: a}": "keywords must be a list, not 'a'",
     "{name: x, alphabet: ab, regex: a, keywords: [[a]]}": "keyword ['a'] must be a string",
-    '{name: x, alphabet: ab, regex: a, keywords: ["\\e[2J"]}': "keyword '\\x1b[2J' cannot be printed",
+    '{name: x, alphabet: ab, regex: a, keywords: ["\\e[2J"]}': "keyword '\\x1b[2J' cannot",
     '{name: x, alphabet: ab, regex: a, keywords: [" "]}': "keyword ' ' cannot be printed",
     "{name: x, alphabet: ab, regex: a, summary: [a]}": "summary must be text, not ['a']",
     "{name: x, alphabet: ab, regex: a, splits: [1, 2]}": "splits must look like splits: {train",
