@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from formalbench.contracts.theory import CLASSES
+from formalbench.ui.completion import names_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
@@ -48,13 +49,17 @@ def show(
     suite: Annotated[
         str,
         typer.Option(
-            metavar="S", help="Rank by the tasks of this suite (`formalbench list suites`)."
+            metavar="S",
+            help="Rank by the tasks of this suite (`formalbench list suites`).",
+            autocompletion=names_of("suites"),
         ),
     ] = "default",
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help="Show this protocol only. Different protocols are never compared."
+            metavar="P",
+            help="Show this protocol only. Different protocols are never compared.",
+            autocompletion=names_of("protocols"),
         ),
     ] = None,
     within: Annotated[
@@ -162,7 +167,7 @@ def _show(
 
 def _tell_invalid(lines: Sequence[str]) -> None:
     """Say which files are no records, and what is wrong with them: all at once."""
-    from formalbench_leaderboard.text import harmless, plural
+    from formalbench.analysis.text import harmless, plural
 
     for line in lines:
         typer.echo(harmless(line), err=True)
