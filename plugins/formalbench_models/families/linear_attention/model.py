@@ -12,7 +12,9 @@ A head's state S is a matrix; a symbol writes its value at its key, and asks wit
   d_t = σ(·)^(1/16), for each row, by a map of low rank.
 
 The last two normalise each head's answer and multiply it by a gate, SiLU of a map of the symbol.
-The blocks are those of `layers/residual.py`.
+Queries, keys and values are equally wide (RetNet's values are twice as wide as its keys, so are
+those of gated linear attention), and the norm is of the root mean square, with a gain that heads
+share (a group norm and a layer norm in the papers). The blocks are those of `layers/residual.py`.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head.
 """

@@ -13,7 +13,8 @@ I + A: at a thousand symbols its products overflow. ``bounded`` divides each blo
 max(1, √(‖M‖₁ ‖M‖∞)), which is at least its spectral norm; the identity and permutations stay
 as they are.
 
-The blocks of layers are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S
+The paper computes h_0 from the first symbol, and ends a layer with a layer norm and dropout; here
+the blocks of layers are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S
 size of the state, M blocks of it, E size of a block, K rank.
 """
 
