@@ -55,8 +55,7 @@ class SliceMixer(Mixer):
                 (state_BME,) = memory
             else:
                 state_BME = wide(self.start).expand(len(x_BTW), *self.start.shape)
-            none = torch.zeros_like(matrices[..., 0])
-            states_BTME = matrix_scan(matrices, none, state_BME, self.chunk)
+            states_BTME = matrix_scan(matrices, None, state_BME, self.chunk)
         mixed_BTS = states_BTME.flatten(2).to(x_BTW.dtype)
         return self.merge(mixed_BTS).tanh(), (states_BTME[:, -1],)
 
@@ -72,12 +71,13 @@ class SliceMixer(Mixer):
             change = (diagonal.diag_embed() + left_EK @ right_EK.mT).unsqueeze(2)
         else:
             change = torch.unflatten(entries, -1, (blocks, size, size))
-        matrix = torch.eye(size, dtype=change.dtype, device=change.device) + STEP * change
+        eye = torch.eye(size, dtype=change.dtype, device=change.device)
+        matrix = torch.add(eye, change, alpha=STEP)
         if not self.bounded:
             return matrix
         sums = matrix.abs()
         rows, columns = sums.sum(-1).amax(-1), sums.sum(-2).amax(-1)
-        return matrix / (rows * columns).sqrt().clamp(min=1.0)[..., None, None]
+        return matrix * (rows * columns).clamp(min=1.0).rsqrt()[..., None, None]
 
 
 def build(task: Task, config: SliceConfig) -> Backbone:
