@@ -109,8 +109,8 @@ def _by_chunk(
     # Unbound at once: going back, each symbol picked out alone would fill a gradient for all.
     factors = _cut(factor, chunk).unbind(2)
     products = list(accumulate(factors, lambda product, step: compose(step, product)))
-    wholes = products[-1].unbind(1)
-    inner, ends = None, [None] * len(wholes)
+    wholes, inner = products[-1].unbind(1), None
+    ends: Sequence[Tensor | None] = [None] * len(wholes)
     if added is not None:
         inners = _inners(advance, factors, _cut(added, chunk).unbind(2))
         inner, ends = torch.stack(inners, dim=2), inners[-1].unbind(1)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import torch
 from formalbench import Task
 from torch import Tensor, nn
+from torch.nn import functional
 
 from formalbench_models.families.slice.config import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
@@ -50,7 +51,7 @@ class SliceMixer(Mixer):
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
         with torch.autocast(x_BTW.device.type, enabled=False):
-            matrices = self.matrices(wide(self.choose(x_BTW.to(self.choose.weight.dtype))))
+            matrices = self.matrices(wide(x_BTW))
             if memory:
                 (state_BME,) = memory
             else:
@@ -59,20 +60,24 @@ class SliceMixer(Mixer):
         mixed_BTS = states_BTME.flatten(2).to(x_BTW.dtype)
         return self.merge(mixed_BTS).tanh(), (states_BTME[:, -1],)
 
-    def matrices(self, entries: Tensor) -> Tensor:
-        """Return I + A, (B, T, M, E, E), of what the symbols choose."""
+    def matrices(self, x_BTW: Tensor) -> Tensor:
+        """Return I + A, (B, T, M, E, E)."""
         blocks, size = self.start.shape
+        weight, bias = wide(self.choose.weight), wide(self.choose.bias)
+        eye = torch.eye(size, dtype=weight.dtype, device=weight.device)
         if self.rank:
+            entries = functional.linear(x_BTW, weight, bias)
             diagonal, left, right = torch.split(
                 entries, [size, size * self.rank, size * self.rank], dim=-1
             )
             left_EK = torch.unflatten(left, -1, (size, self.rank))
             right_EK = torch.unflatten(right, -1, (size, self.rank))
-            change = (diagonal.diag_embed() + left_EK @ right_EK.mT).unsqueeze(2)
-        else:
-            change = torch.unflatten(entries, -1, (blocks, size, size))
-        eye = torch.eye(size, dtype=change.dtype, device=change.device)
-        matrix = torch.add(eye, change, alpha=STEP)
+            change = diagonal.diag_embed() + left_EK @ right_EK.mT
+            matrix = torch.add(eye, change, alpha=STEP).unsqueeze(2)
+        else:  # the identity comes with the bias: the matrices are large, and this map makes them
+            begin = torch.unflatten(STEP * bias, -1, (blocks, size, size)) + eye
+            entries = functional.linear(x_BTW, STEP * weight, begin.flatten())
+            matrix = torch.unflatten(entries, -1, (blocks, size, size))
         if not self.bounded:
             return matrix
         sums = matrix.abs()
