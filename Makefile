@@ -5,9 +5,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed tests
+SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests
 
-.PHONY: demo test test-published test-slurm test-page campaign lint format speed lock clean
+.PHONY: demo test test-published test-slurm test-page campaign lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -58,6 +58,29 @@ speed: $(VENV)/.installed-speed
 	$(BIN)/python speed/measure.py \
 		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
 
+# What needs a GPU, part by part, into one folder (gpu/README.md); torch is the machine's own. Without a
+# network the rest comes from the folder of wheels that `make wheels` fills elsewhere.
+GPU_VENV = .venv-gpu
+WHEELS = wheels
+GPU =
+gpu: $(GPU_VENV)/.installed
+	$(GPU_VENV)/bin/python gpu/run.py $(GPU)
+
+$(GPU_VENV)/.installed: locks/published.txt
+	$(PYTHON) -c "import torch" || { echo "make gpu needs a torch in $(PYTHON)" >&2; exit 1; }
+	$(PYTHON) -m venv --system-site-packages $(GPU_VENV)
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --require-hashes --requirement $< \
+		$(if $(wildcard $(WHEELS)),--no-index --find-links '$(WHEELS)')
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --no-index --no-deps \
+		--no-build-isolation --editable .
+	touch $@
+
+# For a machine that has another Python: WHEELS_FOR="--python-version 3.12 --platform manylinux_2_28_x86_64"
+WHEELS_FOR =
+wheels:
+	$(PYTHON) -m pip --disable-pip-version-check download --require-hashes --only-binary :all: --no-deps \
+		$(WHEELS_FOR) --dest '$(WHEELS)' --requirement locks/published.txt
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -83,4 +106,4 @@ lock:
 		--output-file locks/$$extra.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(GPU_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
