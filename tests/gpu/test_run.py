@@ -1,4 +1,4 @@
-"""`make gpu`: what is done is not repeated, what is cut off goes on, and all of it works on a CPU."""
+"""`make gpu`: what is done is not repeated, what is cut off goes on, and a CPU can rehearse it."""
 
 from __future__ import annotations
 
