@@ -84,23 +84,6 @@ def test_minlstm_is_that_of_mingru_pytorch():
     torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
 
 
-@torch.no_grad()
-def test_lru_with_the_matrices_of_s5_is_that_of_s5_pytorch():
-    theirs = import_module("s5").S5(16, 24)
-    mine, ssm = mixer_of("lru", states=24), theirs.seq
-    write, read = ssm.get_BC_tilde()
-    factor, write = ssm.discretize(ssm.Lambda, write, ssm.log_step.exp())
-    exponent = factor.log()
-    mine.log_decay.copy_((-exponent.real).log())
-    mine.log_turn.copy_((exponent.imag % (2 * torch.pi)).log())
-    mine.log_scale.zero_()
-    mine.write.copy_(torch.view_as_real(write))
-    mine.read.copy_(torch.view_as_real(read))
-    mine.skip.copy_(ssm.D)
-    x = torch.randn(2, 37, 16)
-    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
-
-
 @pytest.mark.parametrize("heads", [1, 2, 4])
 @torch.no_grad()
 def test_slstm_is_that_of_xlstm(heads):
