@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-EXTRAS = base test page docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed tests docs
+EXTRAS = base test page published docs speed dev
+SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
 
-.PHONY: demo test test-slurm test-page campaign docs lint format speed lock clean
+.PHONY: demo test test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -17,6 +17,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
+
+# Our models against other people's, with the same weights; it installs them.
+test-published: $(VENV)/.installed-test $(VENV)/.installed-published
+	$(BIN)/python -m pytest -m published tests/plugins/families
 
 # Faults on purpose (tests/campaign), for minutes; other cases with SEED=1, more with SIZE=500.
 SEED = 0
@@ -66,6 +70,29 @@ speed: $(VENV)/.installed-speed
 	$(BIN)/python speed/measure.py \
 		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
 
+# What needs a GPU, part by part, into one folder (gpu/README.md); torch is the machine's own. Without a
+# network the rest comes from the folder of wheels that `make wheels` fills elsewhere.
+GPU_VENV = .venv-gpu
+WHEELS = wheels
+GPU =
+gpu: $(GPU_VENV)/.installed
+	$(GPU_VENV)/bin/python gpu/run.py $(GPU)
+
+$(GPU_VENV)/.installed: locks/published.txt
+	$(PYTHON) -c "import torch" || { echo "make gpu needs a torch in $(PYTHON)" >&2; exit 1; }
+	$(PYTHON) -m venv --system-site-packages $(GPU_VENV)
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --require-hashes --requirement $< \
+		$(if $(wildcard $(WHEELS)),--no-index --find-links '$(WHEELS)')
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --no-index --no-deps \
+		--no-build-isolation --editable .
+	touch $@
+
+# For a machine that has another Python: WHEELS_FOR="--python-version 3.12 --platform manylinux_2_28_x86_64"
+WHEELS_FOR =
+wheels:
+	$(PYTHON) -m pip --disable-pip-version-check download --require-hashes --only-binary :all: --no-deps \
+		$(WHEELS_FOR) --dest '$(WHEELS)' --requirement locks/published.txt
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
@@ -91,4 +118,4 @@ lock:
 		--output-file locks/$$extra.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(GPU_VENV) build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis

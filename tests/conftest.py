@@ -76,6 +76,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     campaign = parser.getgroup("campaign", "faults on purpose: tests/campaign")
     campaign.addoption("--campaign-seed", default="0", help="decides the cases")
     campaign.addoption("--campaign-size", type=int, default=3, help="cases of each kind")
+    parser.addoption("--device", help="where tests/device computes, with every model")
 
 
 @dataclass(frozen=True)
