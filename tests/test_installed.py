@@ -41,7 +41,15 @@ def needed(extra):
 
 
 def test_there_is_a_lock_for_each_extra_that_make_installs():
-    assert [path.stem for path in LOCKS] == ["base", "dev", "docs", "page", "published", "speed", "test"]
+    assert [path.stem for path in LOCKS] == [
+        "base",
+        "dev",
+        "docs",
+        "page",
+        "published",
+        "speed",
+        "test",
+    ]
     makefile = (REPOSITORY / "Makefile").read_text()
     assert "--editable '.[" not in makefile
     assert re.search(r"^EXTRAS = base test page published docs speed dev$", makefile, re.MULTILINE)
