@@ -25,13 +25,17 @@ def _here(own_place, all_here):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Two workers, for all the tests of this file."""
+    """Two workers, for all the tests of this file; they end with what started them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
         patch.setattr(Nanny.kill, "__defaults__", (0.5, "nanny-kill"))  # it is patient else
-        made = dask._of_this_machine(Workplace(("cpu",), 2), 2)
-        yield made
-        made.close()
+        made = dask.make(Workplace(("cpu",), 2), DaskConfig())
+        assert len(made._cluster.workers) == 2
+        yield made._cluster
+        worker = made.submit(os.getpid).result(60)
+        made.shutdown()
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
 
 
 @pytest.fixture
@@ -132,15 +136,6 @@ def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
     plain = run("--executor", "serial", "--results", "elsewhere")
     cells = [[row["test"]["cells"] for row in rows] for rows in (done.data, plain.data)]
     assert cells[0] == cells[1]
-
-
-def test_processes_are_started_for_an_executor_and_end_with_it():
-    made = dask.make(Workplace(), DaskConfig(workers=1))
-    worker = made.submit(os.getpid).result(60)
-    assert worker != os.getpid()
-    made.shutdown()
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
 
 
 def test_processes_of_this_machine_would_share_a_gpu():
