@@ -83,8 +83,8 @@ def show(
 
     A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
     task the mean over all seeds; its interval is over seeds and test strings.
-    Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
-    mixed with measured ones.
+    A rank is one more than the number of rows separably better, all pairs compared at once.
+    Numbers from papers come below, never mixed with measured ones.
 
     A result of your own goes in with `publish`. `check` holds what is published to the rules,
     `audit` its numbers to the truth: each has its own --help.

@@ -95,5 +95,5 @@ def test_a_notebook_reads_a_folder(tmp_path):
 def test_every_column_is_explained():
     page = RECORDS.read_text(encoding="utf-8").partition("## As a table")[2]
     lines = [line for line in page.splitlines() if line.startswith("| `")]
-    told = {name: text for name, text in (CELL_COLUMNS | RUN_COLUMNS).items()}
+    told = CELL_COLUMNS | RUN_COLUMNS
     assert lines == [f"| `{name}` | {text} |" for name, text in told.items()]

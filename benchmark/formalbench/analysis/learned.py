@@ -1,4 +1,4 @@
-"""Whether a run learned the strings of its training lengths: only then does it extrapolate or not."""
+"""Whether a run learned its training lengths: only then does it extrapolate, or not."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _INTRODUCTION = """\
 Which formal languages can a sequence model express, learn, and extrapolate on? Everything here is
 rendered from the records in [results](results): each number carries its seeds, its interval, its
 chance level and the command that repeats it. Scores are scaled so that 0 is chance and 100 is
-perfect, and models whose scores cannot be told apart share a rank
+perfect, and a rank is one more than the number of models that are separably better
 ([how to read it](#how-to-read-it)). A model's name leads to its own page: every result, every
 record."""
 

@@ -47,8 +47,9 @@ HOW_TO_READ = f"""\
   seed at every length.
 - The **IQM** is the interquartile mean: of the scaled accuracies of all runs on the tasks, the
   mean of the middle half.
-- Neighbours **share a rank** where the interval of their difference contains 0; a row
-  is **within** the ranks given in 95 % of the draws.
+- A **rank** is one more than the number of rows that are separably better: compared seed by seed on
+  each task, and corrected for how many pairs of rows there are. A row is **within** the ranks given
+  in 95 % of the draws.
 - **≥ 99 % to** (≥ 90 % to) is the longest test length up to which, at every test length, the mean
   accuracy over the seeds is at least that.
 - **Nothing is selected on test data**: the learning rate and the checkpoint are chosen on

@@ -86,8 +86,8 @@ def _print_board(board: Board, title: str, console: Console) -> None:
     console.print(
         "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
         "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-        "Neighbours that share a rank cannot be told apart; in 95 % of the draws a row is within "
-        "its ranks. IQM: the mean of the middle half of all runs' scaled accuracies.",
+        "Rank: one more than the number of rows separably better, all pairs compared at once; in "
+        "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all runs' scaled accuracies.",
         style="dim",
     )
     for note in board.notes:
