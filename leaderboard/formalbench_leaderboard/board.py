@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from formalbench.analysis.keys import ModelKey
 from formalbench.analysis.results import Result, TaskFacts
+from formalbench.contracts.published import PublishedTable
 
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedTable
 
 
 @dataclass(frozen=True, slots=True)

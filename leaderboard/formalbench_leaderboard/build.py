@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from formalbench.analysis.aggregate import Aggregate, aggregate, facts_of
+from formalbench.analysis.current import Current
 from formalbench.analysis.environments import environments_of
 from formalbench.analysis.keys import ModelKey, model_key, title_of
 from formalbench.analysis.ranks import shared_ranks
@@ -20,6 +21,7 @@ from formalbench.analysis.statistics import (
     percentile_interval,
     rank_intervals,
 )
+from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.theory import Theory
@@ -28,8 +30,7 @@ from formalbench.store import without_collection
 
 from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Counted, Current, checkable, counted
-from formalbench_leaderboard.published import PublishedTable
+from formalbench_leaderboard.counted import Counted, checkable, counted
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.current import Current
 from formalbench.analysis.keys import (
     Contents,
     ModelKey,
@@ -17,8 +18,6 @@ from formalbench.analysis.keys import (
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.text import plural
 from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
-
-from formalbench_leaderboard.counted import Current
 
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)
 """Lengths at which the cross-entropy is shown."""

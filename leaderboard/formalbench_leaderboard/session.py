@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import typer
+from formalbench.analysis.current import Current
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
@@ -18,8 +19,6 @@ from rich.console import Console
 from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
 
@@ -41,7 +40,7 @@ def print_session(
         protocols={record.protocol.title for record in records},
         only_tasks=True,
         new={model_key(record) for record in records},
-        published=published_tables(),
+        published=session.published,
         current=Current.of(records),
     )
     held = read_with_published(session.results)

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from formalbench.analysis.current import Current
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.statistics import wilson
 from formalbench.analysis.text import (
@@ -16,9 +17,8 @@ from formalbench.analysis.text import (
     percent,
     spreadsheet,
 )
+from formalbench.contracts.published import PublishedTable
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import suite_view

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.current import registered_protocol
 from formalbench.analysis.keys import (
     Contents,
     contents,
@@ -43,7 +44,6 @@ from formalbench_leaderboard.publishing.networks import Networks
 from formalbench_leaderboard.publishing.told import check_made, check_outcome, check_training
 from formalbench_leaderboard.publishing.verified import check_verified
 from formalbench_leaderboard.publishing.watched import check_history
-from formalbench_leaderboard.sources import registered_protocol
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol

@@ -18,7 +18,7 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.plain import read_plain
 from formalbench.store import Store, safe_name
 from formalbench.store.packed import written
-from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
@@ -30,8 +30,6 @@ from formalbench_leaderboard.renderers.figures import drawn_by, installed_versio
 from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES, Links
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
 from formalbench_leaderboard.renderers.site import ModelPage, Site, SuitePage
-from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
-from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
 from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.theory import theory_here
 
@@ -151,7 +149,7 @@ def linked_files(repository: Path) -> set[Path]:
     """
     found = [
         *(repository / PUBLISHED_RESULTS).rglob("*.safetensors"),
-        *(repository / REPRODUCED).glob("*.md"),
+        *(repository / REPRODUCTIONS).glob("*.md"),
     ]
     return {file.relative_to(repository) for file in found}
 
@@ -170,15 +168,17 @@ def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection
         records={_identity(record): path for path, record in records.items()},
         files=files,
     )
-    pages = sorted(path for path in files if path.parent == REPRODUCED)
-    reproductions = [(_title(page.stem), page) for page in pages]
+    pages = sorted(path for path in files if path.parent == REPRODUCTIONS)
+    titles = {spec.name: spec.summary for spec in built_in(host.reproductions.all())}
+    reproductions = [(titles.get(page.stem, page.stem), page) for page in pages]
     return Site(_suites(runs, host), models, everything, reproductions, links)
 
 
 def _view(host: PluginHost, suite: str) -> View:
     """Return the view of a suite, with what theory says of tasks that come with formalbench.
 
-    Of no others: the pages are the same whatever plugins are at hand.
+    Of no others, and with the papers' numbers that do: the pages are the same whatever plugins
+    are at hand.
     """
 
     def theory(task: str) -> Theory | None:
@@ -188,16 +188,14 @@ def _view(host: PluginHost, suite: str) -> View:
             return None
         return theory_here(host, task) if own else None
 
-    return replace(suite_view(host, suite), theory=cache(theory))
+    view = suite_view(host, suite)
+    own = {spec.name for spec in built_in(host.tables.all())}
+    published = tuple(table for table in view.published if table.key in own)
+    return replace(view, theory=cache(theory), published=published)
 
 
 def _identity(record: AnyRecord) -> str:
     return record.verification_id if isinstance(record, VerificationRecord) else record.test_id
-
-
-def _title(reproduction: str) -> str:
-    known = reproduction in REPRODUCTIONS
-    return get_reproduction(reproduction).title if known else reproduction
 
 
 def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:

@@ -21,10 +21,10 @@ from formalbench.analysis.text import (
     ranks,
     rate,
 )
+from formalbench.contracts.published import PublishedResult, PublishedTable
 
 from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import ExactModel, ExactModels
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
 
 HOW_TO_READ = f"""\
