@@ -15,10 +15,9 @@ from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
 
 if TYPE_CHECKING:
+    from formalbench.analysis.board import Page
     from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
-
-    from formalbench_leaderboard.board import Page
 
 Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures"]
 
@@ -98,11 +97,11 @@ def show(
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
         return
+    from formalbench.analysis.build import build_page
     from formalbench.contracts.errors import RequestError
     from formalbench.theory.lookup import check_class
     from formalbench.ui.state import host_of
 
-    from formalbench_leaderboard.build import build_page
     from formalbench_leaderboard.sources import (
         check_folders,
         read_all,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from formalbench.analysis.build import View, build_page
 from formalbench.contracts.published import PublishedFile, published_tables
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 from pydantic import ValidationError
 

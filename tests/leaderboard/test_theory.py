@@ -4,11 +4,11 @@ import json
 
 import pytest
 from formalbench import Theory
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.results import Prediction
 from formalbench.contracts.specs import display
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.sources import Held, suite_view
 from formalbench_leaderboard.theory import in_class, predicted, theory_here

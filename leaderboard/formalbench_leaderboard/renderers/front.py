@@ -11,7 +11,7 @@ from formalbench_leaderboard.renderers.markdown import (
     exact_models,
     joined,
     published_numbers,
-    ranking,
+    ranked,
 )
 from formalbench_leaderboard.renderers.site import Site, SuitePage
 from formalbench_leaderboard.renderers.suite import figures
@@ -61,7 +61,7 @@ def _rankings(site: Site, suite: SuitePage) -> list[str]:
     parts = []
     for board in suite.ranked:
         parts.append(f"## Suite {markdown(suite.name)}, protocol {markdown(board.name)}")
-        parts += ranking(board, lambda row: site.links.model(row.key, row.model, FRONT))
+        parts += ranked(board, lambda row: site.links.model(row.key, row.model, FRONT))
         parts += figures(suite, board, FRONT)
     return [*parts, f"Task by task, with intervals: {link(suite.name, suite.path, FRONT)}."]
 

@@ -8,7 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+
 from formalbench.analysis.aggregate import Aggregate, aggregate, facts_of
+from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.constructions import exact_models
+from formalbench.analysis.counted import Counted, checkable, counted
 from formalbench.analysis.current import Current
 from formalbench.analysis.environments import environments_of
 from formalbench.analysis.keys import ModelKey, model_key, title_of
@@ -28,10 +32,6 @@ from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import without_collection
 
-from formalbench_leaderboard.board import Board, Page, Row
-from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Counted, checkable, counted
-
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -48,6 +48,7 @@ class View:
         ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
             at hand, so that nobody here can check it; if not, a note says so.
         theory: of a task by its full name; None where nobody knows.
+        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
         predicted: what theorems say of a model on a task, both by their names, options behind them.
     """
 
@@ -60,6 +61,7 @@ class View:
     current: Current = field(default_factory=Current)
     ranks_unchecked: bool = True
     theory: Callable[[str], Theory | None] = lambda task: None
+    shortcut: Callable[[str], float | None] = lambda task: None
     predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
 
 
@@ -112,9 +114,10 @@ def _board(part: Counted, view: View) -> Board:
 
 def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
     facts, theory = facts_of(checkable(runs, view.current)), view.theory(runs[0].task.name)
-    if facts is None or theory is None:
-        return facts
-    return replace(facts, language_class=theory.finest)
+    if facts is None:
+        return None
+    finest = None if theory is None else theory.finest
+    return replace(facts, language_class=finest, shortcut=view.shortcut(facts.title))
 
 
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
