@@ -39,6 +39,7 @@ class PluginHost(LoadedPlugins):
         super().__init__(warn)
         self._objectives: dict[str, Objective] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
+        self._tables: dict[str, PublishedTable] = {}
 
     # Tasks.
 
@@ -252,7 +253,9 @@ class PluginHost(LoadedPlugins):
         """
         from formalbench.host.tables import read_table
 
-        return read_table(self.tables.get(name)[0].spec)
+        if name not in self._tables:
+            self._tables[name] = read_table(self.tables.get(name)[0].spec)
+        return self._tables[name]
 
     def published(self) -> tuple[PublishedTable, ...]:
         """Return all numbers from papers; a bad file, which nobody asked for, is one line."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +25,6 @@ def read_table(spec: TableSpec) -> PublishedTable:
     raise RequestError(f"{spec.path}: has no table {spec.name}")
 
 
-@lru_cache(maxsize=64)
 def read_tables(path: Path) -> tuple[PublishedTable, ...]:
     """Return the tables of a file.
 
@@ -36,10 +34,9 @@ def read_tables(path: Path) -> tuple[PublishedTable, ...]:
     from pydantic import ValidationError
 
     from formalbench.contracts.published import PublishedFile
+    from formalbench.contracts.reading import first_problem
 
     try:
         return PublishedFile.model_validate(read_yaml(path)).tables
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        raise RequestError(f"{path}: {place}: {first['msg']}") from None
+        raise RequestError(f"{path}: {first_problem(error)}") from None

@@ -8,6 +8,6 @@ from formalbench.contracts.specs import TableSpec
 
 TABLES = (
     TableSpec(
-        "deletang-2023", "five models on fifteen tasks", Path(__file__).with_name("published.yaml")
+        "deletang-2023", "five models on eight tasks", Path(__file__).with_name("published.yaml")
     ),
 )

@@ -12,7 +12,8 @@ from formalbench.cli.main import run_command_line
 from formalbench.contracts.errors import RequestError
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
-from formalbench_papers import chi_table1, chi_table2
+from formalbench_papers.chi import table1 as chi_table1
+from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.models import PaperModel
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.retest import retest

@@ -10,8 +10,7 @@ from formalbench.host import PluginHost
 from formalbench.training.recipe import make_recipe
 from formalbench.training.regime import Regime
 from formalbench.training.run_state import RunState
-from formalbench_papers import chiang_cholak_fig4 as fig4
-from formalbench_papers import chiang_cholak_fig4_curves
+from formalbench_papers.chiang_cholak import fig4, fig4_curves
 from formalbench_papers.chiang_cholak.fig4_claims import claims
 from formalbench_papers.chiang_cholak.fig4_curves import (
     LENGTHS,
@@ -175,7 +174,7 @@ watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
 def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(fig4, "PROTOCOLS", {"quick": "tiny-{}"})
-    monkeypatch.setattr(chiang_cholak_fig4_curves, "EPOCH", 1)
+    monkeypatch.setattr(fig4_curves, "EPOCH", 1)
     for length in LENGTHS:
         (tmp_path / f"tiny-{length}.yaml").write_text(TINY.format(length))
     host = PluginHost.load(sorted(tmp_path.glob("*.yaml")))

@@ -9,15 +9,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from announced import SPECS, carry_out
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
-from formalbench_papers import (
-    REPRODUCTIONS,
-    chiang_cholak_fig2,
-    chiang_cholak_fig3,
-    get_reproduction,
-    steffen_layernorm,
-)
+from formalbench_papers.chiang_cholak import fig2 as chiang_cholak_fig2
+from formalbench_papers.chiang_cholak import fig3 as chiang_cholak_fig3
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.measure import (
     MeasuredAt,
@@ -26,8 +22,9 @@ from formalbench_papers.framework.measure import (
     spread_lengths,
 )
 from formalbench_papers.framework.output import as_csv
+from formalbench_papers.steffen import layernorm as steffen_layernorm
 
-PUBLISHED = Path(__file__).parents[2] / "leaderboard" / "reproductions"
+PUBLISHED = Path(__file__).parents[3] / "leaderboard" / "reproductions"
 
 
 @pytest.fixture(scope="module")
@@ -49,13 +46,13 @@ def run(capsys, *arguments):
 def test_without_a_name_all_are_listed(capsys):
     code, out, _ = run(capsys, "reproduce")
     assert code == 0
-    for name in REPRODUCTIONS:
+    for name in SPECS:
         assert name in out.splitlines()
 
 
-@pytest.mark.parametrize("name", REPRODUCTIONS)
+@pytest.mark.parametrize("name", SPECS)
 def test_each_goes_by_its_name_and_says_what_quick_reduces(name):
-    one = get_reproduction(name)
+    one = SPECS[name]
     assert one.name == name
     assert one.reduced.endswith(".")
     assert "quick" in one.duration
@@ -66,7 +63,7 @@ def test_the_list_is_data_too(capsys):
     code, out, _ = run(capsys, "reproduce", "--json")
     listed = json.loads(out)
     assert code == 0
-    assert [one["reproduction"] for one in listed] == list(REPRODUCTIONS)
+    assert [one["reproduction"] for one in listed] == list(SPECS)
     assert all(one["reduced"] and one["duration"] for one in listed)
 
 
@@ -107,7 +104,7 @@ class Small(Bench):
 
 @pytest.mark.parametrize("name", ["chiang-cholak-fig2", "steffen-layernorm"])
 def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
-    findings = get_reproduction(name).carry_out(Small(host, "quick", lambda line: None))
+    findings = carry_out(name, Small(host, "quick", lambda line: None))
     assert [claim.text for claim in findings.claims if not claim.holds] == []
     assert len(as_csv(findings.rows).splitlines()) > 12
     findings.draw().savefig(tmp_path / "figure.svg")
@@ -208,17 +205,17 @@ def test_training_starts_from_the_perturbed_solution_and_from_random_weights(hos
     assert abs(random.mean_bits - 1) < 0.5
 
 
-@pytest.mark.parametrize("name", REPRODUCTIONS)
+@pytest.mark.parametrize("name", SPECS)
 def test_what_is_published_is_complete(name):
     page = (PUBLISHED / f"{name}.md").read_text(encoding="utf-8")
     assert f"formalbench reproduce {name}" in page
-    kinds = ("csv", "json", "png", "svg") if get_reproduction(name).figure else ("csv", "json")
+    kinds = ("csv", "json", "png", "svg") if SPECS[name].figure else ("csv", "json")
     assert all((PUBLISHED / f"{name}.{kind}").stat().st_size for kind in kinds)
     assert (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
 
 
 def test_nothing_else_is_published():
-    assert {file.name.partition(".")[0] for file in PUBLISHED.iterdir()} <= set(REPRODUCTIONS)
+    assert {file.name.partition(".")[0] for file in PUBLISHED.iterdir()} <= set(SPECS)
 
 
 def test_a_published_figure_is_measured_again_alike(bench):

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,10 @@ from formalbench.cli.main import run_command_line
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
-from formalbench_papers import chi_fig3, chi_fig4a, receptive_field
+from formalbench_papers import plugin
+from formalbench_papers.chi import fig3 as chi_fig3
+from formalbench_papers.chi import fig4a as chi_fig4a
+from formalbench_papers.chi import receptive_field
 from formalbench_papers.chi.clusters import (
     components,
     count_clusters,
@@ -216,20 +220,13 @@ def tiny(tmp_path, monkeypatch):
     """Let ``formalbench reproduce`` train for a blink."""
     path = tmp_path / "chi-table1-quick.yaml"
     path.write_text(TINY.format(name="chi-table1-quick"))
-    monkeypatch.setattr("formalbench_leaderboard.plugin._PROTOCOLS", tmp_path)
     for module in (chi_fig3, chi_fig4a):
         monkeypatch.setattr(module, "LENGTH", 45)
     monkeypatch.setattr(chi_fig3, "STRINGS", 4)
     monkeypatch.setattr(chi_fig4a, "STRINGS", 6)
-    for name in _protocols():
-        (tmp_path / f"{name}.yaml").write_text(TINY.format(name=name))
+    protocols = [replace(one, path=path) for one in plugin.chi.PROTOCOLS if one.name == path.stem]
+    monkeypatch.setattr(plugin.chi, "PROTOCOLS", protocols)
     return tmp_path
-
-
-def _protocols():
-    from formalbench_leaderboard.plugin import PROTOCOLS
-
-    return PROTOCOLS
 
 
 @pytest.mark.parametrize(("name", "rows"), [("chi-fig3", 2 * 2 * 46), ("chi-fig4a", 5 * 45)])

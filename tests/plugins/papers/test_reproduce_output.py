@@ -12,9 +12,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from formalbench.cli.main import run_command_line
-from formalbench_leaderboard import reproductions
+from formalbench.contracts.specs import ReproductionSpec
 from formalbench_papers.framework.document import Circumstances, document, document_text
-from formalbench_papers.framework.findings import Claim, Findings, Reproduction, TableCell
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.output import as_csv
 from formalbench_papers.framework.page import as_markdown
 from formalbench_papers.framework.terminal import print_findings
@@ -31,12 +31,12 @@ def draw():
     return figure
 
 
-def toy(*holds) -> Reproduction:
+def toy(*holds) -> ReproductionSpec:
     claims = [Claim("x | y", "<b>1</b>", "2", held) for held in holds]
     findings = Findings([{"n": 1, "bits": 0.1}, {"n": 2, "bits": 1 / 3}], claims, draw, ("a note",))
     reduced = "a toy is small."
-    return Reproduction(
-        "toy", "A toy", "Nobody (2026)", "About it.", lambda bench: findings, reduced
+    return ReproductionSpec(
+        "toy", "A toy", "Nobody (2026)", lambda bench: findings, "About it.", reduced
     )
 
 
@@ -47,8 +47,8 @@ def run(capsys, *arguments):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_all_files_are_written(capsys, tmp_path, monkeypatch, inside):
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: toy(True))
+def test_all_files_are_written(capsys, tmp_path, monkeypatch, inside, announce):
+    announce(toy(True))
     words = []
     folder = tmp_path / "out"
     if inside:
@@ -74,8 +74,8 @@ def test_all_files_are_written(capsys, tmp_path, monkeypatch, inside):
     ]
 
 
-def test_the_same_data_draw_the_same_figure(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: toy(True))
+def test_the_same_data_draw_the_same_figure(capsys, tmp_path, announce):
+    announce(toy(True))
     for part in ("a", "b"):
         assert run(capsys, "reproduce", "toy", "--output", tmp_path / part)[0] == 0
     for kind in ("svg", "png", "csv"):  # the page and the JSON name the time it took
@@ -83,8 +83,8 @@ def test_the_same_data_draw_the_same_figure(capsys, tmp_path, monkeypatch):
         assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_claim_that_does_not_hold_is_said_and_is_a_failure(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: toy(True, False))
+def test_a_claim_that_does_not_hold_is_said_and_is_a_failure(capsys, tmp_path, announce):
+    announce(toy(True, False))
     code, out, _ = run(capsys, "reproduce", "toy", "--output", tmp_path)
     assert code == 1
     assert "differs x | y paper: <b>1</b>; ours: 2" in " ".join(out.split())
@@ -94,8 +94,8 @@ def test_a_claim_that_does_not_hold_is_said_and_is_a_failure(capsys, tmp_path, m
     assert "**differs**" in page
 
 
-def test_a_folder_that_cannot_be_written_is_one_line(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: toy(True))
+def test_a_folder_that_cannot_be_written_is_one_line(capsys, tmp_path, announce):
+    announce(toy(True))
     (tmp_path / "file").write_text("")
     code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path / "file")
     assert code == 2
@@ -104,7 +104,7 @@ def test_a_folder_that_cannot_be_written_is_one_line(capsys, tmp_path, monkeypat
 
 def test_the_page_escapes_and_says_how_to_do_it_again():
     one = toy(True)
-    page = as_markdown(document(one, one.carry_out(None), HOW))
+    page = as_markdown(document(one, one.factory(None), HOW))
     assert "x &#124; y" in page
     assert "&lt;b&gt;" in page
     assert "`formalbench reproduce toy --scale quick`" in page
@@ -166,8 +166,8 @@ def test_the_table_fits_the_terminal(width):
     assert any("99.5 (1–2; 3 seeds)" in line for line in lines)
 
 
-def test_with_json_standard_output_is_json_alone(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: toy(True, False, None))
+def test_with_json_standard_output_is_json_alone(capsys, tmp_path, announce):
+    announce(toy(True, False, None))
     code, out, err = run(capsys, "reproduce", "toy", "--output", tmp_path, "--json")
     data = json.loads(out)
     assert code == 1
@@ -191,9 +191,9 @@ def test_numbers_that_json_lacks_are_null():
     ]
 
 
-def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch):
-    table = replace(toy(True), figure=False, carry_out=lambda bench: hostile())
-    monkeypatch.setattr(reproductions, "get_reproduction", lambda name: table)
+def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch, announce):
+    table = replace(toy(True), figure=False, factory=lambda bench: hostile())
+    announce(table)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
     assert code == 0, err

@@ -9,11 +9,10 @@ import pytest
 from formalbench.analysis.reproduced import read_document
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import ReproductionSpec
 from formalbench.host import PluginHost
-from formalbench_leaderboard import reproductions
-from formalbench_leaderboard.publishing import reproduced
 from formalbench_papers.framework.checking import reproductions_problems
-from formalbench_papers.framework.findings import Claim, Findings, Reproduction, TableCell
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.kept import found_again, kept_records
 from formalbench_papers.framework.runs import Wanted
 
@@ -40,15 +39,13 @@ def carry_out(bench):
     return Findings(rows, [Claim("c", "p", ours, True)], None, (), cells, got.records)
 
 
-TOY = Reproduction("toy", "A toy", "Nobody (2026)", "About it.", carry_out, figure=False)
+TOY = ReproductionSpec("toy", "A toy", "Nobody (2026)", carry_out, "About it.", figure=False)
 
 
 @pytest.fixture
-def published(tmp_path, monkeypatch, capsys):
+def published(tmp_path, monkeypatch, capsys, announce):
     """Carry out the toy into a repository; return its root and the protocol's file."""
-    for module in (reproductions, reproduced):
-        monkeypatch.setattr(module, "get_reproduction", lambda name: TOY)
-        monkeypatch.setattr(module, "REPRODUCTIONS", {"toy": ""})
+    announce(TOY)
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
     protocol = tmp_path / "tiny.yaml"
     protocol.write_text(TINY.format(1))

@@ -20,7 +20,7 @@ from formalbench_papers.framework.runs import Got
 from formalbench_papers.steffen.dyck import (
     _REMARKS,
     QUICK_LENGTHS,
-    REPRODUCTION,
+    carry_out,
     wanted,
 )
 from formalbench_papers.steffen.dyck_claims import (
@@ -138,7 +138,7 @@ def trained(built_in, make_record):
 
 
 def test_carried_out_with_given_results(trained, tmp_path):
-    findings = REPRODUCTION.carry_out(trained)
+    findings = carry_out(trained)
     assert len(findings.rows) == 10 * 2 * 3
     row = next(r for r in findings.rows if (r["task"], r["length"], r["run"]) == ("dyck-1", 50, 2))
     assert (row["accuracy"], row["bits"], row["chance"]) == (0.52, 0.992, 0.5)

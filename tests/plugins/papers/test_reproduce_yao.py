@@ -7,9 +7,9 @@ from formalbench.host import PluginHost
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.measure import MeasuredAt
 from formalbench_papers.yao.theorem_4_3 import (
-    REPRODUCTION,
     TASK,
     Break,
+    carry_out,
     claims,
     lengths_for,
     telling_strings,
@@ -46,7 +46,7 @@ class Small(Bench):
 
 
 def test_a_small_one_is_carried_out_and_drawn(host, tmp_path):
-    findings = REPRODUCTION.carry_out(Small(host, "quick", lambda line: None))
+    findings = carry_out(Small(host, "quick", lambda line: None))
     assert [claim.text for claim in findings.claims if not claim.holds] == []
     wrong = [(row["position_bits"], row["length"]) for row in findings.rows if row["accuracy"] < 1]
     assert wrong == [(4, 16), (5, 32), (6, 64)]

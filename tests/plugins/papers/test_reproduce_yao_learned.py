@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 import torch
+from announced import SPECS, carry_out
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.metric import Measure
@@ -15,11 +16,13 @@ from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import make_plan
-from formalbench_papers import get_reproduction, yao_fig4a, yao_fig5
+from formalbench_papers.framework.bench import asked_points
 from formalbench_papers.framework.document import Circumstances, document
 from formalbench_papers.framework.output import as_csv
 from formalbench_papers.framework.page import as_markdown
 from formalbench_papers.framework.runs import Got
+from formalbench_papers.yao import fig4a as yao_fig4a
+from formalbench_papers.yao import fig5 as yao_fig5
 
 NAMES = ("yao-fig4a", "yao-fig4bc", "yao-fig5")
 HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
@@ -135,7 +138,7 @@ def as_in_the_paper(wanted):
 
 
 def verdicts(name, bench):
-    findings = get_reproduction(name).carry_out(bench)
+    findings = carry_out(name, bench)
     return [claim.holds for claim in findings.claims]
 
 
@@ -180,7 +183,7 @@ def test_what_training_has_seen_is_told_from_what_it_has_not(canned, beyond, to,
 
 def test_without_weights_nothing_is_said_of_positions(monkeypatch, canned):
     monkeypatch.setattr(yao_fig4a, "by_position", lambda _, records: [None] * len(records))
-    findings = get_reproduction("yao-fig4a").carry_out(canned(as_in_the_paper))
+    findings = carry_out("yao-fig4a", canned(as_in_the_paper))
     assert [claim.holds for claim in findings.claims[2:4]] == [None, None]
     assert {row["test_micro_beyond_700"] for row in findings.rows} == {""}
     findings.draw()
@@ -192,7 +195,7 @@ def test_the_width_is_chosen_by_validation_alone(canned):
         return {10: (0.9, 1.0), 30: (0.95, 0.3), 50: (0.94, 1.0)}[width]
 
     bench = canned(accuracy)
-    cells = get_reproduction("yao-fig5").carry_out(bench).cells
+    cells = carry_out("yao-fig5", bench).cells
     ran = [cell for cell in cells if cell.ours]
     assert {cell.column for cell in ran} == {f"k = {k}, D = {d}" for k in (2, 8) for d in (3, 5)}
     assert all(cell.ours.endswith("d = 30") for cell in ran)
@@ -206,7 +209,7 @@ def test_a_trial_that_failed_counts_as_nothing(make_record):
             failed = make_record(wanted[0].model, seed=0, status="diverged")
             return [Got(got[0].wanted, [failed, got[0].records[1]]), *got[1:]]
 
-    findings = get_reproduction("yao-fig4a").carry_out(Failing(make_record, as_in_the_paper))
+    findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
     first, second = findings.rows[:2]
     assert (first["status"], first["test_micro"]) == ("diverged", "")
     assert second["test_micro"] == 0.6
@@ -226,7 +229,7 @@ def test_a_trial_that_failed_counts_as_nothing(make_record):
 )
 def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
     bench = canned(as_in_the_paper, scale)
-    findings = get_reproduction(name).carry_out(bench)
+    findings = carry_out(name, bench)
     assert len(bench.asked) == settings
     planned = [run for one in bench.asked for run in make_plan(host, one.request(), "cpu").runs]
     assert len({run.test_id for run in planned}) == runs
@@ -243,12 +246,12 @@ def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
     ],
 )
 def test_a_point_can_be_asked_for_and_one_with_records_is_shown(canned, name, also, there, more):
-    chosen = get_reproduction(name)
+    chosen = SPECS[name]
     assert {also, there} <= set(chosen.points)
     plain = canned(as_in_the_paper)
-    chosen.carry_out(plain)
+    carry_out(name, plain)
     bench = canned(as_in_the_paper, also=(also,), there=(there,))
-    findings = chosen.carry_out(bench)
+    findings = carry_out(name, bench)
     assert [one.column for one in bench.asked if one not in plain.asked] == [also] * more
     data = as_csv(findings.rows)
     assert len(findings.rows) > len(bench.asked)
@@ -260,19 +263,19 @@ def test_a_point_can_be_asked_for_and_one_with_records_is_shown(canned, name, al
 
 
 def test_points_are_named_loosely_and_an_unknown_one_is_refused():
-    chosen = get_reproduction("yao-fig5")
-    assert chosen.asked_points(["K=128,d=15"]) == ("k = 128, D = 15",)
+    chosen = SPECS["yao-fig5"]
+    assert asked_points(chosen, ["K=128,d=15"]) == ("k = 128, D = 15",)
     with pytest.raises(RequestError, match=r"k = 3, D = 15.*k = 32, D = 15"):
-        chosen.asked_points(["k = 3, D = 15"])
+        asked_points(chosen, ["k = 3, D = 15"])
     with pytest.raises(RequestError, match="chi-table1 has no points"):
-        get_reproduction("chi-table1").asked_points(["parity"])
+        asked_points(SPECS["chi-table1"], ["parity"])
 
 
 def test_figure_4_shares_its_runs(host, canned):
     asked = []
     for name in ("yao-fig4a", "yao-fig4bc"):
         bench = canned(as_in_the_paper)
-        get_reproduction(name).carry_out(bench)
+        carry_out(name, bench)
         asked.append(
             {
                 run.test_id
@@ -285,13 +288,13 @@ def test_figure_4_shares_its_runs(host, canned):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_files_hold_what_was_found(canned, name):
-    findings = get_reproduction(name).carry_out(canned(as_in_the_paper))
+    findings = carry_out(name, canned(as_in_the_paper))
     data = as_csv(findings.rows).splitlines()
     assert len(data) == 1 + len(findings.rows)
     assert {"validation_micro", "validation_macro", "test_micro", "test_macro"} <= set(
         data[0].split(",")
     )
-    page = as_markdown(document(get_reproduction(name), findings, HOW))
+    page = as_markdown(document(SPECS[name], findings, HOW))
     assert "not run at this scale" in page
     assert "%" in page
 
@@ -302,7 +305,7 @@ def test_the_files_hold_what_was_found(canned, name):
     ("yao-fig5", 4, {"Transformer", "LSTM", "Transformer, 5 layers"}),
 ])  # fmt: skip
 def test_the_figures_have_the_papers_curves(canned, name, panels, lines):
-    figure = get_reproduction(name).carry_out(canned(as_in_the_paper)).draw()
+    figure = carry_out(name, canned(as_in_the_paper)).draw()
     assert len(figure.axes) == panels
     (legend,) = figure.legends
     assert {text.get_text() for text in legend.get_texts()} == lines
@@ -314,7 +317,7 @@ def test_the_figures_have_the_papers_curves(canned, name, panels, lines):
 
 def test_learned_positions_reach_to_the_longest_test_strings(host, canned):
     wanted = canned(as_in_the_paper)
-    get_reproduction("yao-fig4a").carry_out(wanted)
+    carry_out("yao-fig4a", wanted)
     (learned, *_) = [one for one in wanted.asked if one.model_options["positions"] == "learned"]
     task = host.task(learned.task)
     network = host.network(learned.model, task, dict(learned.model_options))

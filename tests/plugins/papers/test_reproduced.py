@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.store.repository import FOLDER
+from formalbench.store.repository import REPRODUCTIONS
 from formalbench_papers.framework.checking import reproductions_problems
 
-PUBLISHED = Path(__file__).parents[2] / FOLDER
+PUBLISHED = Path(__file__).parents[3] / REPRODUCTIONS
 NAME = "chiang-cholak-fig2"
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A copy of what is published of one reproduction."""
-    (tmp_path / FOLDER).mkdir(parents=True)
+    (tmp_path / REPRODUCTIONS).mkdir(parents=True)
     for file in PUBLISHED.glob(f"{NAME}.*"):
-        shutil.copy(file, tmp_path / FOLDER)
-    return tmp_path / FOLDER
+        shutil.copy(file, tmp_path / REPRODUCTIONS)
+    return tmp_path / REPRODUCTIONS
 
 
 def problems(folder):
