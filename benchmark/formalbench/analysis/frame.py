@@ -91,7 +91,7 @@ def cells_frame(records: Iterable[Record]) -> pd.DataFrame:
     cells = runs.loc[runs.index.repeat(counts)].reset_index(drop=True)
     parts = [_cells(record) for record in held]
     for place, (name, kind) in enumerate(_KINDS.items()):
-        cells[name] = pd.array([value for part in parts for value in part[place]], dtype=kind)
+        cells[name] = pd.Series([value for part in parts for value in part[place]], dtype=kind)
     return cells
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import Column, Table
+from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.markdown import table as plain_table
 from formalbench.analysis.results import Result, SeedResult
-from formalbench.analysis.tables import LEGEND, exact_table, of_row
+from formalbench.analysis.tables import LEGEND, Outcome, exact_table, of_row
 from formalbench.analysis.tables.ranking import STANDING
 from formalbench.analysis.text import count, markdown, percent
 
@@ -46,7 +47,7 @@ def _places(model: ModelPage, site: Site) -> list[str]:
 
 def _measured(model: ModelPage, site: Site, board: Board, row: Row) -> list[str]:
     shown = of_row(board, row).without("model", "max", "Wilson interval of max", "seeds", "command")
-    seeds = Column("seeds", "the record of each", lambda outcome: "", form="words")
+    seeds: Column[Outcome] = Column("seeds", "the record of each", lambda outcome: "", form="words")
     commands = [[markdown(result.task), code(result.command)] for result in row.results]
     return [
         f"## Protocol {markdown(board.name)}",
@@ -85,7 +86,9 @@ def _verified(model: ModelPage, site: Site) -> list[str]:
     if not rows:
         return []
     shown = exact_table(site.everything.exact).without("model")
-    records = Column("records", "of each verification", lambda row: "", form="words")
+    records: Column[ExactModel] = Column(
+        "records", "of each verification", lambda row: "", form="words"
+    )
     commands = [[markdown(row.task), code(line)] for row in rows for line in row.commands]
     sizes = [row.parameters for row in rows]
     return [

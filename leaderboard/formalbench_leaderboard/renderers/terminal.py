@@ -8,14 +8,14 @@ from __future__ import annotations
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page
 from formalbench.analysis.columns import FAILED, SOME, Column, Table
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import LEGEND, exact_table, published_table, ranking
-from formalbench.analysis.text import harmless
+from formalbench.analysis.text import harmless, plural
 from formalbench.contracts.published import PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -26,6 +26,10 @@ from rich.text import Text
 T = TypeVar("T")
 
 WIDTH = 80
+
+MOST_ROWS = 10
+MOST_NOTES = 3
+"""Of a board on one screen."""
 
 _MODEL_WIDTH = 22
 _GAP = 2
@@ -55,12 +59,28 @@ def render(page: Page) -> str:
     return "".join(f"{line.rstrip()}\n" for line in target.getvalue().splitlines())
 
 
-def print_page(page: Page, console: Console) -> None:
-    """Print the boards, then the published tables, as wide as the console."""
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How much of a page is printed.
+
+    Attributes:
+        everything: whether all rows, columns, notes, exact models and papers are; else what fits
+            about one screen: the boards, with their first rows and those marked.
+        mark: behind the name of a row that is new.
+    """
+
+    everything: bool = True
+    mark: str = "new"
+
+
+def print_page(page: Page, console: Console, manner: Manner = Manner()) -> None:
+    """Print the boards, then exact models and the published tables, as wide as the console."""
     if not page.boards and not page.exact.rows:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     for board in page.boards:
-        _print_board(board, page.title, console)
+        _print_board(board, page.title, console, manner)
+    if not manner.everything:
+        return
     if page.exact.rows:
         _print_exact(page.exact, console)
     for paper in page.published:
@@ -70,23 +90,51 @@ def print_page(page: Page, console: Console) -> None:
             _print_published(paper, tasks, console)
 
 
-def _print_board(board: Board, title: str, console: Console) -> None:
+def _print_board(board: Board, title: str, console: Console, manner: Manner) -> None:
     console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
-    shown = ranking(board).without("kind", "parameters", "IQM interval")
-    new = {place for place, row in enumerate(board.rows) if row.is_new}
-    _print_table(shown, console, style=lambda place: "bold green" if place in new else None)
-    console.print(
-        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
-        "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-        "Rank: one more than the number of rows separably better, all pairs compared at once; in "
-        "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
-        "runs' scaled accuracies. [n]: not learned within the budget; n is the validation accuracy "
-        f"on the training lengths, the score counts the test's. {SOME}: some seeds did not learn. "
-        "!: a run did not finish.",
-        style="dim",
-        markup=False,
+    hidden = ["kind", "parameters", "IQM interval"]
+    rows, notes = board.rows, board.notes
+    if not manner.everything:
+        hidden += ["within", "interval", "IQM"]
+        rows = tuple(row for n, row in enumerate(rows) if n < MOST_ROWS or row.is_new)
+        notes = notes[:MOST_NOTES]
+    shown = ranking(board).without(*hidden)
+    new = [row.is_new for row in rows]
+    marked = replace(
+        next(column for column in shown.columns if column.form == "name"),
+        text=lambda row: f"{row.model} ({manner.mark})" if row.is_new else row.model,
     )
-    _print_notes(board.notes, console)
+    columns = [marked if column.form == "name" else column for column in shown.columns]
+    _print_table(
+        Table(columns, rows),
+        console,
+        style=lambda place: "bold green" if place < len(new) and new[place] else None,
+    )
+    console.print(_LONG_LEGEND if manner.everything else _SHORT_LEGEND, style="dim", markup=False)
+    left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
+    named = zip(left, ("row", "note"), strict=True)
+    more = [plural(count, f"more {noun}") for count, noun in named if count]
+    if not manner.everything:
+        told = " and ".join([*more, "intervals"])
+        console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
+    _print_notes(notes, console)
+
+
+_LEARNED = (
+    "[n]: not learned within the budget; n is the validation accuracy on the training lengths, "
+    f"the score counts the test's. {SOME}: some seeds did not learn. !: a run did not finish."
+)
+_SHORT_LEGEND = (
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: one more than the "
+    f"number of rows separably better. {_LEARNED}"
+)
+_LONG_LEGEND = (
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
+    "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
+    "Rank: one more than the number of rows separably better, all pairs compared at once; in "
+    "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
+    f"runs' scaled accuracies. {_LEARNED}"
+)
 
 
 def _print_exact(exact: ExactModels, console: Console) -> None:
@@ -132,10 +180,14 @@ def _print_table(
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
     columns = [_column(column, shown, limit) for column in shown.columns]
-    below = range(len(shown.items), len(shown.items) + len(shown.below))
     for part in _tables(columns, console.width):
-        console.print(_grid(part, lambda place: "dim" if place in below else style(place)))
+        lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
+        console.print(_grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim"))
         console.print()
+
+
+def _says(part: Sequence[_Column], line: int) -> bool:
+    return any(column.cells[line] for column in part if not column.again)
 
 
 def _column(column: Column[T], shown: Table[T], limit: int) -> _Column:
@@ -190,7 +242,9 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
 
 
-def _grid(columns: Sequence[_Column], style: Callable[[int], str | None]) -> Grid:
+def _grid(
+    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None]
+) -> Grid:
     grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
         grid.add_column(
@@ -199,7 +253,8 @@ def _grid(columns: Sequence[_Column], style: Callable[[int], str | None]) -> Gri
             overflow="fold",
             max_width=column.limit,
         )
-    for place, texts in enumerate(zip(*(column.cells for column in columns), strict=True)):
+    for line in lines:
+        texts = [column.cells[line] for column in columns]
         cells = [Text(text, style="dim" if text.startswith("[") else "") for text in texts]
-        grid.add_row(*cells, style=style(place))
+        grid.add_row(*cells, style=style(line))
     return grid

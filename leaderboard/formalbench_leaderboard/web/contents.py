@@ -77,7 +77,15 @@ def _row(row: Row, board: Board, detail: Detail) -> dict[str, Any]:
 
 def _result(result: Result, detail: Detail) -> dict[str, Any]:
     plain = ("max", "mean", "median", "scaled", "low", "high", "seeds", "finished", "outcome")
-    more = ("learning_rate", "command", "longest_99", "longest_90")
+    more = (
+        "learning_rate",
+        "command",
+        "longest_99",
+        "longest_90",
+        "validation",
+        "learned",
+        "budget",
+    )
     return {
         **{name: getattr(result, name) for name in (*plain, *more)},
         "runs": [

@@ -97,8 +97,8 @@ OUTCOME: tuple[Column[Outcome], ...] = (
         lambda outcome: percent(outcome.result.scaled),
         {
             "scaled": of_result(lambda result: share(result.scaled)),
-            "chance": lambda outcome: share(outcome.facts and outcome.facts.chance_length),
-            "shortcut": lambda outcome: share(outcome.facts and outcome.facts.shortcut),
+            "chance": lambda outcome: share(outcome.facts.chance_length if outcome.facts else None),
+            "shortcut": lambda outcome: share(outcome.facts.shortcut if outcome.facts else None),
         },
     ),
     Column(

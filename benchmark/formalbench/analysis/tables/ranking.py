@@ -7,12 +7,6 @@ from formalbench.analysis.columns import FAILED, SOME, Column, Table, share
 from formalbench.analysis.results import Result
 from formalbench.analysis.text import MISSING, count, interval, percent, ranks
 
-
-def name_of(row: Row) -> str:
-    """Return a row's model, marked if it is new."""
-    return f"{row.model} (new)" if row.is_new else row.model
-
-
 STANDING: tuple[Column[Row], ...] = (
     Column(
         "rank",
@@ -26,7 +20,13 @@ STANDING: tuple[Column[Row], ...] = (
         lambda row: ranks(row.rank_low, row.rank_high),
         {"rank_low": lambda row: row.rank_low, "rank_high": lambda row: row.rank_high},
     ),
-    Column("model", "with the options set", name_of, {"model": lambda row: row.model}, "name"),
+    Column(
+        "model",
+        "with the options set",
+        lambda row: row.model,
+        {"model": lambda row: row.model},
+        "name",
+    ),
     Column(
         "kind",
         "learned, or exact: not trained",
