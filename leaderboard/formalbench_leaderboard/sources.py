@@ -60,6 +60,14 @@ def read_with_published(own: Path | None = None) -> Held:
     return Held(*parted([*found, *read_snapshot()]), invalid)
 
 
+def read_published() -> Held:
+    """Read the published records: of the repository that the user is in, else the package's."""
+    repository = repository_above(Path.cwd())
+    if repository is not None:
+        return read_all([repository / PUBLISHED_RESULTS])
+    return Held(*parted(read_snapshot()), [])
+
+
 def read_all(folders: Iterable[Path]) -> Held:
     """Read the records of several folders; a folder named twice is read once.
 

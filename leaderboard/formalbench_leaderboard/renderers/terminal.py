@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -67,10 +67,12 @@ class Manner:
         everything: whether all rows, columns, notes, exact models and papers are; else what fits
             about one screen: the boards, with their first rows and those marked.
         mark: behind the name of a row that is new.
+        other_tasks: whether tasks that do not count in the score are shown besides.
     """
 
     everything: bool = True
     mark: str = "new"
+    other_tasks: bool = False
 
 
 def print_page(page: Page, console: Console, manner: Manner = Manner()) -> None:
@@ -98,19 +100,25 @@ def _print_board(board: Board, title: str, console: Console, manner: Manner) -> 
         hidden += ["within", "interval", "IQM"]
         rows = tuple(row for n, row in enumerate(rows) if n < MOST_ROWS or row.is_new)
         notes = notes[:MOST_NOTES]
-    shown = ranking(board).without(*hidden)
+    shown = ranking(board, other_tasks=manner.other_tasks).without(*hidden)
     new = [row.is_new for row in rows]
     marked = replace(
         next(column for column in shown.columns if column.form == "name"),
         text=lambda row: f"{row.model} ({manner.mark})" if row.is_new else row.model,
     )
     columns = [marked if column.form == "name" else column for column in shown.columns]
+    if not manner.everything:
+        columns = [replace(column, below=_first_lines(column.below)) for column in columns]
     _print_table(
         Table(columns, rows),
         console,
-        style=lambda place: "bold green" if place < len(new) and new[place] else None,
+        style=lambda place: "bold green" if new[place] else None,
+        apart=manner.everything,
     )
     console.print(_LONG_LEGEND if manner.everything else _SHORT_LEGEND, style="dim", markup=False)
+    if manner.other_tasks and board.other_tasks:
+        line = f"Not in the score: {', '.join(board.other_tasks)}."
+        console.print(Text(harmless(line)), style="dim")
     left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
     named = zip(left, ("row", "note"), strict=True)
     more = [plural(count, f"more {noun}") for count, noun in named if count]
@@ -118,6 +126,10 @@ def _print_board(board: Board, title: str, console: Console, manner: Manner) -> 
         told = " and ".join([*more, "intervals"])
         console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
     _print_notes(notes, console)
+
+
+def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in below.items() if name != "language class"}
 
 
 _LEARNED = (
@@ -169,6 +181,7 @@ def _print_table(
     *,
     narrow: int | None = None,
     style: Callable[[int], str | None] = lambda place: None,
+    apart: bool = True,
 ) -> None:
     """Print a table as several that fit, each with the columns that begin every one.
 
@@ -177,10 +190,11 @@ def _print_table(
         console: where to.
         narrow: how wide a column of words may be; longer ones are folded.
         style: of an item's line, by its place.
+        apart: whether cells that do not all fit stay together, in tables of their own.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
     columns = [_column(column, shown, limit) for column in shown.columns]
-    for part in _tables(columns, console.width):
+    for part in _tables(columns, console.width, apart=apart):
         lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
         console.print(_grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim"))
         console.print()
@@ -218,15 +232,16 @@ def _broken(title: str) -> str:
     return re.sub(r"-(?=[^-\W\d]{2})", "-\n", harmless(title))
 
 
-def _tables(columns: Sequence[_Column], width: int) -> Iterator[list[_Column]]:
+def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
     """Distribute columns over tables that fit; rank and model begin each of them.
 
-    Cells that do not all fit beside the other columns go below them, so that they stay together.
+    If `apart`, cells that do not all fit beside the other columns go below them, so that they stay
+    together.
     """
     again = [column for column in columns if column.again]
     rest = [column for column in columns if not column.again and not column.cell]
     cells = [column for column in columns if column.cell]
-    together = not rest or not cells or _width(columns) <= width
+    together = not apart or not rest or not cells or _width(columns) <= width
     for group in [[*rest, *cells]] if together else [rest, cells]:
         table = list(again)
         for column in group:

@@ -76,14 +76,16 @@ def standing(board: Board) -> Table[Row]:
     return Table(STANDING, board.rows)
 
 
-def ranking(board: Board, *, best_seed: bool = False) -> Table[Row]:
+def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Table[Row]:
     """Return the ranking of a board: a row per model, and behind its standing a column per task.
 
     Args:
         board: what is ranked.
         best_seed: whether a task's cell has the best seed's accuracy in parentheses.
+        other_tasks: whether tasks that are measured but not ranked by have columns, too.
     """
-    tasks = [_task_column(board, title, best_seed=best_seed) for title in board.tasks]
+    titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
+    tasks = [_task_column(board, title, best_seed=best_seed) for title in titles]
     return Table([*STANDING, *tasks], board.rows)
 
 
