@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
 from formalbench.analysis.results import Prediction
-from formalbench.cache import cached
+from formalbench.cache import cached, package_digest
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.host.options import parse_instance
 from formalbench.theory import VERSION
@@ -62,7 +62,10 @@ def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
         if entry.plugin.local is not None:
             return None
         plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
-        found = cached(["kind of network", VERSION, __version__, plugin, model, task], built)
+        home = entry.plugin.module.__name__.partition(".")[0]
+        # What a network is can change without any version.
+        code = [package_digest(home), package_digest("formalbench")]
+        found = cached(["kind of network", VERSION, __version__, plugin, code, model, task], built)
     except FormalbenchError:  # it is not here, or does not take this task any more
         return None
     if found is None:
