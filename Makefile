@@ -5,9 +5,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed tests
+SOURCES = benchmark tasks plugins leaderboard examples speed tests docs
 
-.PHONY: demo test test-slurm test-page campaign lint format speed lock clean
+.PHONY: demo test test-slurm test-page campaign docs lint format speed lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -38,6 +38,16 @@ test-page: $(VENV)/.installed-page
 		{ test "$$(id -u)" = 0 && apt-get update && apt-get install --yes chromium; } || \
 		{ echo "make test-page needs Chromium: apt-get install chromium" >&2; exit 1; }
 	$(BIN)/python -m pytest tests/page
+
+# The site, into build/docs: the tutorial is executed, the reference made from the code. Warnings
+# are errors, dead links too. The leaderboard's page lies in it.
+docs: $(VENV)/.installed-docs
+	rm -rf build/docs
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/sphinx-build \
+		-c docs -d build/doctrees -E -W --keep-going . build/docs
+	$(BIN)/formalbench leaderboard --results leaderboard/results \
+		--format html --output build/docs/leaderboard
+	$(BIN)/python -m pytest tests/site
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
@@ -79,4 +89,4 @@ lock:
 		--output-file locks/$$extra.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis

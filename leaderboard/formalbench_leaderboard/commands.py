@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from formalbench.contracts.theory import CLASSES
+from formalbench.ui.completion import names_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
@@ -55,19 +56,29 @@ def show(
             metavar="S",
             help="Rank by the tasks of this suite (`formalbench list suites`). Default: default, "
             "and with --results those of it that you ran.",
+            autocompletion=names_of("suites"),
         ),
     ] = "",
     model: Annotated[
         str | None,
-        typer.Option(metavar="M[,M]", help="Show these models only, with the ranks they have."),
+        typer.Option(
+            metavar="M[,M]",
+            help="Show these models only, with the ranks they have.",
+            autocompletion=names_of("models"),
+        ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(metavar="T[,T]", help="Rank by these tasks only.")
+        str | None,
+        typer.Option(
+            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=names_of("tasks")
+        ),
     ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help="Show this protocol only. Different protocols are never compared."
+            metavar="P",
+            help="Show this protocol only. Different protocols are never compared.",
+            autocompletion=names_of("protocols"),
         ),
     ] = None,
     within: Annotated[

@@ -84,6 +84,7 @@ def add_commands(app: typer.Typer) -> None:
     ) -> None:
         """List tasks, models, suites, protocols, objectives, executors, plugins and the like.
 
+        \b
         formalbench list tasks --search 'state tracking'
         formalbench list tasks --class star-free --json
         """

@@ -12,6 +12,7 @@ import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import JobsLeft
 from formalbench.device import check_threads
+from formalbench.ui.completion import lists_of, names_of
 from formalbench.ui.state import host_of
 
 
@@ -22,17 +23,36 @@ def add_commands(app: typer.Typer) -> None:
     def run(
         ctx: typer.Context,
         model: Annotated[
-            str, typer.Option(metavar="M[,M]|all", help="Which models (`formalbench list models`).")
+            str,
+            typer.Option(
+                metavar="M[,M]|all",
+                help="Which models (`formalbench list models`).",
+                autocompletion=lists_of("models"),
+            ),
         ],
         task: Annotated[
-            str | None, typer.Option(metavar="T[,T]", help="Which tasks, as parity or parity:tag.")
+            str | None,
+            typer.Option(
+                metavar="T[,T]",
+                help="Which tasks, as parity or parity:tag.",
+                autocompletion=lists_of("tasks"),
+            ),
         ] = None,
         suite: Annotated[
-            str | None, typer.Option(metavar="S", help="A list of tasks; default: `default`.")
+            str | None,
+            typer.Option(
+                metavar="S",
+                help="A list of tasks; default: `default`.",
+                autocompletion=names_of("suites"),
+            ),
         ] = None,
         protocol: Annotated[
             str | None,
-            typer.Option(metavar="P", help="How; default: quick on a CPU, standard on a GPU."),
+            typer.Option(
+                metavar="P",
+                help="How; default: quick on a CPU, standard on a GPU.",
+                autocompletion=names_of("protocols"),
+            ),
         ] = None,
         seeds: Annotated[
             str | None,
@@ -68,13 +88,18 @@ def add_commands(app: typer.Typer) -> None:
         ] = 1,
         executor: Annotated[
             str | None,
-            typer.Option(metavar="NAME", help="What does the work (`formalbench list executors`)."),
+            typer.Option(
+                metavar="NAME",
+                help="What does the work (`formalbench list executors`).",
+                autocompletion=names_of("executors"),
+            ),
         ] = None,
         tracker: Annotated[
             str | None,
             typer.Option(
                 metavar="T[,T]",
                 help="Where else curves and results go (`formalbench list trackers`).",
+                autocompletion=lists_of("trackers"),
             ),
         ] = None,
         fail_fast: Annotated[

@@ -14,6 +14,7 @@ from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.host.options import option_facts, parse_instance
 from formalbench.theory.lookup import theory_facts, theory_of_task
+from formalbench.ui.completion import offers
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import (
     console,
@@ -46,6 +47,11 @@ class ShowKind(StrEnum):
     suite = "suite"
 
 
+def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Complete a name of the kind that is written before it."""
+    return offers(ctx, f"{ctx.params['kind']}s", incomplete) if ctx.params.get("kind") else []
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this file."""
 
@@ -53,7 +59,10 @@ def add_commands(app: typer.Typer) -> None:
     def show(
         ctx: typer.Context,
         kind: Annotated[ShowKind, typer.Argument(help="What to show.")],
-        name: Annotated[str, typer.Argument(help="Its name (`formalbench list …`).")],
+        name: Annotated[
+            str,
+            typer.Argument(help="Its name (`formalbench list …`).", autocompletion=_names),
+        ],
         as_json: JsonFlag = False,
     ) -> None:
         """Show one task, model, protocol or suite: definition, options, source, chance level.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from formalbench.analysis.figures import BLUES, GREY, ORANGE
 
-from formalbench_papers.chi.models import REGULARGPT, TRANSFORMER, PaperModel
+from formalbench_papers.chi.models import REGULARGPT, TRANSFORMER
 from formalbench_papers.chi.receptive_field import (
     CHANGED_STRINGS,
     Field,
@@ -20,6 +20,7 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, Row
 from formalbench_papers.framework.measure import random_strings
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.tables import PaperModel
 from formalbench_papers.framework.trained import records_of, trained
 
 if TYPE_CHECKING:

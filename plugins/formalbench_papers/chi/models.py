@@ -3,34 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from formalbench.analysis.reproduced import Scale
 from formalbench.analysis.text import count
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 
+from formalbench_papers.framework.tables import PaperModel
+
 _BLOCK: dict[str, Value] = {"width": 256, "heads": 8, "activation": "relu"}
-
-
-@dataclass(frozen=True, slots=True)
-class PaperModel:
-    """One of the paper's models.
-
-    Attributes:
-        title: as among the published rows.
-        name: ours.
-        quick, paper: its options at either scale.
-    """
-
-    title: str
-    name: str
-    quick: Mapping[str, Value]
-    paper: Mapping[str, Value]
-
-    def options(self, scale: Scale) -> Mapping[str, Value]:
-        """Return the options that belong to the scale."""
-        return self.paper if scale == "paper" else self.quick
 
 
 RNN = PaperModel("RNN", "rnn", {}, {"width": 256})

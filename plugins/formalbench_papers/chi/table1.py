@@ -16,15 +16,11 @@ from formalbench_papers.chi.models import (
     on_parameters,
 )
 from formalbench_papers.chi.specs import TABLES
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.claims import is_at_chance, reaches
 from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.runs import Got, Wanted
-
-MODELS = (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3)
-
-PROTOCOLS = {"quick": "chi-table1-quick", "paper": "chi-table1"}
+from formalbench_papers.framework.tables import AccuracyTable, Key, records_of
 
 QUICK_TASKS = ("parity", "cycle-navigation", "tomita-6", "even-pairs", "d2", "tomita-3")
 """The most telling ones, the most telling first."""
@@ -42,61 +38,27 @@ SIMILAR = 0.05
 SUBSTANTIAL = 0.20
 """In the paper RegularGPT is 33 points ahead over all tasks, 36 over those of `QUICK_TASKS`."""
 
-TABLE = read_table(TABLES[0])
+PAPER = read_table(TABLES[0])
 
-Key = tuple[str, str]
-"""A task and a model's title."""
+TABLE = AccuracyTable(
+    PAPER,
+    (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3),
+    {"quick": "chi-table1-quick", "paper": "chi-table1"},
+    QUICK_TASKS,
+)
 
 
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
-    tasks = bench.choose(QUICK_TASKS, TABLE.tasks)
-    order = [*QUICK_TASKS, *(task for task in TABLE.tasks if task not in QUICK_TASKS)]
-    wanted = [
-        Wanted(
-            task,
-            model.title,
-            model.name,
-            task,
-            PROTOCOLS[bench.scale],
-            model.options(bench.scale),
-        )
-        for task in order
-        for model in MODELS
-    ]
-    got = {
-        (one.row, one.column): found
-        for one, found in zip(
-            wanted, obtain(bench, wanted, lambda one: one.task in tasks), strict=True
-        )
-    }
-    return findings(got)
-
-
-def findings(got: Mapping[Key, Got | None]) -> Findings:
-    """Make the table and check the claims.
-
-    Args:
-        got: for every task and model what was trained, or None.
-    """
-    scores = {key: Score.of_test(found) for key, found in got.items() if found is not None}
+    got = TABLE.train(bench)
     later = {
         task: Score.without_first_length(found)
         for task in AT_CHANCE
         if (found := got.get((task, TRANSFORMER.title))) is not None
     }
-    records = [record for found in got.values() if found is not None for record in found.records]
-    cells, rows = [], []
-    for task in TABLE.tasks:
-        for model in MODELS:
-            key = task, model.title
-            paper = TABLE.result(model.title, task)
-            cell = accuracies.cell(*key, paper, scores.get(key))
-            cells.append(cell)
-            rows.append(accuracies.data(cell, paper, scores.get(key), got.get(key)))
-    titles = {model.name: model.title for model in MODELS}
-    remarks = (on_parameters(records, titles), *_REMARKS, *REMARKS)
-    return Findings(rows, claims(scores, later), None, remarks, cells, records)
+    titles = {model.name: model.title for model in TABLE.models}
+    remarks = (on_parameters(records_of(got), titles), *_REMARKS, *REMARKS)
+    return TABLE.findings(got, claims(TABLE.scores(got), later), remarks)
 
 
 _REMARKS = (
@@ -133,31 +95,20 @@ def claims(scores: Mapping[Key, Score], later: Mapping[str, Score]) -> list[Clai
 
 
 def _learns(task: str, score: Score | None) -> Claim:
-    best = None if score is None else score.best
-    return Claim(
+    return reaches(
         f"RegularGPT with C = 2 learns {task}: its best seed reaches 99 %",
         f"{_published(REGULARGPT.title, task):.1f} (maximum)",
-        "" if score is None else f"{percent(best)}, {score.outcome}",
-        None if score is None else best is not None and best >= PERFECT,
+        score,
+        PERFECT,
     )
 
 
 def _is_at_chance(task: str, score: Score | None, lengths: str) -> Claim:
-    paper = TABLE.result(TRANSFORMER.title, task).mean
-    interval = None if score is None else score.scaled_interval
-    ours = (
-        ""
-        if score is None or interval is None
-        else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
-    )
-    # No run that finished is no evidence of guessing, but a difference from the paper.
-    holds = None if score is None else False if interval is None else score.at_chance
-    return Claim(
+    return is_at_chance(
         f"the Transformer is at chance on {task}, {lengths}: within 2 points of it, and a scaled "
         "accuracy of 0 within the interval",
-        f"{paper:.1f} (average)",
-        ours,
-        holds,
+        f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
+        score,
     )
 
 
@@ -190,9 +141,9 @@ def _is_ahead(scores: Mapping[Key, Score]) -> Claim:
     tasks = [task for task in ours if task in other]
     ahead = sum(ours[task] - other[task] for task in tasks) / len(tasks) if tasks else None
     paper = [
-        (TABLE.result(REGULARGPT.title, task).mean or 0.0)
-        - (TABLE.result(TRANSFORMER.title, task).mean or 0.0)
-        for task in tasks or TABLE.tasks
+        (PAPER.result(REGULARGPT.title, task).mean or 0.0)
+        - (PAPER.result(TRANSFORMER.title, task).mean or 0.0)
+        for task in tasks or PAPER.tasks
     ]
     return Claim(
         "RegularGPT with C = 2 is ahead of the Transformer by 20 points, averaged over the tasks",
@@ -217,7 +168,7 @@ def _larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
 
 
 def _published(title: str, task: str) -> float:
-    return TABLE.result(title, task).max or 0.0
+    return PAPER.result(title, task).max or 0.0
 
 
 def _best(scores: Mapping[Key, Score], title: str) -> dict[str, float]:

@@ -14,10 +14,10 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
-from formalbench_papers.chi.models import PaperModel
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.retest import retest
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.tables import PaperModel
 
 TINY = """\
 schema_version: 1
@@ -43,9 +43,8 @@ def tiny(tmp_path, monkeypatch):
     file.write_text(TINY)
     rnn = PaperModel("RNN", "rnn", SMALL, SMALL)
     transformer = replace(chi_table1.TRANSFORMER, quick={**SMALL, "heads": 1})
-    monkeypatch.setattr(chi_table1, "MODELS", (rnn,))
-    monkeypatch.setattr(chi_table1, "QUICK_TASKS", ("tomita-6", "parity"))
-    monkeypatch.setattr(chi_table1, "PROTOCOLS", {"quick": "tiny"})
+    how = {"models": (rnn,), "quick": ("tomita-6", "parity"), "protocols": {"quick": "tiny"}}
+    monkeypatch.setattr(chi_table1, "TABLE", replace(chi_table1.TABLE, **how))
     monkeypatch.setattr(chi_table2, "MODELS", {"RNN": rnn, "Transformer": transformer})
     monkeypatch.setattr(chi_table2, "PROTOCOLS", {"quick": "tiny"})
     monkeypatch.setattr(chi_table2, "PROBABILITIES", (0.5, 0.9))

@@ -113,12 +113,12 @@ def test_a_run_that_did_not_finish_is_said(make_record):
 
 PERFECT = {
     (task, model.title): score(1.0)
-    for task in chi_table1.TABLE.tasks
-    for model in chi_table1.MODELS
+    for task in chi_table1.PAPER.tasks
+    for model in chi_table1.TABLE.models
 }
 PAPER = PERFECT | {
     (task, title): score(
-        (paper := chi_table1.TABLE.result(title, task)).mean / 100, paper.max / 100
+        (paper := chi_table1.PAPER.result(title, task)).mean / 100, paper.max / 100
     )
     for task, title in PERFECT
 }
