@@ -17,7 +17,6 @@ from formalbench.contracts.network import traits_of
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.decode import answered_freely
-from formalbench.metrics.scored import spread_scored
 from formalbench.precision import forward_in, multiplying
 
 MAX_SYMBOLS = 1 << 15
@@ -26,6 +25,9 @@ MAX_SYMBOLS = 1 << 15
 MAX_PAIRS = 1 << 24
 """Pairs of positions per batch, which is what an attention matrix takes, per head."""
 
+
+MAX_LOGITS = 1 << 27
+"""Logits per batch, 512 MiB in fp32: a string of 8,192 tokens has more where there are 16,384."""
 
 WHOLE = 16
 """Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
@@ -126,7 +128,8 @@ def _fitting(network: nn.Module, task: Task, cell: Cell) -> Iterator[Example]:
     for example in cell.examples:
         for part in [example] if padding else split(example, task.layout):
             said = 0 if part.decoded is None else part.decoded.shape[1]
-            for rows in batches(len(part.inputs), part.length + said):
+            logits = 1 if task.layout == "last" else part.length + said
+            for rows in batches(len(part.inputs), part.length + said, logits * task.outputs):
                 yield part.rows(rows)
 
 
@@ -179,17 +182,16 @@ def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
         NotFiniteError: if one that counts is NaN or infinite.
     """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-    finite = torch.isfinite(logits)
-    if example.scored is not None:
-        finite |= ~spread_scored(example.scored, finite)
-    if not bool(finite.all()):
+    asked = logits if example.scored is None else logits[example.scored]
+    if not bool(torch.isfinite(asked).all()):
         raise NotFiniteError(f"a logit at length {length} is not finite")
     return logits
 
 
-def batches(count: int, length: int) -> Iterator[slice]:
-    """Cut `count` strings of one length into batches that fit."""
-    size = min(MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2)
+def batches(count: int, length: int, logits: int = 1) -> Iterator[slice]:
+    """Cut `count` strings of one length, with so many logits each, into batches that fit."""
+    symbols, pairs = MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2
+    size = min(symbols, pairs, MAX_LOGITS // max(logits, 1))
     size = size - size % WHOLE if size > WHOLE else max(size, 1)
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))
