@@ -19,7 +19,6 @@ from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.decode import answered_freely
 from formalbench.evaluation.search import Search, searched
-from formalbench.metrics.scored import spread_scored
 from formalbench.precision import forward_in, multiplying
 
 MAX_SYMBOLS = 1 << 15
@@ -29,8 +28,8 @@ MAX_PAIRS = 1 << 24
 """Pairs of positions per batch, which is what an attention matrix takes, per head."""
 
 
-MAX_LOGITS = 1 << 26
-"""Logits per batch, where there are thousands of outputs: 256 MiB in fp32."""
+MAX_LOGITS = 1 << 27
+"""Logits per batch, 512 MiB in fp32: a string of 8,192 tokens has more where there are 16,384."""
 
 WHOLE = 16
 """Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
@@ -134,8 +133,10 @@ def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[
     for example in cell.examples:
         for part in [example] if padding else split(example, task.layout):
             said = 0 if part.decoded is None else part.decoded.shape[1]
-            # A hypothesis takes as much as a string; all logits of answers are held at once.
-            for rows in batches(len(part.inputs), part.length + said, beam, task.outputs):
+            logits = 1 if task.layout == "last" else part.length + said
+            # Each hypothesis takes as much as a string.
+            most = batches(len(part.inputs), part.length + said, logits * task.outputs, beam)
+            for rows in most:
                 yield part.rows(rows)
 
 
@@ -214,26 +215,19 @@ def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
         NotFiniteError: if one that counts is NaN or infinite.
     """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-    finite = torch.isfinite(logits)
-    if example.scored is not None:
-        finite |= ~spread_scored(example.scored, finite)
-    if not bool(finite.all()):
+    asked = logits if example.scored is None else logits[example.scored]
+    if not bool(torch.isfinite(asked).all()):
         raise NotFiniteError(f"a logit at length {length} is not finite")
     return logits
 
 
-def batches(count: int, length: int, rows: int = 1, outputs: int = 1) -> Iterator[slice]:
-    """Cut `count` strings of one length into batches that fit.
+def batches(count: int, length: int, logits: int = 1, times: int = 1) -> Iterator[slice]:
+    """Cut `count` strings of one length, with so many logits each, into batches that fit.
 
-    Args:
-        count: how many there are.
-        length: of each.
-        rows: how many strings each takes the place of.
-        outputs: logits of each symbol.
+    With `times` a string takes the place of so many.
     """
-    length = max(length, 1)
-    size = min(MAX_SYMBOLS // (length * rows), MAX_PAIRS // (length**2 * rows))
-    size = min(size, MAX_LOGITS // (length * outputs))
+    symbols, pairs = MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2
+    size = min(symbols // times, pairs // times, MAX_LOGITS // max(logits, 1))
     size = size - size % WHOLE if size > WHOLE else max(size, 1)
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))

@@ -88,8 +88,10 @@ def searched(network: nn.Module, example: Example, room: int, outputs: int, how:
     said_BQ, finite_B = search(network, example.batch, room, how)
     more = max(0, example.decoded.shape[1] + 1 - said_BQ.shape[1])
     said_BQ = nn.functional.pad(said_BQ, (0, more), value=outputs - 1)
-    logits = nn.functional.one_hot(said_BQ, outputs).float()
-    return logits.where(finite_B[:, None, None], math.nan)
+    logits = torch.zeros((*said_BQ.shape, outputs), device=said_BQ.device)
+    logits.scatter_(-1, said_BQ[..., None], 1.0)
+    logits[~finite_B] = math.nan
+    return logits
 
 
 class _Beams:
