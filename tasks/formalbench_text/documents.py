@@ -13,9 +13,6 @@ from pathlib import Path
 from typing import NoReturn
 
 from formalbench import RequestError
-from formalbench.contracts.language import Split
-
-from formalbench_text.description import CorpusDescription
 
 LONGEST_LINE = 1 << 26
 """Bytes; a text without line ends is no text."""
@@ -26,17 +23,20 @@ Pieces = Iterator[str | None]
 _HEADING = re.compile(r" ?= [^=\s](.*[^=\s])? = ?\s*")
 
 
-def pieces_of(described: CorpusDescription, split: Split) -> Pieces:
-    """Return the texts of a split.
+def pieces_of(files: Iterable[tuple[Path, str | None]], documents: str) -> Pieces:
+    """Return the texts of files.
+
+    Args:
+        files: with the SHA-256 that each must have; None for any.
+        documents: where a text ends.
 
     Raises:
         RequestError: one line that names the file and the line in it: for what is not UTF-8, for
             an empty document and, once a file is read, for a checksum that is not its own.
     """
-    for one in described.files(split):
-        path = described.place(one.file)
+    for path, sha256 in files:
         held = False
-        for piece in _KINDS[described.contents.documents](path, lines_of(path, one.sha256)):
+        for piece in _KINDS[documents](path, lines_of(path, sha256)):
             held = True
             yield piece
         if not held:

@@ -130,9 +130,12 @@ class PairedCorpus(Source):
 
     Attributes:
         outputs: the tokens of translations; ids as for the alphabet.
+        tokenised: whether words and marks stand apart in what `words` returns, so that whoever
+            counts them need not cut it.
     """
 
     outputs: tuple[str, ...]
+    tokenised: bool = False
 
     @abstractmethod
     def translate(self, strings_BN: Symbols, stream: Stream) -> tuple[Symbols, Labels]:

@@ -6,7 +6,7 @@ Legend: B strings, N symbols, M blanks, K outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Answered(Objective):
     that are right, symbol by symbol.
     """
 
-    needs = (Transduction,)
+    needs: ClassVar[tuple[type, ...]] = (Transduction,)
     sees_all = True
 
     def answers(self, source: Transduction) -> tuple[str, ...]:
