@@ -30,7 +30,10 @@ def complete(
 
 @corpus.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="sotu, wikipedia-gensim or libreoffice-en-vi.")],
+    name: Annotated[
+        str,
+        typer.Argument(help="sotu, wikipedia-gensim, libreoffice-en-vi or debian-en-vi."),
+    ],
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
     ] = None,
