@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from formalbench.ui.flags import JsonFlag
 
 corpus = typer.Typer(
-    help="Corpora of texts: fetch some, or complete a description of your own.",
+    help="Corpora of texts: fetch some, describe your own, compare two models' translations.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -54,3 +55,41 @@ def fetch(
     folder = output or Path(name)
     typer.echo(fetch_into(recipe, folder, packages), nl=False)
     typer.echo(f"made: {', '.join(sorted(map(str, folder.glob('*.yaml'))))}")
+
+
+@corpus.command()
+def compare(
+    ctx: typer.Context,
+    one: Annotated[Path, typer.Argument(metavar="RECORD", help="The record of a run.")],
+    other: Annotated[Path, typer.Argument(metavar="RECORD", help="Of another on the same test.")],
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda:i.")] = "auto",
+    as_json: JsonFlag = False,
+) -> None:
+    """Say whether two models' BLEU differ, by a paired bootstrap over the texts of the test.
+
+    Both translate the test again, with the weights beside their records and as they were tested.
+    Nothing of what they say is shown or kept. A corpus from files is named with `--plugin`.
+    """
+    import torch
+    from formalbench.device import choose_device
+    from formalbench.ui.output import print_json, print_table
+    from formalbench.ui.state import host_of
+
+    from formalbench_text.comparing import compare as comparison
+
+    found = list(comparison(host_of(ctx), one, other, torch.device(choose_device(device))))
+    if as_json:
+        print_json(
+            [
+                {"part": part, "texts": texts, "bleu": list(both.bleu), "p": both.p}
+                | {"signature": both.signature}
+                for part, texts, both in found
+            ]
+        )
+        return
+    rows = [
+        [part, f"{texts:,}", *(f"{100 * bleu:.1f}" for bleu in both.bleu), f"{both.p:.3f}"]
+        for part, texts, both in found
+    ]
+    print_table(["part", "texts", one.stem[:40], other.stem[:40], "p"], rows)
+    typer.echo(found[0].found.signature)

@@ -150,3 +150,18 @@ def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
     assert test["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
     assert set(test["cells"]["metrics"]) == {"cross-entropy", "perplexity"}
     assert not any(word in text for word in ("hundred", "trăm"))
+    # The kept weights say the same again.
+    compared = cli("corpus", "compare", path, path, "--device", "cpu", "--json")
+    assert compared.code == 0, compared.err
+    both = {part["part"]: part for part in json.loads(compared.out)}
+    right = dict(zip(test["cells"]["group"], test["cells"]["correct"], strict=True))
+    for part, texts in (("up-to-20", 20), ("over-20", 12)):
+        assert both[part]["bleu"] == [pytest.approx(right[part] / texts, abs=1e-6)] * 2
+        assert (both[part]["texts"], both[part]["p"]) == (texts, 1.0)
+    other = tmp_path / "other.json"
+    other.write_text(text.replace(test["fingerprint"], "0" * 64))
+    refused = cli("corpus", "compare", path, other)
+    assert (refused.code, "tested on different texts" in refused.err) == (2, True)
+    other.write_text(text.replace("tiny-pairs:translate", "tiny:causal-lm"))
+    refused = cli("corpus", "compare", other, path)
+    assert (refused.code, "no record of a run on translations" in refused.err) == (2, True)
