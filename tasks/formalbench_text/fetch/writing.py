@@ -1,20 +1,15 @@
-"""What a recipe gives, as files: all of a folder, or nothing."""
+"""What a recipe gives, as files."""
 
 from __future__ import annotations
 
-import json
-import re
-import tempfile
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from formalbench import RequestError
 from formalbench.contracts.language import Split
-from formalbench.store.atomic import UNFINISHED
 
-from formalbench_text.completing import as_yaml, completed
+from formalbench_text.completing import as_yaml
+from formalbench_text.fetch.folder import check_parts, describe_in, whole_folder
 from formalbench_text.fetch.recipe import (
     CorpusRecipe,
     PairedPage,
@@ -23,8 +18,7 @@ from formalbench_text.fetch.recipe import (
     distinct_pages,
     distinct_texts,
 )
-
-ABOUT = "ABOUT.txt"
+from formalbench_text.fetch.texts import WORD, TextsWriter
 
 UNKNOWN = "<unk>"
 RARE = 2
@@ -38,8 +32,6 @@ SHORT = 20
 """Words of the pieces that are short; Chiang and Cholak (2022), section 4.4, train on these."""
 
 _PARTS = ("train", "validation", "test-short", "test-long")
-
-_WORD = re.compile(r"\w+|[^\w\s]")
 
 Parallel = Sequence[tuple[list[str], list[str]]]
 
@@ -58,22 +50,10 @@ def fetch_into(recipe: CorpusRecipe, folder: Path, packages: Path | None = None)
     Raises:
         RequestError: one line.
     """
-    if folder.exists():
-        raise RequestError(f"{folder}: it exists already (take another with --output)")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=UNFINISHED) as name:
-            room = Path(name)
-            for part in ("packages", folder.name):
-                (room / part).mkdir()
-            made = room / folder.name
-            counts = _write(recipe, packages or room / "packages", made)
-            told = _about(recipe, counts)
-            (made / ABOUT).write_text(told, encoding="utf-8")
-            made.rename(folder)
-    except OSError as error:
-        raise RequestError(f"cannot write {folder}: {error.strerror}") from None
-    return told
+    with whole_folder(folder) as room:
+        (room / "packages").mkdir(exist_ok=True)  # a corpus may have this name
+        counts = _write(recipe, packages or room / "packages", room / folder.name)
+        return describe_in(room / folder.name, recipe, counts)
 
 
 def _write(recipe: CorpusRecipe, packages: Path, folder: Path) -> list[str]:
@@ -86,40 +66,25 @@ def _write(recipe: CorpusRecipe, packages: Path, folder: Path) -> list[str]:
 def _write_texts(recipe: CorpusRecipe, texts: Sequence[Text], folder: Path) -> list[str]:
     """Write texts one a line, as JSON, and their description; return how many there are."""
     parts = apart(texts)
-    _check(recipe, parts)
-    counts = []
-    for split, some in parts.items():
-        lines = [json.dumps(one._asdict(), ensure_ascii=False) + "\n" for one in some]
-        (folder / f"{split}.jsonl").write_text("".join(lines), encoding="utf-8")
-        words = sum(len(_WORD.findall(one.text)) for one in some)
-        counts.append(f"{split}: {len(some):,} texts, {words:,} words and marks")
-    data = {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "reference": recipe.source,
-        "corpus": {split: [{"file": f"{split}.jsonl"}] for split in parts},
-        "documents": "jsonl",
-        "tokeniser": {"kind": "bytes"},
-        "lengths": {"train": 512, "test": [512, 1024, 2048, 4096, 8192]},
-        "windows": 256,
-        "within": True,
-    }
-    path = folder / f"{recipe.name}.yaml"
-    path.write_text(as_yaml(completed(path, data)), encoding="utf-8")
-    return counts
+    check_parts(recipe, parts)
+    with TextsWriter(folder) as writer:
+        for split, some in parts.items():
+            for one in some:
+                writer.add(split, one)
+    return writer.describe(recipe)
 
 
 def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path) -> list[str]:
     """Write pairs line by line, as they are and as words, and a description of these."""
     parts = apart(pages)
-    _check(recipe, parts)
+    check_parts(recipe, parts)
     counts = []
     words: dict[Split, Parallel] = {}
     for split, some in parts.items():
         pairs = [pair for page in some for pair in page.pairs]
         for side, language in enumerate(recipe.languages):
             _write_lines(folder / f"{split}.{language}", [pair[side] for pair in pairs])
-        cut = [(_WORD.findall(source), _WORD.findall(target)) for source, target in pairs]
+        cut = [(WORD.findall(source), WORD.findall(target)) for source, target in pairs]
         words[split] = [pair for pair in cut if all(0 < len(side) <= LONGEST for side in pair)]
         counts.append(f"{split}: {len(pairs):,} pairs on {len(some):,} pages")
     _write_words(recipe, recipe.name, words, folder)
@@ -146,7 +111,7 @@ def _write_words(
             file = f"{part}.{recipe.languages[side]}"
             _write_lines(folder / file, [pair[side] for pair in lines])
             files.setdefault(part, {})[kind] = file
-    _check(recipe, {part: files.get(f"{name}.{part}", {}) for part in _PARTS})
+    check_parts(recipe, {part: files.get(f"{name}.{part}", {}) for part in _PARTS})
     train, validation, *tests = (files[f"{name}.{part}"] for part in _PARTS)
     data = {
         "name": name,
@@ -174,13 +139,3 @@ def _line(words: Sequence[str], known: set[str]) -> str:
 
 def _write_lines(path: Path, lines: Sequence[str]) -> None:
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def _check(recipe: CorpusRecipe, parts: Mapping[Any, Collection[object]]) -> None:
-    if empty := [part for part, some in parts.items() if not some]:
-        raise RequestError(f"{recipe.name}: no text for {empty[0]} in {recipe.source}")
-
-
-def _about(recipe: CorpusRecipe, counts: Sequence[str]) -> str:
-    rows = [f"{recipe.name}: {recipe.summary}", f"source: {recipe.source}"]
-    return "\n".join([*rows, f"licence: {recipe.licence}", *counts]) + "\n"
