@@ -15,8 +15,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from formalbench_leaderboard.seeds import Sample, mean_draws
-from formalbench_leaderboard.statistics import Measured, percentile_interval
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import Measured, percentile_interval
 
 CHANCE, CELLS, STRINGS = 0.5, 16, 256
 SUITES = ((1, 3), (1, 5), (6, 3), (6, 5))

@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).parent))  # what tests of several rooms share
+
 # Before torch is imported: the networks of the tests are tiny, and test processes share cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

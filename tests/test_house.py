@@ -17,6 +17,7 @@ WINGS = {
     "formalbench_tasks": ROOT / "tasks",
     "formalbench_text": ROOT / "tasks",
     "formalbench_models": ROOT / "plugins",
+    "formalbench_papers": ROOT / "plugins",
     "formalbench_executors": ROOT / "plugins",
     "formalbench_trackers": ROOT / "plugins",
     "formalbench_leaderboard": ROOT / "leaderboard",

@@ -8,27 +8,29 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from formalbench.contracts.record import Record
-from formalbench.contracts.specs import display
-from formalbench.contracts.theory import Theory
-from formalbench.contracts.verification import VerificationRecord
-from formalbench.store import without_collection
-
-from formalbench_leaderboard.aggregate import Aggregate, aggregate, facts_of
-from formalbench_leaderboard.board import Board, Page, Prediction, Row, TaskFacts
-from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Counted, Current, checkable, counted
-from formalbench_leaderboard.keys import ModelKey, model_key, title_of
-from formalbench_leaderboard.published import PublishedTable
-from formalbench_leaderboard.seeds import interquartile_draws, mean_draws
-from formalbench_leaderboard.statistics import (
+from formalbench.analysis.aggregate import Aggregate, aggregate, facts_of
+from formalbench.analysis.current import Current
+from formalbench.analysis.environments import environments_of
+from formalbench.analysis.keys import ModelKey, model_key, title_of
+from formalbench.analysis.results import Prediction, TaskFacts
+from formalbench.analysis.seeds import interquartile_draws, mean_draws
+from formalbench.analysis.statistics import (
     Draws,
     interquartile_mean,
     percentile_interval,
     rank_intervals,
     shared_ranks,
 )
-from formalbench_leaderboard.text import plural
+from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
+from formalbench.contracts.theory import Theory
+from formalbench.contracts.verification import VerificationRecord
+from formalbench.store import without_collection
+
+from formalbench_leaderboard.board import Board, Page, Row
+from formalbench_leaderboard.constructions import exact_models
+from formalbench_leaderboard.counted import Counted, checkable, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +265,3 @@ def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str])
         if title not in scored
     ]
     return notes
-
-
-def environments_of(records: Iterable[Record]) -> tuple[str, ...]:
-    """Return one line per kind of machine that records come from, and how many do."""
-    seen: Counter[str] = Counter()
-    for record in records:
-        machine = record.environment
-        versions = ", ".join(f"{name} {value}" for name, value in sorted(machine.versions.items()))
-        seen[f"{machine.device}, {machine.hardware}; {versions}"] += 1
-    return tuple(f"{line} ({plural(times, 'record')})" for line, times in sorted(seen.items()))

@@ -162,7 +162,7 @@ def _show(
 
 def _tell_invalid(lines: Sequence[str]) -> None:
     """Say which files are no records, and what is wrong with them: all at once."""
-    from formalbench_leaderboard.text import harmless, plural
+    from formalbench.analysis.text import harmless, plural
 
     for line in lines:
         typer.echo(harmless(line), err=True)

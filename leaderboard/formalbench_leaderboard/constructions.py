@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
-
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.keys import (
+from formalbench.analysis.current import Current
+from formalbench.analysis.keys import (
     Contents,
     ModelKey,
     model_contents,
@@ -17,8 +15,9 @@ from formalbench_leaderboard.keys import (
     task_contents,
     title_of,
 )
-from formalbench_leaderboard.repeating import repeating
-from formalbench_leaderboard.text import plural
+from formalbench.analysis.repeating import repeating
+from formalbench.analysis.text import plural
+from formalbench.contracts.verification import STRINGS_VERSION, VerificationRecord
 
 SHOWN_LENGTHS = (10, 100, 1000, 10_000)
 """Lengths at which the cross-entropy is shown."""

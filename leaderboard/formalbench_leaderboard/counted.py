@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import TypeVar
 
-from formalbench.contracts.protocol import Protocol
-from formalbench.contracts.record import Record
-from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord
-
-from formalbench_leaderboard.keys import (
+from formalbench.analysis.current import Current
+from formalbench.analysis.keys import (
     Contents,
-    ModelKey,
     ProtocolKey,
     has_result,
     identity,
@@ -26,63 +22,10 @@ from formalbench_leaderboard.keys import (
     protocol_key,
     task_contents,
 )
-from formalbench_leaderboard.text import plural
+from formalbench.analysis.text import plural
+from formalbench.contracts.record import Record
 
 K = TypeVar("K", bound=Hashable)
-
-
-def _nothing(key: object) -> Contents | None:
-    """Know no contents: the newest among the records then count."""
-    return None
-
-
-Standing = Literal["current", "stale", "unknown"]
-
-
-@dataclass(frozen=True, slots=True)
-class Current:
-    """What names stand for where a page is made; None where that is not known.
-
-    Attributes:
-        task: by full name.
-        protocol: of that name, with the same changes.
-        model: by row.
-    """
-
-    task: Callable[[str], Contents | None] = _nothing
-    protocol: Callable[[Protocol], Contents | None] = _nothing
-    model: Callable[[ModelKey], Contents | None] = _nothing
-
-    def standing(self, record: AnyRecord) -> Standing:
-        """Say whether a record was made with what its names stand for here.
-
-        Returns:
-            ``stale`` if its task, model or protocol is another one here, so that it cannot
-            count; ``unknown`` if that is not known of one of them; else ``current``.
-        """
-        pairs = [
-            (self.task(record.task.name), task_contents(record)),
-            (self.model(model_key(record)), model_contents(record)),
-        ]
-        if isinstance(record, Record):
-            known = self.protocol(record.protocol)
-            pairs.append((known, protocol_contents(record.protocol)))
-        elif record.asked.version != STRINGS_VERSION:
-            return "stale"
-        if any(here is not None and here != then for here, then in pairs):
-            return "stale"
-        return "unknown" if any(here is None for here, _ in pairs) else "current"
-
-    @classmethod
-    def of(cls, records: Iterable[Record]) -> Current:
-        """Return what names stood for when these records were made."""
-        held = list(records)
-        protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
-        return cls(
-            {record.task.name: task_contents(record) for record in held}.get,
-            lambda protocol: protocols.get((protocol.title, protocol.version)),
-            {model_key(record): model_contents(record) for record in held}.get,
-        )
 
 
 @dataclass(frozen=True, slots=True)

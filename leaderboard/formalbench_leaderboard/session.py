@@ -8,6 +8,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import typer
+from formalbench.analysis.current import Current
+from formalbench.analysis.keys import model_key, title_of
+from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.host.data_files import data_files
@@ -16,12 +19,8 @@ from rich.console import Console
 from rich.text import Text
 
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.keys import model_key, title_of
-from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
-from formalbench_leaderboard.text import harmless, printable
 
 
 def print_session(
@@ -41,7 +40,7 @@ def print_session(
         protocols={record.protocol.title for record in records},
         only_tasks=True,
         new={model_key(record) for record in records},
-        published=published_tables(),
+        published=session.published,
         current=Current.of(records),
     )
     held = read_with_published(session.results)

@@ -7,41 +7,26 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from formalbench.analysis.current import current_of, current_task
+from formalbench.analysis.keys import (
+    task_title,
+)
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.running.used import task_used
 from formalbench.store import Store, default_results
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.build import View
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.keys import (
-    Contents,
-    ModelKey,
-    changed_texts,
-    contents,
-    protocol_contents,
-    task_title,
-)
-from formalbench_leaderboard.published import published_tables
 from formalbench_leaderboard.snapshot import read_snapshot
 from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
-PUBLISHED_RESULTS = Path("leaderboard", "results")
 PAGE = Path("leaderboard", "README.md")
 DEFAULT_SUITE = "default"
-
-
-def repository_above(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` that holds ``leaderboard/results``."""
-    here = start.resolve()
-    return next(
-        (folder for folder in (here, *here.parents) if (folder / PUBLISHED_RESULTS).is_dir()), None
-    )
 
 
 class Held(NamedTuple):
@@ -129,7 +114,7 @@ def suite_view(
     tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
     known = (
         table.limited_to(lambda task: current_task(host, task) is not None)
-        for table in published_tables()
+        for table in host.published()
     )
     return View(
         title=f"formalbench leaderboard: suite {suite}",
@@ -141,50 +126,3 @@ def suite_view(
         ranks_unchecked=ranks_unchecked,
         theory=cache(partial(theory_here, host)),
     )
-
-
-def current_of(host: PluginHost) -> Current:
-    """Return what the names in records stand for here."""
-    return Current(
-        task=cache(partial(current_task, host)),
-        protocol=cache(partial(current_protocol, host)),
-        model=cache(partial(current_model, host)),
-    )
-
-
-def current_task(host: PluginHost, task: str) -> Contents | None:
-    """Return what a task is here, or None if no plugin provides it."""
-    try:
-        entry, _, _ = host.task_entry(task)
-    except RequestError:
-        return None
-    return contents(entry.spec.version, entry.plugin.source)
-
-
-def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
-    """Return what a protocol of this name, changed likewise, is here; None if there is none."""
-    try:
-        return protocol_contents(registered_protocol(host, protocol))
-    except RequestError:
-        return None
-
-
-def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
-    """Return the protocol of this name here, with the same changes.
-
-    Raises:
-        RequestError: if there is none, or it cannot be changed so.
-    """
-    found: Protocol = host.protocol(protocol.name, changed_texts(protocol))
-    return found
-
-
-def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
-    """Return what the model of a row is here, or None if its plugin provides none here."""
-    name, distribution = key
-    try:
-        entry, _ = host.models.get(name.partition("[")[0])
-    except RequestError:
-        return None
-    source = entry.plugin.source
-    return contents(entry.spec.version, source) if source.distribution == distribution else None

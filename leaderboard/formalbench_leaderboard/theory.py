@@ -6,13 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
+from formalbench.analysis.results import Prediction
 from formalbench.cache import cached
 from formalbench.contracts.errors import FormalbenchError
 from formalbench.host.options import parse_instance
 from formalbench.theory import VERSION
 from formalbench.theory.lookup import theory_of_task
-
-from formalbench_leaderboard.board import Prediction
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost

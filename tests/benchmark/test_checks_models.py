@@ -265,7 +265,10 @@ ANYWHERE = """
 
 @pytest.mark.parametrize(
     ("causal", "objectives"),
-    [(True, {"classify", "tag", "next-symbols", "generate"}), (False, {"classify"})],
+    [
+        (True, {"classify", "tag", "next-symbols", "generate", "causal-lm", "masked-lm"}),
+        (False, {"classify", "masked-lm"}),
+    ],
 )
 def test_a_model_without_objectives_is_tried_wherever_it_can_answer(write, causal, objectives):
     path = write("net.py", ANYWHERE.format(causal=causal))

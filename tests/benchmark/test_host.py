@@ -181,7 +181,8 @@ def test_specs_of_all_kinds(write, tiny, cli):
         from pathlib import Path
         from formalbench import (
             ExecutorSpec, MetricSpec, ModelSpec, ObjectiveSpec, OptimiserSpec, ProbeSpec,
-            ProtocolSpec, ScheduleSpec, SuiteSpec, TaskSpec, TrackerSpec, hookimpl,
+            ProtocolSpec, ReproductionSpec, ScheduleSpec, SuiteSpec, TableSpec, TaskSpec,
+            TrackerSpec, hookimpl,
         )
 
         @hookimpl
@@ -227,12 +228,20 @@ def test_specs_of_all_kinds(write, tiny, cli):
         @hookimpl
         def formalbench_trackers():
             yield TrackerSpec("tr", "", "a:b")
+
+        @hookimpl
+        def formalbench_tables():
+            yield TableSpec("ta", "", Path("ta.yaml"))
+
+        @hookimpl
+        def formalbench_reproductions():
+            yield ReproductionSpec("re", "", "", "a:b")
         """,
     )
     names = {
         **{"tasks": "t", "models": "m", "suites": "s", "protocols": "tiny", "objectives": "o"},
         **{"metrics": "me", "probes": "p", "optimisers": "op", "schedules": "sc"},
-        **{"executors": "ex", "trackers": "tr"},
+        **{"executors": "ex", "trackers": "tr", "tables": "ta", "reproductions": "re"},
     }
     (row,) = [r for r in cli("plugins", "--json", "--plugin", path).data if r["name"] == "mine.py"]
     assert row["provides"] == dict.fromkeys(names, 1)

@@ -6,6 +6,7 @@ import json
 
 import pytest
 import torch
+from formalbench.analysis.aggregate import facts_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.contracts.specs import ProtocolSpec
@@ -14,7 +15,6 @@ from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.scheduler import execute
 from formalbench.store import Store
-from formalbench_leaderboard.aggregate import facts_of
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.renderers.markdown import _facts
 

@@ -1,8 +1,8 @@
 from __future__ import annotations
 
 import pytest
-from formalbench_leaderboard.aggregate import aggregate, facts_of, selected_rate
-from formalbench_leaderboard.statistics import wilson
+from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
+from formalbench.analysis.statistics import wilson
 
 
 def result_of(runs):

@@ -9,17 +9,18 @@ import shlex
 from pathlib import Path
 
 import pytest
+from formalbench.analysis.current import Current
+from formalbench.analysis.repeating import words_of
 from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.store import Store
+from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Current
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.publishing.rendered import stale_files
 from formalbench_leaderboard.renderers import FORMATS, renderer
-from formalbench_leaderboard.repeating import words_of
-from formalbench_leaderboard.sources import PAGE, PUBLISHED_RESULTS
+from formalbench_leaderboard.sources import PAGE
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
 

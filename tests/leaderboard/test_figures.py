@@ -11,6 +11,7 @@ import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.store import Store
+from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.publishing.checking import check_published
 from formalbench_leaderboard.publishing.publish import publish
@@ -22,7 +23,6 @@ from formalbench_leaderboard.publishing.rendered import (
 from formalbench_leaderboard.renderers import cost_figure, figures, length_figure
 from formalbench_leaderboard.renderers.marks import marks
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
 COST = Path("leaderboard/figures/default-quick-cost.svg")

@@ -8,9 +8,9 @@ from urllib.parse import unquote
 
 import pytest
 from formalbench.store import Store
+from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.publishing.rendered import linked_files, render_files, stale_files
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")
 

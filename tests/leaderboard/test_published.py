@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
+from formalbench.contracts.published import PublishedFile
+from formalbench.host import PluginHost
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.published import PublishedFile, published_tables
 from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.sources import suite_view
 from pydantic import ValidationError
 
 CHI_TABLE_1 = """\
@@ -22,6 +26,11 @@ tomita-4 | 100 / 100 | 100 / 70.0 | 100 / 99.8 | 100 / 99.3
 tomita-5 | 100 / 100 | 74.5 / 74.5 | 100 / 99.8 | 98.2 / 84.1
 tomita-6 | 100 / 100 | 50.0 / 50.0 | 100 / 98.5 | 100 / 65.7
 """
+
+
+@functools.cache
+def published_tables():
+    return PluginHost.load().published()
 
 
 def cell(key, model, task):
@@ -92,3 +101,10 @@ def test_a_wrong_file_is_refused():
     table["rows"][0]["results"]["parity"] = {}
     with pytest.raises(ValidationError):
         PublishedFile.model_validate({"schema_version": 1, "tables": [table]})
+
+
+def test_no_board_shows_a_table_that_has_none_of_its_tasks():
+    shown = [table.key for table in suite_view(PluginHost.load(), "default").published]
+    assert "chi-2023-table-1" in shown
+    assert "chi-2023-table-2" not in shown
+    assert len(published_tables()) > len(shown)

@@ -6,15 +6,10 @@ import json
 import re
 
 import pytest
-from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import Current
-from formalbench_leaderboard.published import PublishedTable
-from formalbench_leaderboard.renderers import FORMATS, renderer
-from formalbench_leaderboard.renderers.terminal import print_page
-from formalbench_leaderboard.repeating import repeating
-from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.statistics import wilson
-from formalbench_leaderboard.text import (
+from formalbench.analysis.current import Current
+from formalbench.analysis.repeating import repeating
+from formalbench.analysis.statistics import wilson
+from formalbench.analysis.text import (
     count,
     grouped,
     harmless,
@@ -22,6 +17,11 @@ from formalbench_leaderboard.text import (
     percent,
     spreadsheet,
 )
+from formalbench.contracts.published import PublishedTable
+from formalbench_leaderboard.build import View, build_page
+from formalbench_leaderboard.renderers import FORMATS, renderer
+from formalbench_leaderboard.renderers.terminal import print_page
+from formalbench_leaderboard.sources import suite_view
 from rich.cells import cell_len
 from rich.console import Console
 

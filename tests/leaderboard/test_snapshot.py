@@ -12,10 +12,11 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
+from formalbench.store.packed import written
 from formalbench_leaderboard import snapshot, sources
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.publishing.rendered import stale_files
-from formalbench_leaderboard.snapshot import read_snapshot, written
+from formalbench_leaderboard.snapshot import read_snapshot
 
 ROOT = Path(__file__).parents[2]
 

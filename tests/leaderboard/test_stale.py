@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 import yaml
+from formalbench.analysis.current import current_of
 from formalbench.contracts.specs import SuiteSpec
 from formalbench.host import LocalPlugin, Plugin
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.sources import current_of
 
 
 def raise_version(host, registry, name):

@@ -4,10 +4,10 @@ import json
 
 import pytest
 from formalbench import Theory
+from formalbench.analysis.results import Prediction
 from formalbench.contracts.specs import display
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.board import Prediction
 from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.sources import Held, suite_view

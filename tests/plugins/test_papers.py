@@ -7,8 +7,8 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench_leaderboard.reproductions.chi_models import TRANSFORMER
 from formalbench_models.papers import PAPERS
+from formalbench_papers.chi.models import TRANSFORMER
 from torch import nn
 
 

@@ -38,6 +38,8 @@ class ListKind(StrEnum):
     schedules = "schedules"
     executors = "executors"
     trackers = "trackers"
+    tables = "tables"
+    reproductions = "reproductions"
     plugins = "plugins"
 
 
@@ -53,6 +55,8 @@ _COLUMNS = {
     ListKind.schedules: ("name", "options", "summary"),
     ListKind.executors: ("name", "options", "summary"),
     ListKind.trackers: ("name", "options", "summary"),
+    ListKind.tables: ("name", "summary"),
+    ListKind.reproductions: ("name", "summary", "reference"),
     ListKind.plugins: ("name", "distribution", "version", "provides", "error"),
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
@@ -22,8 +22,10 @@ from formalbench.contracts.specs import (
     OptimiserSpec,
     ProbeSpec,
     ProtocolSpec,
+    ReproductionSpec,
     ScheduleSpec,
     SuiteSpec,
+    TableSpec,
     TaskSpec,
     TrackerSpec,
 )
@@ -31,6 +33,7 @@ from formalbench.contracts.specs import (
 if TYPE_CHECKING:
     import typer
 
+    from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.record import Record
 
 hookspec = pluggy.HookspecMarker("formalbench")
@@ -92,6 +95,7 @@ class Session:
         runs: how many runs were asked for.
         todo: how many of them have no record yet.
         plugins: the local plugins that are loaded.
+        published: numbers from papers, as plugins announced them.
     """
 
     results: Path
@@ -99,6 +103,7 @@ class Session:
     runs: int = 0
     todo: int = 0
     plugins: tuple[Path, ...] = ()
+    published: tuple[PublishedTable, ...] = ()
 
 
 @hookspec
@@ -239,6 +244,57 @@ def formalbench_trackers() -> Iterable[TrackerSpec]:
         >>> @hookimpl
         ... def formalbench_trackers():
         ...     yield TrackerSpec("csv", "every number, in a file", CsvTracker, config=CsvConfig)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_tables() -> Iterable[TableSpec]:
+    """Announce numbers from papers, which boards show beside measured ones.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_tables():
+        ...     path = Path(__file__).with_name("published.yaml")
+        ...     yield TableSpec("nobody-2026-table-1", "a new network on PARITY", path)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_reproductions() -> Iterable[ReproductionSpec]:
+    """Announce figures and tables of papers that ``formalbench reproduce`` measures anew.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_reproductions():
+        ...     yield ReproductionSpec(
+        ...         name="nobody-table-1", summary="A new network on PARITY",
+        ...         reference="Nobody (2026), Table 1", factory="my_package.table_1:carry_out",
+        ...         about="Accuracy at lengths 41 to 500.", figure=False,
+        ...     )
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_check_repository(repository: Path, host: Any) -> Iterable[str]:
+    """Say what is wrong with the files that a plugin keeps in a clone of the repository.
+
+    ``formalbench leaderboard check`` asks, and says so beside what it finds itself.
+
+    Args:
+        repository: the clone's root.
+        host: the plugins (`formalbench.host.PluginHost`).
+
+    Returns:
+        One line for each problem; it begins with the file.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_check_repository(repository):
+        ...     for file in (repository / "leaderboard" / "videos").glob("*.avi"):
+        ...         yield f"{file}: no board shows videos"
     """
     raise NotImplementedError
 

@@ -289,6 +289,51 @@ class TrackerSpec:
     config: Options = None
 
 
+@dataclass(frozen=True, slots=True)
+class TableSpec:
+    """Numbers of a paper, announced: boards show them as published rows, apart from measured ones.
+
+    Attributes:
+        name: lower case with hyphens; the table's key in its file.
+        summary: one line for listings.
+        path: the YAML file (`formalbench.contracts.published.PublishedFile` says what is in it).
+    """
+
+    name: str
+    summary: str
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class ReproductionSpec:
+    """A figure or table of a paper that ``formalbench reproduce`` measures anew, announced.
+
+    Attributes:
+        name: lower case with hyphens, as on the command line and in the names of its files.
+        summary: what is reproduced; the title of its page.
+        reference: the paper, and where in it.
+        factory: measures it and checks the claims: called with the bench of ``formalbench
+            reproduce``, returns its findings.
+        about: what the figure or table shows, in a paragraph.
+        reduced: what is less at the scale ``quick`` than at ``paper``; a sentence or two.
+        duration: how long each scale takes, in words.
+        figure: whether it draws one.
+        inside: whether it looks into the networks, so that records alone do not give its numbers.
+        points: the points of the paper's figure that can be asked for one by one, all of them.
+    """
+
+    name: str
+    summary: str
+    reference: str
+    factory: Factory
+    about: str = ""
+    reduced: str = ""
+    duration: str = ""
+    figure: bool = True
+    inside: bool = False
+    points: tuple[str, ...] = ()
+
+
 Spec = (
     TaskSpec
     | ModelSpec
@@ -301,6 +346,8 @@ Spec = (
     | ScheduleSpec
     | ExecutorSpec
     | TrackerSpec
+    | TableSpec
+    | ReproductionSpec
 )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
     from formalbench.contracts.objective import Objective
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.source import Source
     from formalbench.contracts.task import Task
     from formalbench.host.protocols import Registries
@@ -38,6 +39,7 @@ class PluginHost(LoadedPlugins):
         super().__init__(warn)
         self._objectives: dict[str, Objective] = {}
         self._chains: dict[str, tuple[str, ...]] = {}
+        self._tables: dict[str, PublishedTable] = {}
 
     # Tasks.
 
@@ -242,6 +244,28 @@ class PluginHost(LoadedPlugins):
         from formalbench.host.protocols import Registries
 
         return Registries(self.protocols, self.optimisers, self.schedules)
+
+    def table(self, name: str) -> PublishedTable:
+        """Return the numbers of a paper that are announced under a name.
+
+        Raises:
+            RequestError: for an unknown name, or a file that does not hold them.
+        """
+        from formalbench.host.tables import read_table
+
+        if name not in self._tables:
+            self._tables[name] = read_table(self.tables.get(name)[0].spec)
+        return self._tables[name]
+
+    def published(self) -> tuple[PublishedTable, ...]:
+        """Return all numbers from papers; a bad file, which nobody asked for, is one line."""
+        found = []
+        for entry in self.tables.all():
+            try:
+                found.append(self.table(entry.spec.name))
+            except RequestError as error:
+                self.warn(f"plugin {entry.plugin.name}: {error}")
+        return tuple(found)
 
     def suite(self, name: str) -> SuiteSpec:
         """Return the suite called `name`."""

@@ -25,8 +25,10 @@ from formalbench.contracts.specs import (
     OptimiserSpec,
     ProbeSpec,
     ProtocolSpec,
+    ReproductionSpec,
     ScheduleSpec,
     SuiteSpec,
+    TableSpec,
     TaskSpec,
     TrackerSpec,
 )
@@ -79,6 +81,8 @@ class LoadedPlugins:
         self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
         self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
         self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
+        self.tables: Registry[TableSpec] = Registry("table", TableSpec)
+        self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
 
     @property
     def registries(self) -> dict[str, Registry[Any]]:
@@ -86,7 +90,7 @@ class LoadedPlugins:
         kinds = (
             *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
             *(self.metrics, self.probes, self.optimisers, self.schedules, self.executors),
-            self.trackers,
+            *(self.trackers, self.tables, self.reproductions),
         )
         return {f"{registry.kind}s": registry for registry in kinds}
 

@@ -10,8 +10,10 @@ from formalbench.contracts.specs import (
     MetricSpec,
     ModelSpec,
     ProtocolSpec,
+    ReproductionSpec,
     Splits,
     SuiteSpec,
+    TableSpec,
     TaskSpec,
 )
 from formalbench.contracts.theory import Theory
@@ -51,8 +53,14 @@ def check_spec(spec: Any) -> None:
         if isinstance(spec, SuiteSpec):
             _check_names(spec.tasks, "tasks")
             _check_text(spec, "protocol")
-        if isinstance(spec, ProtocolSpec):
+        if isinstance(spec, ProtocolSpec | TableSpec):
             _demand(isinstance(spec.path, Path), "path: a pathlib.Path")
+        if isinstance(spec, ReproductionSpec):
+            for field in ("about", "reduced", "duration"):
+                _check_text(spec, field)
+            if spec.points != ():
+                _check_names(spec.points, "points")
+        if isinstance(spec, ProtocolSpec):
             _demand(spec.device in ("cpu", "cuda", ""), "device: cpu, cuda or empty")
     except ValueError as error:
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {error}") from None

@@ -72,7 +72,8 @@ def run_session(
     done = finished(plan, store)
     todo = sum(key_of(run) not in done for run in plan.runs)
     plugins = tuple(plugin.path for plugin in host.locals())
-    session = Session(store.path, manner.quiet, len(plan.runs), todo, plugins)
+    published = host.published()
+    session = Session(store.path, manner.quiet, len(plan.runs), todo, plugins, published)
     printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
     with printed, tracked(host, trackers):
         host.notify("formalbench_session_started", session=session)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from formalbench.analysis.current import current_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import read_record, weights_path
@@ -17,7 +18,6 @@ from formalbench.store import read_record, weights_path
 from formalbench_leaderboard.auditing.examined import Examiner, refusing
 from formalbench_leaderboard.auditing.found import Audit
 from formalbench_leaderboard.auditing.retrain import Retrainer
-from formalbench_leaderboard.sources import current_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord

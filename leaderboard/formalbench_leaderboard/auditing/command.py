@@ -110,8 +110,9 @@ def add_command(app: typer.Typer) -> None:
 
 
 def _published() -> Path:
+    from formalbench.store.repository import PUBLISHED_RESULTS
+
     from formalbench_leaderboard.publishing.publish import find_repository
-    from formalbench_leaderboard.sources import PUBLISHED_RESULTS
 
     return find_repository() / PUBLISHED_RESULTS
 
@@ -167,7 +168,7 @@ def _audits(
 
 def _line(one: Audit) -> str:
     """Return the line that tells of an audit."""
-    from formalbench_leaderboard.text import harmless, percent, plural
+    from formalbench.analysis.text import harmless, percent, plural
 
     record, told = one.record, []
     if one.verdict == "refused" or record is None:
@@ -188,10 +189,9 @@ def _line(one: Audit) -> str:
 
 def _title(record: AnyRecord) -> str:
     """Return what a record is of, in a line."""
+    from formalbench.analysis.keys import model_key, title_of
+    from formalbench.analysis.text import rate
     from formalbench.contracts.verification import VerificationRecord
-
-    from formalbench_leaderboard.keys import model_key, title_of
-    from formalbench_leaderboard.text import rate
 
     title = f"{model_key(record)[0]} on {title_of(record)}"
     if isinstance(record, VerificationRecord):
@@ -201,7 +201,7 @@ def _title(record: AnyRecord) -> str:
 
 
 def _retrained(again: Retrained) -> str:
-    from formalbench_leaderboard.text import percent
+    from formalbench.analysis.text import percent
 
     where = "" if again.alike else " under other conditions"
     if again.accuracy is None:
@@ -212,7 +212,7 @@ def _retrained(again: Retrained) -> str:
 
 def _skipped(found: Sequence[Audit]) -> list[str]:
     """Return a line for each reason to pass over records, with how many there are."""
-    from formalbench_leaderboard.text import plural
+    from formalbench.analysis.text import plural
 
     reasons = Counter(one.reasons[0] for one in found if one.verdict == "skipped")
     return [f"skipped   {plural(times, 'record')}: {why}" for why, times in sorted(reasons.items())]

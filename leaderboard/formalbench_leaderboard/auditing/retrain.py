@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import run_of
 from formalbench.contracts.record import Record
 from formalbench.device import usable_cores
 from formalbench.running.plan import Run, RunPlan
@@ -15,7 +16,6 @@ from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.auditing.agreement import ALARM, changed, p_value
 from formalbench_leaderboard.auditing.retested import told_counts
-from formalbench_leaderboard.keys import run_of
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

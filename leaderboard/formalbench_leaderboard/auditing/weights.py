@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import protocol_contents
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Record, Selected
@@ -23,7 +24,6 @@ from formalbench_leaderboard.auditing.agreement import (
 )
 from formalbench_leaderboard.auditing.found import Audit
 from formalbench_leaderboard.auditing.retested import Retested, Retester, told_counts
-from formalbench_leaderboard.keys import protocol_contents
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task

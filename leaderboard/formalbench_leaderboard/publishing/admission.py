@@ -11,6 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.current import registered_protocol
+from formalbench.analysis.keys import (
+    Contents,
+    contents,
+    identity,
+    model_key,
+    protocol_contents,
+    title_of,
+)
+from formalbench.analysis.text import plural, rate
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
@@ -23,14 +33,6 @@ from formalbench.contracts.verification import (
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
 from formalbench.running.used import code_of, extra_metrics
 
-from formalbench_leaderboard.keys import (
-    Contents,
-    contents,
-    identity,
-    model_key,
-    protocol_contents,
-    title_of,
-)
 from formalbench_leaderboard.publishing.expected import (
     ExpectedTest,
     check_selected,
@@ -42,8 +44,6 @@ from formalbench_leaderboard.publishing.networks import Networks
 from formalbench_leaderboard.publishing.told import check_made, check_outcome, check_training
 from formalbench_leaderboard.publishing.verified import check_verified
 from formalbench_leaderboard.publishing.watched import check_history
-from formalbench_leaderboard.sources import registered_protocol
-from formalbench_leaderboard.text import plural, rate
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol

@@ -7,10 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.current import current_of
+from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, read_record, weights_path
+from formalbench.store.repository import PUBLISHED_RESULTS
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -18,12 +21,10 @@ from formalbench_leaderboard.publishing.copies import copied
 from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.places import published_path
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
-from formalbench_leaderboard.publishing.reproduced import reproductions_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
-from formalbench_leaderboard.sources import PUBLISHED_RESULTS, current_of, parted
-from formalbench_leaderboard.text import harmless
+from formalbench_leaderboard.sources import parted
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -76,7 +77,7 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
     problems += kept_problems(repository, records)
     known = [record for file, record in here.items() if standing[file] == "current"]
     problems += broken_promises(known, host)
-    problems += reproductions_problems(repository, host)
+    problems += _told_by_plugins(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
         [] if unchecked else stale_files(repository, host),
@@ -84,6 +85,18 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
         unchecked,
         uncompared_figures(repository),
     )
+
+
+def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
+    """Say what plugins find wrong with the files that they keep in the repository."""
+    for plugin in host.plugins:
+        try:
+            with host.blaming(plugin):
+                asked = {"repository": repository, "host": host}
+                for lines in host.call(plugin, "formalbench_check_repository", **asked):
+                    yield from lines
+        except FormalbenchError as error:
+            yield str(error)
 
 
 def _read(results: Path) -> tuple[dict[Path, AnyRecord], list[str]]:

@@ -104,7 +104,7 @@ def add_commands(app: typer.Typer) -> None:
 
 def _tell_problems(found: Checked, repository: Path) -> None:
     """Say what is wrong with what is published, and what could not be compared."""
-    from formalbench_leaderboard.text import plural
+    from formalbench.analysis.text import plural
 
     for line in found.problems:
         typer.echo(line, err=True)
@@ -132,7 +132,7 @@ def _tell_problems(found: Checked, repository: Path) -> None:
 
 def _tell_in_order(found: Checked) -> None:
     """Say that nothing is wrong."""
-    from formalbench_leaderboard.text import plural
+    from formalbench.analysis.text import plural
 
     if found.old:
         typer.echo(f"{plural(found.old, 'record')} stale: made with another version, not counted")
@@ -141,9 +141,10 @@ def _tell_in_order(found: Checked) -> None:
 
 def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
     """Say which versions of the library drew stale figures, if it is not the one installed."""
+    from formalbench.analysis.text import harmless
+
     from formalbench_leaderboard.publishing.rendered import others_draw
     from formalbench_leaderboard.renderers.figures import installed_version
-    from formalbench_leaderboard.text import harmless
 
     if others := sorted(others_draw(repository, stale)):
         line = f"matplotlib {', '.join(others)} drew figures among them, here is "
@@ -153,7 +154,7 @@ def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
 
 def _tell(done: Published) -> None:
     """Print what publishing did."""
-    from formalbench_leaderboard.text import harmless, plural
+    from formalbench.analysis.text import harmless, plural
 
     for what, pairs, after in (
         ("added", done.added, ""),

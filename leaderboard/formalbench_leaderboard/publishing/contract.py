@@ -10,6 +10,8 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import title_of
+from formalbench.analysis.text import harmless
 from formalbench.checks import apart
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import Check, keep
@@ -21,10 +23,8 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.running.apart import Apart, Tell
 from formalbench.running.worker import load_host
 
-from formalbench_leaderboard.keys import title_of
 from formalbench_leaderboard.publishing.places import is_built_in
 from formalbench_leaderboard.publishing.strangers import Question, are_strangers, plugins_needed
-from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task

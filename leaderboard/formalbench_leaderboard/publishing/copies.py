@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
+from formalbench.analysis.keys import model_key, title_of
+from formalbench.analysis.text import rate
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Record
-
-from formalbench_leaderboard.keys import model_key, title_of
-from formalbench_leaderboard.text import rate
 
 _DIFFERENT_SUMS = 3
 """Sums of a cross-entropy that are neither 0 nor equal: with as many, no two runs agree in all."""

@@ -13,14 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.repeating import plugin_files
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host.data_files import data_files
 from formalbench.plain import read_plain
 from formalbench.running.used import local_plugins
-
-from formalbench_leaderboard.repeating import plugin_files
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

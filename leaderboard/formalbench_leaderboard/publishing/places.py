@@ -12,8 +12,9 @@ from formalbench.host.calls import PROJECT
 from formalbench.host.registry import Entry, S
 from formalbench.running.used import full_name
 from formalbench.store import Store
+from formalbench.store.repository import PUBLISHED_RESULTS
 
-from formalbench_leaderboard.sources import DEFAULT_SUITE, PUBLISHED_RESULTS
+from formalbench_leaderboard.sources import DEFAULT_SUITE
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

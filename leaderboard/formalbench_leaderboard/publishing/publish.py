@@ -9,14 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import has_result, identity, model_key, title_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import Store, sweep, weights_path
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.build import build_page
 from formalbench_leaderboard.counted import distinct
-from formalbench_leaderboard.keys import has_result, identity, model_key, title_of
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.changes import board_changes
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -38,13 +39,7 @@ from formalbench_leaderboard.publishing.weights_kept import (
     keeps_weights,
 )
 from formalbench_leaderboard.publishing.writing import Contents, write_all
-from formalbench_leaderboard.sources import (
-    DEFAULT_SUITE,
-    PUBLISHED_RESULTS,
-    parted,
-    repository_above,
-    suite_view,
-)
+from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

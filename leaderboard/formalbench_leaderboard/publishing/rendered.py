@@ -10,17 +10,19 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import ModelKey
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.plain import read_plain
 from formalbench.store import Store, safe_name
+from formalbench.store.packed import written
+from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.board import Page
 from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
 from formalbench_leaderboard.publishing.writing import MAX_BYTES
 from formalbench_leaderboard.renderers import front, model, suite
@@ -28,14 +30,7 @@ from formalbench_leaderboard.renderers.figures import drawn_by, installed_versio
 from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES, Links
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
 from formalbench_leaderboard.renderers.site import ModelPage, Site, SuitePage
-from formalbench_leaderboard.reproductions import REPRODUCTIONS, get_reproduction
-from formalbench_leaderboard.reproductions.output import FOLDER as REPRODUCED
-from formalbench_leaderboard.sources import (
-    DEFAULT_SUITE,
-    PUBLISHED_RESULTS,
-    parted,
-    suite_view,
-)
+from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
@@ -70,7 +65,7 @@ def render_files(
     pages = {FRONT: front.render(site)}
     pages |= {one.path: suite.render(one, site) for one in site.suites}
     pages |= {one.path: model.render(one, site) for one in site.models}
-    pages[snapshot.FILE] = snapshot.written(records[path] for path in sorted(records))
+    pages[snapshot.FILE] = written(records[path] for path in sorted(records))
     contents = {path: text.encode() for path, text in pages.items()}
     if draw:
         for one in site.suites:
@@ -154,7 +149,7 @@ def linked_files(repository: Path) -> set[Path]:
     """
     found = [
         *(repository / PUBLISHED_RESULTS).rglob("*.safetensors"),
-        *(repository / REPRODUCED).glob("*.md"),
+        *(repository / REPRODUCTIONS).glob("*.md"),
     ]
     return {file.relative_to(repository) for file in found}
 
@@ -173,15 +168,17 @@ def _site(records: Mapping[Path, AnyRecord], host: PluginHost, files: Collection
         records={_identity(record): path for path, record in records.items()},
         files=files,
     )
-    pages = sorted(path for path in files if path.parent == REPRODUCED)
-    reproductions = [(_title(page.stem), page) for page in pages]
+    pages = sorted(path for path in files if path.parent == REPRODUCTIONS)
+    titles = {spec.name: spec.summary for spec in built_in(host.reproductions.all())}
+    reproductions = [(titles.get(page.stem, page.stem), page) for page in pages]
     return Site(_suites(runs, host), models, everything, reproductions, links)
 
 
 def _view(host: PluginHost, suite: str) -> View:
     """Return the view of a suite, with what theory says of tasks that come with formalbench.
 
-    Of no others: the pages are the same whatever plugins are at hand.
+    Of no others, and with the papers' numbers that do: the pages are the same whatever plugins
+    are at hand.
     """
 
     def theory(task: str) -> Theory | None:
@@ -191,16 +188,14 @@ def _view(host: PluginHost, suite: str) -> View:
             return None
         return theory_here(host, task) if own else None
 
-    return replace(suite_view(host, suite), theory=cache(theory))
+    view = suite_view(host, suite)
+    own = {spec.name for spec in built_in(host.tables.all())}
+    published = tuple(table for table in view.published if table.key in own)
+    return replace(view, theory=cache(theory), published=published)
 
 
 def _identity(record: AnyRecord) -> str:
     return record.verification_id if isinstance(record, VerificationRecord) else record.test_id
-
-
-def _title(reproduction: str) -> str:
-    known = reproduction in REPRODUCTIONS
-    return get_reproduction(reproduction).title if known else reproduction
 
 
 def _suites(runs: list[Record], host: PluginHost) -> list[SuitePage]:

@@ -13,14 +13,13 @@ import shlex
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.repeating import by_itself, words_of
+from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Environment, Record, Training
 from formalbench.contracts.verification import AnyRecord
 from formalbench.evaluation.cells import split_lengths
 from formalbench.training.curriculum import stages
-
-from formalbench_leaderboard.repeating import by_itself, words_of
-from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol

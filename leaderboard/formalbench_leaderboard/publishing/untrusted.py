@@ -8,13 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import counts_of, has_result, identity
+from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.store import read_record
-
-from formalbench_leaderboard.keys import counts_of, has_result, identity
-from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.admission import Admission

@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.verification import MAX_ENTRIES, Judged, VerificationRecord
-
-from formalbench_leaderboard.text import harmless
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

@@ -5,12 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.keys import counts_of, has_result
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import weights_path
 from formalbench.store.weights import read_weights
-
-from formalbench_leaderboard.keys import counts_of, has_result
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.untrusted import Found

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import INK
+
 from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.marks import label, marks
-from formalbench_leaderboard.reproductions.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from formalbench.analysis.text import MISSING, grouped
 from formalbench.contracts.verification import dtype_title
 
 from formalbench_leaderboard.constructions import DTYPES, SHOWN_LENGTHS, ExactModel
-from formalbench_leaderboard.text import MISSING, grouped
 
 LEGEND = (
     "Verified by `formalbench verify` in fp64, not trained. All to: every string up to this "

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import re
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.figures import Kind, picture, styled
 from formalbench.contracts.errors import RequestError
 from formalbench.store import safe_name
 
 from formalbench_leaderboard.board import Board, Page
-from formalbench_leaderboard.reproductions.style import styled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -75,7 +73,7 @@ def drawings(board: Board, title: str) -> list[Drawing]:
     return found
 
 
-def rendered(drawing: Drawing, kind: str) -> bytes:
+def rendered(drawing: Drawing, kind: Kind) -> bytes:
     """Draw a figure: the same bytes each time, with one version of the library.
 
     Args:
@@ -87,15 +85,10 @@ def rendered(drawing: Drawing, kind: str) -> bytes:
     """
     if installed_version() is None:
         raise RequestError("figures are drawn with matplotlib: pip install 'formalbench[figures]'")
-    target = io.BytesIO()
-    with styled(), warnings.catch_warnings():
-        # A name from a record may have letters that the font lacks: they are shown as boxes.
-        warnings.filterwarnings("ignore", message="Glyph .* missing from font")
-        figure = drawing.draw()
-        # An SVG keeps the library's version, by which `drawn_by` knows it; no day.
-        told = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(target, format=kind, metadata=told)
-    return target.getvalue()
+    # An SVG keeps the library's version, by which `drawn_by` knows it; no day.
+    left_out = {"Date": None} if kind == "svg" else {"Software": None}
+    with styled():
+        return picture(drawing.draw(), kind, **left_out)
 
 
 def installed_version() -> str | None:
@@ -122,7 +115,8 @@ def write_figures(page: Page, title: str, folder: Path) -> Iterator[Path]:
 
     for board in page.boards:
         for drawing in drawings(board, title):
-            for kind in ("svg", "png"):
+            kinds: tuple[Kind, ...] = ("svg", "png")
+            for kind in kinds:
                 path = folder / f"{drawing.name}.{kind}"
                 write_atomically(path, rendered(drawing, kind))
                 yield path

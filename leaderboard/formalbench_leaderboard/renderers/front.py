@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from formalbench.analysis.markdown import bullets, table
+from formalbench.analysis.text import count, markdown, plural
+
 from formalbench_leaderboard.renderers.links import FRONT, link
 from formalbench_leaderboard.renderers.markdown import (
     HOW_TO_READ,
-    bullets,
     exact_models,
     joined,
     published_numbers,
     ranking,
-    table,
 )
 from formalbench_leaderboard.renderers.site import Site, SuitePage
 from formalbench_leaderboard.renderers.suite import figures
-from formalbench_leaderboard.text import count, markdown, plural
 
 _INTRODUCTION = """\
 # formalbench leaderboard

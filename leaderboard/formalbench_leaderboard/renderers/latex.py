@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from formalbench.analysis.text import MISSING, count, harmless, interval, percent
+from formalbench.contracts.published import PublishedTable
 from tabulate import tabulate
 
 from formalbench_leaderboard.board import Board, Page
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEGEND, cells
-from formalbench_leaderboard.text import MISSING, count, harmless, interval, percent
 
 # tabulate escapes LaTeX's own signs. Private characters stand for what it must not
 # escape: `harmless` lets none through from a name.

@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from formalbench.analysis.figures import GREY
+from formalbench.analysis.results import Result, TaskFacts
+from formalbench.analysis.statistics import Draws, wilson_each
+from formalbench.analysis.text import percent
 
-from formalbench_leaderboard.board import Board, Result, Row, TaskFacts
+from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.marks import Mark, label, marks
-from formalbench_leaderboard.reproductions.style import GREY
-from formalbench_leaderboard.statistics import Draws, wilson_each
-from formalbench_leaderboard.text import percent
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

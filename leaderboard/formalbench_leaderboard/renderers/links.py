@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from formalbench.analysis.keys import ModelKey
+from formalbench.analysis.text import markdown
 from formalbench.store import weights_path
 
-from formalbench_leaderboard.keys import ModelKey
 from formalbench_leaderboard.sources import PAGE
-from formalbench_leaderboard.text import markdown
 
 FRONT = PAGE
 SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))

@@ -5,16 +5,12 @@ The pages of the repository (`front`, `suite`, `model`) are made of the same par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from tabulate import tabulate
-
-from formalbench_leaderboard.board import Board, Page, Result, Row, TaskFacts
-from formalbench_leaderboard.constructions import ExactModel, ExactModels
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
-from formalbench_leaderboard.statistics import DRAWS
-from formalbench_leaderboard.text import (
+from formalbench.analysis.markdown import bullets, table
+from formalbench.analysis.results import Result, TaskFacts
+from formalbench.analysis.statistics import DRAWS
+from formalbench.analysis.text import (
     MISSING,
     count,
     grouped,
@@ -25,6 +21,11 @@ from formalbench_leaderboard.text import (
     ranks,
     rate,
 )
+from formalbench.contracts.published import PublishedResult, PublishedTable
+
+from formalbench_leaderboard.board import Board, Page, Row
+from formalbench_leaderboard.constructions import ExactModel, ExactModels
+from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
 
 HOW_TO_READ = f"""\
 ## How to read it
@@ -87,17 +88,6 @@ def render(page: Page) -> str:
 def joined(parts: Iterable[str]) -> str:
     """Return a page made of its blocks."""
     return "\n\n".join(parts) + "\n"
-
-
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[str]) -> str:
-    """Return a table whose cells are Markdown already; the columns in `left` align left."""
-    align = ["left" if name in left else "right" for name in header]
-    return tabulate(list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align)
-
-
-def bullets(lines: Iterable[str]) -> str:
-    """Return a list of lines that are not Markdown yet."""
-    return "\n".join(f"- {markdown(line)}" for line in lines)
 
 
 def by_task(board: Board, name: Name = plain_name) -> list[str]:

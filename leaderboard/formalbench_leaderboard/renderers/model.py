@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from formalbench_leaderboard.board import Board, Result, Row, SeedResult
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
-from formalbench_leaderboard.renderers.links import FRONT, link, relative
-from formalbench_leaderboard.renderers.markdown import code, joined, table
-from formalbench_leaderboard.renderers.site import ModelPage, Site, rows_of
-from formalbench_leaderboard.text import (
+from formalbench.analysis.markdown import table
+from formalbench.analysis.results import Result, SeedResult
+from formalbench.analysis.text import (
     MISSING,
     count,
     interval,
@@ -16,6 +13,12 @@ from formalbench_leaderboard.text import (
     ranks,
     rate,
 )
+
+from formalbench_leaderboard.board import Board, Row
+from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
+from formalbench_leaderboard.renderers.links import FRONT, link, relative
+from formalbench_leaderboard.renderers.markdown import code, joined
+from formalbench_leaderboard.renderers.site import ModelPage, Site, rows_of
 
 
 def render(model: ModelPage, site: Site) -> str:

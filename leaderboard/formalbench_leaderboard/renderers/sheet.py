@@ -6,10 +6,11 @@ import csv
 import io
 from collections.abc import Iterator
 
+from formalbench.analysis.text import spreadsheet
+from formalbench.contracts.published import PublishedTable
+
 from formalbench_leaderboard.board import Board, Page
 from formalbench_leaderboard.constructions import DTYPES, SHOWN_LENGTHS, ExactModel
-from formalbench_leaderboard.published import PublishedTable
-from formalbench_leaderboard.text import spreadsheet
 
 _HEADER = (
     *("origin", "protocol", "version", "rank", "rank_low", "rank_high", "model", "kind"),

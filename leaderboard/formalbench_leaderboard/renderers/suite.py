@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from formalbench.analysis.markdown import bullets
+from formalbench.analysis.text import markdown
+
 from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.links import FRONT, relative
-from formalbench_leaderboard.renderers.markdown import Name, bullets, by_task, joined, ranking
+from formalbench_leaderboard.renderers.markdown import Name, by_task, joined, ranking
 from formalbench_leaderboard.renderers.site import Site, SuitePage
-from formalbench_leaderboard.text import markdown
 
 
 def render(suite: SuitePage, site: Site) -> str:

@@ -10,17 +10,18 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.results import Result
+from formalbench.analysis.text import MISSING, harmless, interval, percent, ranks
+from formalbench.contracts.published import PublishedResult, PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from formalbench_leaderboard.board import Board, Page, Result, Row
+from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
-from formalbench_leaderboard.text import MISSING, harmless, interval, percent, ranks
 
 WIDTH = 80
 

@@ -8,8 +8,9 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
+from formalbench.contracts.published import PublishedTable
+
 from formalbench_leaderboard.board import Board, Page
-from formalbench_leaderboard.published import PublishedTable
 from formalbench_leaderboard.renderers.exact import LEGEND
 from formalbench_leaderboard.web.contents import contents
 from formalbench_leaderboard.web.curves import detail_of

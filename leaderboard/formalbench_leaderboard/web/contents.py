@@ -6,9 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
-from formalbench_leaderboard.board import Board, Page, Result, Row
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
-from formalbench_leaderboard.text import harmless
+from formalbench.analysis.results import Result
+from formalbench.analysis.text import harmless
+from formalbench.contracts.published import PublishedResult, PublishedTable
+
+from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.web.curves import DIGITS, Detail, curve, detail_of
 from formalbench_leaderboard.web.definitions import Definitions
 

@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from formalbench.analysis.keys import title_of
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord
-
-from formalbench_leaderboard.keys import title_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from formalbench_leaderboard.text import harmless
+from formalbench.analysis.text import harmless
 
 _EMPTY = frozenset({"br", "col", "input", "meta"})
 

@@ -9,11 +9,13 @@ import re
 from collections.abc import Iterable, Sequence
 from urllib.parse import quote
 
-from formalbench_leaderboard.board import Board, Result, Row
+from formalbench.analysis.results import Result
+from formalbench.analysis.text import MISSING, count, harmless, interval, percent, ranks
+from formalbench.contracts.published import PublishedResult, PublishedTable
+
+from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.constructions import ExactModel
-from formalbench_leaderboard.published import PublishedResult, PublishedTable
 from formalbench_leaderboard.renderers.exact import HEADER, LEFT, cells
-from formalbench_leaderboard.text import MISSING, count, harmless, interval, percent, ranks
 from formalbench_leaderboard.web.glyph import interval_glyph
 from formalbench_leaderboard.web.html import Html, element, joined
 

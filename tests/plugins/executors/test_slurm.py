@@ -354,6 +354,6 @@ def test_an_unknown_partition_is_one_line_with_the_nearest(pretend, tmp_path):
 
 
 def test_a_missing_library_is_one_line_that_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(slurm, "find_spec", lambda name: None)
+    monkeypatch.setattr("formalbench.extras.find_spec", lambda name: None)
     with pytest.raises(RequestError, match=r"pip install 'formalbench\[slurm\]'"):
         slurm.make(Workplace(store=tmp_path), SlurmConfig())

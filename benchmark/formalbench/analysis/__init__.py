@@ -1,0 +1,1 @@
+"""What records say: the numbers behind every board, figure and reproduction."""

@@ -1,0 +1,212 @@
+"""From the runs of one model on one task under one protocol to one result.
+
+The learning rate is chosen by in-distribution validation alone: nothing in
+`selected_rate` looks at a test.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics as averages
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from formalbench.analysis.keys import has_result, title_of
+from formalbench.analysis.repeating import repeating
+from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import (
+    Measured,
+    measured,
+    percentile_interval,
+    scaled,
+    wilson,
+)
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.record import Record
+
+WORST = 1e300
+"""Cross-entropy of a run that did not finish; no sum of it is infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A result, and the scaled accuracy of its runs.
+
+    Attributes:
+        result: on one task.
+        scaled: of each run that counts; zeros without any width where it is not known.
+    """
+
+    result: Result
+    scaled: Sample
+
+
+def selected_rate(runs: Sequence[Record]) -> float | None:
+    """Choose the learning rate with the best mean validation, on seeds that all rates have.
+
+    A seed that one rate lacks would let luck decide. If all rates have none in common,
+    the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
+    then to the smaller rate. A run that did not finish has no share right.
+    """
+    by_rate: dict[float | None, list[Record]] = defaultdict(list)
+    for run in runs:
+        by_rate[run.learning_rate].append(run)
+    common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
+
+    def order(rate: float | None) -> tuple[float, ...]:
+        seeds = len({run.seed for run in by_rate[rate]})
+        compared = [run for run in by_rate[rate] if not common or run.seed in common]
+        shares, bits = zip(*map(_validation, compared), strict=True)
+        share, loss = math.fsum(shares) / len(shares), math.fsum(bits) / len(bits)
+        return (0.0 if common else -seeds, -share, loss, -seeds, rate or 0.0)
+
+    return min(by_rate, key=order)
+
+
+def _validation(run: Record) -> tuple[float, float]:
+    selected = run.selected
+    if run.status != "finished" or selected is None:
+        return 0.0, WORST
+    return selected.accuracy, min(selected.bits, WORST)
+
+
+def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object]) -> Aggregate:
+    """Aggregate the runs of one model on one task under one protocol.
+
+    Args:
+        runs: at least one, of any rates and seeds, in any order.
+        facts: of the task, from whichever model finished it; None if none did.
+        key: names the stream of random numbers behind its interval.
+    """
+    rate = selected_rate(runs)
+    chosen = sorted(
+        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.test_id)
+    )
+    chance = facts.chance_length if facts else None
+    seeds = tuple(map(_seed_result, chosen))
+    values = [value for run in seeds if (value := _measured(run, chance)) is not None]
+    accuracies = [value.accuracy for value in values]
+    mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
+    title = title_of(chosen[0])
+    trained = any(run.model.kind == "learned" for run in chosen)
+    sample = Sample.of(title, values, chance, trained) if values else None
+    low, high = (
+        (None, None)
+        if sample is None
+        else percentile_interval(mean_draws([sample], key), around=mean)
+    )
+    max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
+    longest = _longest(seeds, chance, (0.99, 0.90))
+    result = Result(
+        task=title,
+        max=max(accuracies, default=None),
+        mean=mean,
+        median=averages.median(accuracies) if accuracies else None,
+        scaled=0.0 if mean is None or chance is None else scaled(mean, chance),
+        low=low,
+        high=high,
+        max_low=max_low,
+        max_high=max_high,
+        seeds=len(chosen),
+        finished=sum(map(has_result, chosen)),
+        failures=_failures(chosen),
+        learning_rate=rate,
+        command=repeating(chosen[-1]),
+        longest_99=longest[0],
+        longest_90=longest[1],
+        runs=seeds,
+    )
+    if sample is None or chance is None or chance >= 1.0:
+        return Aggregate(result, Sample.unknown(title, len(seeds)))
+    return Aggregate(result, sample.in_units_of(chance))
+
+
+def _seed_result(run: Record) -> SeedResult:
+    seconds = run.training.seconds if run.training else None
+    if run.test is None:
+        return SeedResult(run.seed, run.test_id, run.status, None, None, seconds)
+    results = cell_results(run.test.cells)
+    return SeedResult(run.seed, run.test_id, run.status, run.test.accuracy, results, seconds)
+
+
+def cell_results(cells: Cells) -> CellResults:
+    """Return how a run did at each length, out of its strings.
+
+    Answers of one string depend on each other: where each of several counts, a string is one
+    trial, right by the share of its answers that are.
+    """
+    correct: tuple[float, ...] = cells.correct
+    if cells.answers is not None:
+        every = zip(cells.correct, cells.strings, cells.answers, strict=True)
+        correct = tuple(right * strings / asked for right, strings, asked in every)
+    return CellResults(cells.length, cells.strings, correct, cells.group)
+
+
+def _measured(run: SeedResult, chance: float | None) -> Measured | None:
+    """Return a run's accuracy; chance level, known exactly, for one that did not finish."""
+    if run.accuracy is not None and run.cells is not None:
+        return measured(run.cells.strings, run.accuracy)
+    return None if chance is None else Measured(chance, 0.0)
+
+
+def _best_interval(
+    runs: Sequence[SeedResult], best: float | None
+) -> tuple[float, float] | tuple[None, None]:
+    for run in runs:
+        if run.cells is not None and run.accuracy == best:
+            return wilson(sum(run.cells.correct), sum(run.cells.strings))
+    return None, None
+
+
+def _longest(
+    runs: Sequence[SeedResult], chance: float | None, least: Sequence[float]
+) -> list[int | None]:
+    """Return the longest test length up to which the mean over the seeds is at least `least`.
+
+    At every shorter test length, too. A run that did not finish is at chance everywhere.
+
+    Args:
+        runs: at least one.
+        chance: accuracy of one that did not finish.
+        least: shares of the strings of a length.
+    """
+    cells = [run.cells for run in runs if run.cells is not None]
+    if not cells or len({cell.length for cell in cells}) > 1:
+        return [None] * len(least)
+    shares_SL = np.array([np.divide(cell.correct, cell.strings) for cell in cells])
+    failed = (len(runs) - len(cells)) * (chance or 0.0)
+    mean_L = (shares_SL.sum(axis=0) + failed) / len(runs)
+    below = [np.flatnonzero(mean_L < share) for share in least]
+    ends = [int(lengths[0]) if len(lengths) else len(mean_L) for lengths in below]
+    return [cells[0].length[end - 1] if end else None for end in ends]
+
+
+def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
+    statuses = Counter(run.status for run in runs if not has_result(run))
+    return tuple(sorted(statuses.items()))
+
+
+def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
+    """Read what is common to all runs of one task under one protocol; None if none finished.
+
+    The chance level is averaged over the runs, which changes nothing: all were tested
+    on the same strings.
+    """
+    tests = [run.test for run in runs if has_result(run) and run.test is not None]
+    if not tests:
+        return None
+    cells = tests[0].cells
+    return TaskFacts(
+        title=title_of(runs[0]),
+        metric=min(test.metric for test in tests),
+        chance_constant=math.fsum(test.chance_constant for test in tests) / len(tests),
+        chance_length=math.fsum(test.chance_length for test in tests) / len(tests),
+        first=(cells.first or cells.length)[0],
+        last=cells.length[-1],
+        cells=len(cells.length),
+        strings=sum(cells.strings),
+    )

@@ -1,0 +1,119 @@
+"""What a reproduction found, as a document: all that its page says, and all that programs read.
+
+The page is rendered from it and from nothing else, so that the two cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.part import Part
+from formalbench.contracts.reading import first_problem
+from formalbench.plain import read_plain
+
+MAX_BYTES = 8 << 20
+
+Plain = str | int | float | None
+
+Scale = Literal["quick", "paper"]
+"""``quick``: what two CPU cores do in minutes, an hour at most. ``paper``: as many runs, lengths,
+strings and updates as in the paper, or more."""
+
+Verdict = Literal["holds", "differs", "cannot tell", "not run at this scale"]
+
+
+class CellTold(Part):
+    """A cell of the paper's table, beside ours."""
+
+    row: str
+    column: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+class ClaimTold(Part):
+    """A claim of the paper, beside what was found."""
+
+    claim: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+class Document(Part):
+    """Everything about one reproduction, once carried out.
+
+    Attributes:
+        schema_version: of this format.
+        reproduction, title, source, about, reduced: as of `Reproduction`.
+        command: does it again.
+        scale: how much was done.
+        date: UTC, the day.
+        seconds: how long the command took.
+        took: how long the training did, in words.
+        environments: of the records or, without any, of this machine.
+        records: how many are kept beside the page; 0 if nothing was trained; None if it was
+            measured before records were kept.
+        figure: whether there is one.
+        holds: whether no claim differs.
+        notes: what is to be said of these numbers since they were measured.
+        cells, claims, remarks, data: what was found.
+    """
+
+    schema_version: Literal[2] = 2
+    reproduction: str
+    title: str
+    source: str
+    about: str
+    command: str
+    scale: Scale
+    reduced: str
+    date: str
+    seconds: float
+    took: str
+    environments: tuple[str, ...]
+    records: int | None
+    figure: bool
+    holds: bool
+    notes: tuple[str, ...] = ()
+    cells: tuple[CellTold, ...]
+    claims: tuple[ClaimTold, ...]
+    remarks: tuple[str, ...]
+    data: tuple[dict[str, Plain], ...]
+
+
+def read_document(file: Path) -> Document:
+    """Read a document; it may have come from anybody.
+
+    Raises:
+        RequestError: one line, if it is none.
+    """
+    contents = read_plain(file, MAX_BYTES, "the data of a reproduction")
+    try:
+        return Document.model_validate_json(contents)
+    except ValidationError as error:
+        told = first_problem(error)
+        raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> str:
+    """Return how many of each there are, as in ``18 hold, 1 differs``."""
+    counts = Counter(verdicts)
+    one_and_many: dict[Verdict, tuple[str, str]] = {
+        "holds": ("holds", "hold"),
+        "differs": ("differs", "differ"),
+        "cannot tell": ("cannot tell",) * 2,
+        "not run at this scale": ("not run at this scale",) * 2,
+    }
+    return ", ".join(
+        f"{counts[verdict]} {words[counts[verdict] != 1]}"
+        for verdict, words in one_and_many.items()
+        if counts[verdict]
+    )

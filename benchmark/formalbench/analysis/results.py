@@ -1,0 +1,146 @@
+"""What the runs of one model reached on one task: plain values, before any formatting.
+
+Shares are fractions of one, unrounded.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True, slots=True)
+class CellResults:
+    """How a run did at each test length: parallel arrays, shortest first.
+
+    Attributes:
+        length: of the strings.
+        strings: how many there were.
+        correct: how many of them were right; where each of a string's answers counts, a string
+            counts by the share of them that are.
+        group: of a test with named parts, which of them each is of.
+    """
+
+    length: tuple[int, ...]
+    strings: tuple[int, ...]
+    correct: tuple[float, ...]
+    group: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SeedResult:
+    """One run.
+
+    Attributes:
+        seed: its seed.
+        test_id: of its record.
+        status: how it ended.
+        accuracy: its mean over the cells; None if it did not finish.
+        cells: None if it did not finish.
+        seconds: wall time of its training; None if it had none.
+    """
+
+    seed: int
+    test_id: str
+    status: str
+    accuracy: float | None
+    cells: CellResults | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """What a theorem says of a model on a task, whatever was measured.
+
+    Attributes:
+        verdict: ``cannot``, or ``can``, which does not mean that it learns it.
+        theorem: by its name in `formalbench.theory.theorems`.
+        evidence: ``theorem``, or ``experiment`` where nothing is proved.
+    """
+
+    verdict: Literal["can", "cannot"]
+    theorem: str
+    evidence: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What a model reached on a task: all seeds at the selected learning rate.
+
+    A run that did not finish counts as chance level.
+
+    Attributes:
+        task: the task's title.
+        max, mean, median: accuracy over the seeds; each seed's is its mean over the
+            cells. None if no run finished and the chance level is not known.
+        scaled: (mean - chance) / (1 - chance); None where chance is 1.
+        low, high: interval of `mean`, over seeds and test strings.
+        max_low, max_high: Wilson interval of the run that reached `max`, the strings of
+            all its cells together; None if that one did not finish.
+        seeds: runs at this learning rate.
+        finished: how many of them finished.
+        failures: the statuses of the others, with how often each occurred.
+        learning_rate: the selected one; None for an exact model.
+        command: the command of the run with the highest seed, which repeats the others too.
+        longest_99, longest_90: the longest test length up to which, at every test length,
+            the mean accuracy over the seeds is at least 99 % (90 %); None if there is none.
+        runs: each of them, by seed.
+        prediction: what theory says; None if it says nothing, or was not asked.
+    """
+
+    task: str
+    max: float | None
+    mean: float | None
+    median: float | None
+    scaled: float | None
+    low: float | None
+    high: float | None
+    max_low: float | None
+    max_high: float | None
+    seeds: int
+    finished: int
+    failures: tuple[tuple[str, int], ...]
+    learning_rate: float | None
+    command: str
+    longest_99: int | None
+    longest_90: int | None
+    runs: tuple[SeedResult, ...]
+    prediction: Prediction | None = None
+
+    @property
+    def outcome(self) -> str:
+        """How the runs ended: ``3``, or ``2 of 3 finished (1 diverged)``."""
+        if self.finished == self.seeds:
+            return str(self.seeds)
+        failures = ", ".join(f"{times} {status}" for status, times in self.failures)
+        return f"{self.finished} of {self.seeds} finished ({failures})"
+
+
+@dataclass(frozen=True, slots=True)
+class TaskFacts:
+    """What is the same for every model on a task under a protocol.
+
+    Attributes:
+        title: the task's title.
+        metric: the primary metric.
+        chance_constant, chance_length: accuracy of the two trivial answers.
+        first, last: shortest and longest test length.
+        cells: how many lengths are tested.
+        strings: how many strings, over all lengths.
+        language_class: the smallest class that theory is known to put it in, if any.
+    """
+
+    title: str
+    metric: str
+    chance_constant: float
+    chance_length: float
+    first: int
+    last: int
+    cells: int
+    strings: int
+    language_class: str | None = None
+
+    @property
+    def scored(self) -> bool:
+        """Whether it counts in the score: chance is not right every time."""
+        return self.chance_length < 1.0

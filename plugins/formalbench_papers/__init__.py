@@ -1,0 +1,1 @@
+"""The papers' experiments, measured anew: a framework, and a folder a paper."""

@@ -1,0 +1,1 @@
+"""Chi, Fan, Rudnicky & Ramadge (2023): RegularGPT."""

@@ -1,0 +1,117 @@
+"""What is announced of Chi et al. (2023): numbers, reproductions, how their models are trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalbench.contracts.specs import ReproductionSpec, TableSpec
+
+from formalbench_papers.framework.announcing import protocols
+from formalbench_papers.framework.rule import RULE
+
+_HERE = Path(__file__).parent
+
+TABLES = (
+    TableSpec(
+        "chi-2023-table-1", "four models on twelve regular languages", _HERE / "published.yaml"
+    ),
+    TableSpec("chi-2023-table-2", "PARITY with more or fewer 1s", _HERE / "published.yaml"),
+)
+
+PROTOCOLS = protocols(
+    _HERE / "protocols",
+    {
+        "chi-table1-quick": "RegularGPT's Table 1 on a CPU: 6,000 steps, one learning rate",
+        "chi-table1": "RegularGPT's Table 1 on a GPU, as in the paper: 100,000 steps, three rates",
+    },
+)
+
+SOURCE = (
+    "Chi, Fan, Rudnicky & Ramadge (2023), Transformer Working Memory Enables Regular Language "
+    "Reasoning and Natural Language Length Extrapolation"
+)
+
+SMALLER = (
+    "networks of width 64 (the RNN 128) instead of 256, 4 heads instead of 8, GELU instead of "
+    "ReLU, and a pre-norm Transformer of 2 layers instead of a post-norm one of 5"
+)
+"""What the models of the scale ``quick`` have less or otherwise."""
+
+REPRODUCTIONS = (
+    ReproductionSpec(
+        name="chi-fig3",
+        summary="RegularGPT's vectors cluster by the state of what they have seen",
+        reference=f"{SOURCE}, Figure 3 and §7.3",
+        about=(
+            "RegularGPT, trained on strings of length 40 and less, reads one of length 500. The "
+            "vectors of all layers, on their first two principal components: each stands for a "
+            "sub-string, and its colour is the state that the sub-string leads to (the number of "
+            "1s modulo 2; the sum of the steps modulo 5). A network that composes transition "
+            "functions has one cluster for each."
+        ),
+        factory="formalbench_papers.chi.fig3:carry_out",
+        reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
+        duration=(
+            "quick: half a minute, after five of training (runs of chi-table1); paper: as quick "
+            "once chi-table1 has run."
+        ),
+        inside=True,
+    ),
+    ReproductionSpec(
+        name="chi-fig4a",
+        summary="The receptive field of RegularGPT covers all 500 symbols",
+        reference=f"{SOURCE}, Figure 4a and §7.4; the tool from Chi et al. (2022b)",
+        about=(
+            "How much each of 500 symbols moves the answer of a network trained on 40 and less: "
+            "the norm of the gradient with respect to its vector, added up from the most recent "
+            "symbol (right) to the earliest (left). If all count alike, that is a straight line "
+            "from the lower right to the upper left."
+        ),
+        factory="formalbench_papers.chi.fig4a:carry_out",
+        reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
+        duration=(
+            "quick: half a minute, after ten of training (runs of chi-table1); paper: as quick "
+            "once chi-table1 has run."
+        ),
+        inside=True,
+    ),
+    ReproductionSpec(
+        name="chi-table1",
+        summary="RegularGPT, an RNN and a Transformer on twelve regular languages",
+        reference=f"{SOURCE}, Table 1",
+        about=(
+            "Accuracy on strings longer than any trained on: 41–500 after 40 for the first four "
+            "tasks, 51–100 after 50 for D_n and Tomita. Maximum / average over three seeds in "
+            f"percent; ours with the interval of the average and the number of seeds. {RULE}"
+        ),
+        factory="formalbench_papers.chi.table1:carry_out",
+        reduced=(
+            "six of the twelve tasks; one learning rate, 0.001, instead of three, at most 6,000 "
+            "steps instead of 100,000, half of them on lengths that grow with success, 16 test "
+            f"lengths with 256 strings each instead of every length with 512; {SMALLER}."
+        ),
+        duration=(
+            "quick: about an hour on two cores (72 runs); paper: many hours on a GPU (432 runs)."
+        ),
+        figure=False,
+    ),
+    ReproductionSpec(
+        name="chi-table2",
+        summary="RegularGPT, an RNN and a Transformer on PARITY with more or fewer 1s",
+        reference=f"{SOURCE}, Table 2",
+        about=(
+            "Accuracy on PARITY where a 1 has probability P(1): at lengths like those trained "
+            "on, and on longer strings, 41–500. Average over three seeds in percent; ours with "
+            f"its interval and the number of seeds. {RULE}"
+        ),
+        factory="formalbench_papers.chi.table2:carry_out",
+        reduced=(
+            "one learning rate, 0.001, instead of three, at most 2,000 steps instead of 100,000, "
+            "half of them on lengths that grow with success, 16 test lengths with 256 strings "
+            f"each instead of every length with 512; {SMALLER}."
+        ),
+        duration="quick: ten minutes on two cores (45 runs); paper: hours on a GPU (135 runs).",
+        figure=False,
+        inside=True,
+    ),
+)

@@ -1,0 +1,181 @@
+"""Figure 2 of Chiang & Cholak (2022): cross-entropy of the exact solutions against length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.figures import BLUES, GREY, INK, RED
+from formalbench.contracts.config import Value
+
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.measure import (
+    MeasuredAt,
+    measure,
+    random_strings,
+    spread_lengths,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ETA = 0.001
+"""η in nats, of Proposition 2's output layer."""
+
+FLOOR = ETA / math.log(2)
+
+LANGUAGES = (("PARITY", "parity", "exact-parity"), ("FIRST", "first", "exact-first"))
+
+
+@dataclass(frozen=True, slots=True)
+class FigureVariant:
+    """One curve.
+
+    Attributes:
+        name: as the figure labels it.
+        color: of its line.
+        options: of the model.
+        epsilon: ε of layer norm; None for no layer norm.
+    """
+
+    name: str
+    color: str
+    options: dict[str, Value]
+    epsilon: float | None
+
+
+def _normed(name: str, color: str, epsilon: float) -> FigureVariant:
+    return FigureVariant(name, color, {"norm": True, "eps": epsilon, "eta": ETA}, epsilon)
+
+
+VARIANTS = (
+    FigureVariant("no layer norm", RED, {}, None),
+    _normed("ε = 10⁻¹", BLUES[0], 1e-1),
+    _normed("ε = 10⁻³", BLUES[1], 1e-3),
+    _normed("ε = 10⁻⁵", BLUES[2], 1e-5),
+    _normed("ε = 10⁻⁷", BLUES[3], 1e-7),
+    _normed("ε = 0", INK, 0.0),
+)
+
+Curves = dict[tuple[str, str], list[MeasuredAt]]
+"""By language and variant, shortest strings first."""
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Measure every variant on both languages."""
+    lengths = spread_lengths(*bench.choose((1, 10_000, 25), (1, 10_000, 41)))
+    count = bench.choose(100, 1000)
+    curves: Curves = {}
+    for language, task_name, model in LANGUAGES:
+        task = bench.task(task_name)
+        for variant in VARIANTS:
+            bench.report(f"{language}, {variant.name}")
+            network = bench.network(model, task, **variant.options)
+            curves[language, variant.name] = [
+                measure(network, task, random_strings(task, length, count)) for length in lengths
+            ]
+    rows = [
+        {"language": language, "variant": variant, "eta_nats": ETA, **asdict(one)}
+        for (language, variant), curve in curves.items()
+        for one in curve
+    ]
+    return Findings(rows, _claims(curves), lambda: _draw(curves), _REMARKS)
+
+
+_REMARKS = (
+    "Lengths are shown on a logarithmic axis and do not count CLS.",
+    "Which ε above 0 and which η the paper used is not said; η here is 0.001 nats, that is "
+    "0.00144 bits. All curves with layer norm have the output layer of Proposition 2.",
+    "Everything is computed in double precision.",
+)
+
+
+def _claims(curves: Curves) -> list[Claim]:
+    return [claim for language, _, _ in LANGUAGES for claim in _claims_on(language, curves)]
+
+
+def _claims_on(language: str, curves: Curves) -> list[Claim]:
+    plain = curves[language, "no layer norm"]
+    exact = [one.mean_bits for one in curves[language, "ε = 0"]]
+    positive = [v for v in VARIANTS if v.epsilon]
+    every = [one for v in VARIANTS for one in curves[language, v.name]]
+    worst = min(one.accuracy for one in every)
+    below = all(
+        with_norm.mean_bits < without.mean_bits
+        for variant in positive
+        for with_norm, without in zip(curves[language, variant.name], plain, strict=True)
+    )
+    grown = {v.name: [one.mean_bits for one in curves[language, v.name]] for v in positive}
+    longest = plain[-1]
+    return [
+        Claim(
+            f"{language}: accuracy is perfect",
+            "§2.4",
+            f"{100 * worst:.1f} % at worst, over all variants and lengths",
+            worst == 1.0,
+        ),
+        Claim(
+            f"{language}: without layer norm, cross-entropy approaches its upper bound of one bit",
+            "Figure 2, red",
+            f"{longest.mean_bits:.4f} bits at length {longest.length:,}, never above 1",
+            longest.mean_bits > 0.99 and max(one.max_bits for one in plain) <= 1 + 1e-12,
+        ),
+        Claim(
+            f"{language}: with ε > 0 it is better",
+            "Figure 2",
+            "lower at every length" if below else "not lower at every length",
+            below,
+        ),
+        Claim(
+            f"{language}: with ε > 0 it still grows with n",
+            "Figure 2",
+            "; ".join(f"{name}: {bits[0]:.4g} → {bits[-1]:.4g}" for name, bits in grown.items()),
+            all(map(_grows, grown.values())),
+        ),
+        Claim(
+            f"{language}: with ε = 0 it does not depend on n, and is η",
+            f"{FLOOR:.6f} bits (Proposition 2)",
+            f"{min(exact):.6f} to {max(exact):.6f} bits",
+            max(abs(bits - FLOOR) for bits in exact) <= 1e-9 * FLOOR,
+        ),
+    ]
+
+
+def _grows(bits: Sequence[float]) -> bool:
+    """Say whether the last value is above the first, and none below the one before it."""
+    # But for rounding, and for the few strings of the shortest lengths.
+    return bits[-1] > bits[0] and all(b >= a * (1 - 1e-6) for a, b in pairwise(bits))
+
+
+def _draw(curves: Curves) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.2, 4.1), layout="constrained")
+    panels = figure.subplots(1, 2, sharey=True)
+    for axes, (language, _, _) in zip(panels, LANGUAGES, strict=True):
+        _draw_language(axes, language, curves)
+    panels[0].set_ylabel("cross-entropy (bits)")
+    handles, names = panels[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
+    return figure
+
+
+def _draw_language(axes: Axes, language: str, curves: Curves) -> None:
+    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+    for variant in VARIANTS:
+        curve = curves[language, variant.name]
+        axes.plot(
+            [one.length for one in curve],
+            [one.mean_bits for one in curve],
+            color=variant.color,
+            label=variant.name,
+            linewidth=2.4 if variant.epsilon in (None, 0.0) else 1.9,
+            zorder=4 if variant.epsilon in (None, 0.0) else 3,
+        )
+    axes.set(title=language, xlabel="string length n", xscale="log", ylim=(-0.03, 1.08))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

@@ -1,0 +1,75 @@
+"""What is announced of Chiang & Cholak (2022): reproductions and how their models are trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalbench.contracts.specs import ReproductionSpec
+
+from formalbench_papers.framework.announcing import protocols
+
+PROTOCOLS = protocols(
+    Path(__file__).parent / "protocols",
+    {
+        f"chiang-cholak-fig4-{length}{scale}": f"FIRST trained at length {length}, tested at 1000"
+        f"{runs}"
+        for length in (10, 30, 100, 300)
+        for scale, runs in (("-quick", ", 5 runs"), ("", ", 20 runs"))
+    },
+)
+
+_PAPER = "Chiang & Cholak (2022), Overcoming a theoretical limitation of self-attention"
+
+REPRODUCTIONS = (
+    ReproductionSpec(
+        name="chiang-cholak-fig2",
+        summary="Cross-entropy of the exact solutions for PARITY and FIRST",
+        reference=f"{_PAPER}, Figure 2",
+        about=(
+            "Mean cross-entropy over random strings of length n. Without layer norm it goes to "
+            "one bit, a coin's. Layer norm with ε > 0 delays that; with ε = 0 it is the same at "
+            "every length, and as low as wished."
+        ),
+        factory="formalbench_papers.chiang_cholak.fig2:carry_out",
+        reduced="25 lengths instead of 41, 100 strings at each instead of 1,000.",
+        duration="quick: a minute on a CPU; paper: some ten minutes.",
+    ),
+    ReproductionSpec(
+        name="chiang-cholak-fig3",
+        summary="The PARITY solution against one of its entries, and trained from a perturbed one",
+        reference=f"{_PAPER}, Figure 3",
+        about=(
+            "Cross-entropy and accuracy of the exact solution for PARITY (layer norm with ε = 0) "
+            "as the entry that computes k/n moves away from 1; and training runs that start from "
+            "the solution with that entry perturbed, beside the same network with random "
+            "weights. The dashed line is a coin."
+        ),
+        factory="formalbench_papers.chiang_cholak.fig3:carry_out",
+        reduced=(
+            "Lengths up to 100 instead of 300, 200 strings at each instead of 1,000, 41 values "
+            "of the entry instead of 81; 1,000 updates instead of 10,000, from 3 random starts "
+            "instead of 5."
+        ),
+        duration="quick: a minute on a CPU; paper: some ten minutes.",
+    ),
+    ReproductionSpec(
+        name="chiang-cholak-fig4",
+        summary=(
+            "Training transformers on FIRST, with standard attention and with log-length scaling"
+        ),
+        reference=f"{_PAPER}, Figure 4, §4.1 and §4.4",
+        about=(
+            "Transformers of two layers and width 16 are trained on strings of one length n (see "
+            "the legend) and tested on strings of length 1000, after every epoch of 100 strings: "
+            "cross-entropy, accuracy, and the total weight that CLS gives to position 1 in both "
+            "layers, mean of the runs. Left: standard attention. Right: logits scaled by log n."
+        ),
+        factory="formalbench_papers.chiang_cholak.fig4:carry_out",
+        reduced=(
+            "5 runs instead of 20, looked at after every fifth epoch instead of every one, "
+            "attention read on 20 strings instead of 100; PARITY with standard attention and "
+            "training lengths 10 and 100 only. All 10,000 updates are done."
+        ),
+        duration="quick: ten minutes on two cores (50 runs); paper: half an hour on a GPU.",
+    ),
+)

@@ -1,0 +1,257 @@
+"""A paper's table of accuracies held against trained models: when a cell holds, and how it reads.
+
+One rule for all such tables, so that no table is judged more kindly than another. It asks for
+agreement in both directions: a model that does better than in the paper differs, too. Where our
+interval is wide it does not decide in favour of either answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from formalbench.analysis.aggregate import facts_of
+from formalbench.analysis.results import Result, TaskFacts
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import (
+    Measured,
+    measured,
+    percentile_interval,
+    scaled,
+)
+from formalbench.analysis.text import percent
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.published import PublishedResult
+from formalbench.contracts.record import Record
+
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Answer, Row, TableCell
+from formalbench_papers.framework.runs import Got, Wanted
+
+TOLERANCE = 0.02
+"""Numbers closer than this agree."""
+
+FURTHEST = 0.10
+"""Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
+that solves the task and one that does not are further apart."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What the seeds of one cell reached; shares of one.
+
+    Attributes:
+        best: the best seed's accuracy; None if no run finished.
+        mean: of the seeds, likewise; what did not finish counts as chance.
+        low, high: interval of the mean.
+        chance: accuracy of the best answer that sees only the length.
+        outcome: how many seeds there are, and which did not finish.
+        worst: the worst seed's accuracy; None if it is not known.
+    """
+
+    best: float | None
+    mean: float | None
+    low: float | None
+    high: float | None
+    chance: float | None
+    outcome: str
+    worst: float | None = None
+
+    @classmethod
+    def of_test(cls, got: Got) -> Score:
+        """Return what the test says: lengths beyond those trained on."""
+        result: Result = got.result
+        facts = facts_of(got.records)
+        return cls(
+            best=result.max,
+            mean=result.mean,
+            low=result.low,
+            high=result.high,
+            chance=None if facts is None else facts.chance_length,
+            outcome=_outcome(result.outcome, result.seeds),
+            worst=_worst(result, facts),
+        )
+
+    @classmethod
+    def without_first_length(cls, got: Got) -> Score:
+        """Return what the test says of all its lengths but the first, as Chi et al. count.
+
+        For tasks whose chance is the same at every length: a record has its mean only.
+        """
+        tests = [run.test for run in got.chosen if run.test is not None]
+        runs = [_beyond_first(test.cells) for test in tests if len(test.cells.length) > 1]
+        facts = facts_of(got.records)
+        chance = None if facts is None else facts.chance_length
+        outcome = got.result.outcome
+        return score_of(runs, outcome, chance, ("later", got.wanted.row, got.wanted.column))
+
+    @classmethod
+    def of_validation(cls, got: Got) -> Score:
+        """Return what the selected checkpoints reached on strings as long as those trained on."""
+        runs = [run for one in got.chosen if (run := _validated(one)) is not None]
+        finished, seeds = len(runs), len(got.chosen)
+        outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
+        key = ("validation", got.wanted.row, got.wanted.column)
+        facts = facts_of(got.records)
+        return score_of(runs, outcome, None, key, None if facts is None else facts.chance_length)
+
+    @property
+    def at_chance(self) -> Answer:
+        """Whether it is at chance; None if that is not known.
+
+        It is if a scaled accuracy of 0 is within its interval and chance within `TOLERANCE` of its
+        mean; it is not if 0 is outside. A wide interval with 0 in it alone cannot tell.
+        """
+        interval = self.scaled_interval
+        if interval is None or self.mean is None or self.chance is None:
+            return None
+        if interval[0] > _ROUNDING or interval[1] < -_ROUNDING:
+            return False
+        return abs(self.mean - self.chance) <= TOLERANCE + _ROUNDING or "cannot tell"
+
+    @property
+    def scaled_interval(self) -> tuple[float, float] | None:
+        """The interval of the scaled accuracy: 0 is chance, 1 is perfect."""
+        if self.low is None or self.high is None or self.chance is None:
+            return None
+        low, high = scaled(self.low, self.chance), scaled(self.high, self.chance)
+        return None if low is None or high is None else (low, high)
+
+
+def score_of(
+    runs: Sequence[Measured],
+    outcome: str,
+    chance: float | None,
+    key: Sequence[object],
+    failing: float | None = None,
+) -> Score:
+    """Return what some seeds reached.
+
+    Args:
+        runs: one per seed that finished.
+        outcome: how many seeds there are, as in `Result.outcome`.
+        chance: accuracy of the best answer that sees only the length, if it is of interest.
+        key: names the stream of random numbers behind the interval.
+        failing: what a seed that learns nothing has, if `chance` is of no interest.
+    """
+    seeds = len(runs)
+    if not runs:
+        return Score(None, None, None, None, chance, outcome)
+    accuracies = [run.accuracy for run in runs]
+    mean = math.fsum(accuracies) / seeds
+    sample = Sample.of("reproduction", runs, failing if chance is None else chance)
+    low, high = percentile_interval(mean_draws([sample], key), around=mean)
+    how = _outcome(outcome, seeds)
+    return Score(max(accuracies), mean, low, high, chance, how, min(accuracies))
+
+
+def _worst(result: Result, facts: TaskFacts | None) -> float | None:
+    """Return the worst seed's accuracy; one that did not finish is at chance."""
+    if facts is None or not result.finished:
+        return None
+    reached = [run.accuracy for run in result.runs]
+    return min(facts.chance_length if one is None else one for one in reached)
+
+
+def _beyond_first(cells: Cells) -> Measured:
+    pairs = zip(cells.correct[1:], cells.asked[1:], strict=True)
+    shares = [right / count for right, count in pairs]
+    return measured(cells.strings[1:], math.fsum(shares) / len(shares))
+
+
+def _validated(run: Record) -> Measured | None:
+    if run.selected is None or run.status != "finished":
+        return None
+    return Measured(run.selected.accuracy, run.selected.strings)
+
+
+def _outcome(outcome: str, seeds: int) -> str:
+    return f"{outcome} seed{'' if seeds == 1 else 's'}" if outcome == str(seeds) else outcome
+
+
+def obtain(
+    bench: Bench, wanted: Sequence[Wanted], now: Callable[[Wanted], bool]
+) -> list[Got | None]:
+    """Train what belongs to the scale; of the rest, take what has records already.
+
+    Args:
+        bench: trains, unless it was told not to.
+        wanted: the cells, the most telling first: an interruption then costs the least.
+        now: whether a cell belongs to the scale.
+    """
+    if bench.training:
+        bench.train([one for one in wanted if now(one)])
+    return bench.held(wanted)
+
+
+def agrees(paper: PublishedResult, ours: Score) -> Answer:
+    """Say whether a cell holds, by `RULE`."""
+    if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
+        return True
+    if ours.mean is None or ours.low is None or ours.high is None:
+        return False
+    if _close(paper.mean, ours.mean):  # the paper may give a maximum alone
+        return False if not _close(paper.max, ours.best, FURTHEST) else "cannot tell"
+    within = ours.low - _ROUNDING <= (paper.mean or 0.0) / 100 <= ours.high + _ROUNDING
+    return "cannot tell" if within else False
+
+
+def _close(paper: float | None, ours: float | None, tolerance: float = TOLERANCE) -> bool:
+    """Say whether a number in percent agrees with a share; one the paper lacks always does."""
+    if paper is None:
+        return True
+    return ours is not None and abs(paper / 100 - ours) <= tolerance + _ROUNDING
+
+
+def cell(row: str, column: str, paper: PublishedResult, ours: Score | None) -> TableCell:
+    """Return a cell of the table with its verdict; ours is None if nothing was run."""
+    holds = None if ours is None else agrees(paper, ours)
+    return TableCell(
+        row, column, paper_text(paper), "" if ours is None else ours_text(paper, ours), holds
+    )
+
+
+def paper_text(paper: PublishedResult) -> str:
+    """Return the paper's numbers, as in ``100.0 / 98.9``, the maximum first."""
+    return " / ".join(f"{value:.1f}" for value in (paper.max, paper.mean) if value is not None)
+
+
+def ours_text(paper: PublishedResult, ours: Score) -> str:
+    """Return our numbers alike, with the mean's interval and the number of seeds."""
+    if ours.mean is None:
+        return ours.outcome
+    shown = [percent(ours.best)] if paper.max is not None else []
+    numbers = " / ".join([*shown, percent(ours.mean)])
+    return f"{numbers} ({percent(ours.low)}–{percent(ours.high)}; {ours.outcome})"
+
+
+def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | None) -> Row:
+    """Return a line of the CSV; accuracies are shares of one, the paper's are in percent."""
+    runs = [] if got is None else got.chosen
+    rate = runs[0].learning_rate if runs else None
+    numbers = {
+        "max": None if ours is None else ours.best,
+        "mean": None if ours is None else ours.mean,
+        "low": None if ours is None else ours.low,
+        "high": None if ours is None else ours.high,
+        "chance": None if ours is None else ours.chance,
+        "learning_rate": rate,
+    }
+    return {
+        "row": one.row,
+        "column": one.column,
+        "paper_max": _or_empty(paper.max),
+        "paper_mean": _or_empty(paper.mean),
+        **{name: _or_empty(value) for name, value in numbers.items()},
+        "seeds": len(runs),
+        "finished": sum(run.status == "finished" for run in runs),
+        "runs": " ".join(run.test_id for run in runs),
+        "verdict": one.verdict,
+    }
+
+
+def _or_empty(value: float | None) -> float | str:
+    return "" if value is None else value

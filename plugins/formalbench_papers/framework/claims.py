@@ -1,0 +1,45 @@
+"""What papers usually say of a table, as claims."""
+
+from __future__ import annotations
+
+from formalbench.analysis.text import percent
+
+from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.findings import Claim
+
+
+def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
+    """Claim that a model's best seed reaches a share of one.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+        share: at least so much.
+    """
+    best = None if score is None else score.best
+    return Claim(
+        said,
+        paper,
+        "" if score is None else f"{percent(best)}, {score.outcome}",
+        None if score is None else best is not None and best >= share,
+    )
+
+
+def is_at_chance(said: str, paper: str, score: Score | None) -> Claim:
+    """Claim that a model is at chance, by `Score.at_chance`.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+    """
+    interval = None if score is None else score.scaled_interval
+    ours = (
+        ""
+        if score is None or interval is None
+        else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
+    )
+    # No run that finished is no evidence of guessing, but a difference from the paper.
+    holds = None if score is None else False if interval is None else score.at_chance
+    return Claim(said, paper, ours, holds)

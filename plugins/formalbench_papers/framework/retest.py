@@ -1,0 +1,75 @@
+"""Trained networks tested again: on strings that their runs were not tested on, or otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from formalbench.analysis.statistics import Measured, measured
+from formalbench.contracts.record import Record
+from formalbench.contracts.task import Task
+from formalbench.device import choose_device, usable_cores
+from formalbench.evaluation.cells import Cell, TestSet
+from formalbench.evaluation.evaluate import CellScore, evaluate
+from formalbench.store import Store, weights_path
+from formalbench.store.weights import load_network
+
+from formalbench_papers.framework.accuracies import Score, score_of
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.runs import Got
+
+
+def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
+    """Return `count` strings at each length, from the stream that tests are drawn from."""
+    drawn = (
+        (length, task.sample(task.stream("test", length, count), length, count))
+        for length in lengths
+    )
+    return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
+
+
+def retest(bench: Bench, got: Got, task: Task, cells: TestSet) -> Score | None:
+    """Test the selected weights of the chosen runs on other strings.
+
+    Args:
+        bench: knows where the weights are.
+        got: runs on a task of the same symbols.
+        task: of the strings.
+        cells: the strings.
+
+    Returns:
+        None if a run has no weights to test.
+    """
+    finished = [record for record in got.chosen if record.status == "finished"]
+    if not finished or not all(has_weights(bench, record) for record in finished):
+        bench.report("no weights were kept: remove its records to train it again")
+        return None
+    runs = [_retested(bench, record, task, cells) for record in finished]
+    outcome = f"{len(finished)} of {len(got.chosen)} finished"
+    return score_of(
+        runs,
+        str(len(runs)) if len(finished) == len(got.chosen) else outcome,
+        task.chance(cells.lengths).length_only,
+        ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
+    )
+
+
+def has_weights(bench: Bench, record: Record) -> bool:
+    """Say whether there are weights to test."""
+    path = weights_path(Store(bench.folder).path_of(record))
+    return record.weights is not None and path.is_file()
+
+
+def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:
+    """Score the selected weights of a run on strings of a task with the same symbols."""
+    device = torch.device(choose_device(bench.device))
+    path = weights_path(Store(bench.folder).path_of(record))
+    network = load_network(bench.host, record, path).to(device)
+    threads = bench.jobs or usable_cores()
+    return evaluate(network, task, cells, device, threads, record.protocol.precision)
+
+
+def _retested(bench: Bench, record: Record, task: Task, cells: TestSet) -> Measured:
+    scores = score_again(bench, record, task, cells)
+    mean = sum(score.measures[task.primary.name].mean for score in scores) / len(scores)
+    return measured([score.strings for score in scores], mean)

@@ -1,0 +1,145 @@
+"""Models trained for a reproduction: by the ordinary way from a plan to records.
+
+So the records are those that ``formalbench run`` would write, boards see them, and what is
+done already is not done again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
+from formalbench.analysis.results import Result
+from formalbench.contracts.config import Value
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import show_value
+from formalbench.device import choose_device
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
+from formalbench.store import Store
+from formalbench.ui.live import execute_live
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Runs of one model on one task under one protocol: what a cell of a table asks for.
+
+    Attributes:
+        row, column: the cell.
+        model, task, protocol: names, as on the command line.
+        model_options, task_options: those that differ from their defaults.
+        seeds: how many; None for the protocol's number.
+    """
+
+    row: str
+    column: str
+    model: str
+    task: str
+    protocol: str
+    model_options: Mapping[str, Value] = field(default_factory=dict)
+    task_options: Mapping[str, Value] = field(default_factory=dict)
+    seeds: int | None = None
+
+    def request(self) -> RunRequest:
+        """Return what ``formalbench run`` would be asked."""
+        settings = [f"model.{key}={show_value(v)}" for key, v in self.model_options.items()]
+        settings += [f"task.{key}={show_value(v)}" for key, v in self.task_options.items()]
+        return RunRequest(
+            models=(self.model,),
+            tasks=(self.task,),
+            protocol=self.protocol,
+            seeds=self.seeds,
+            settings=parse_settings(settings),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What came of what was wanted.
+
+    Attributes:
+        wanted: what it was.
+        records: of every rate and seed, at least one; some may not have finished.
+    """
+
+    wanted: Wanted
+    records: Sequence[Record]
+
+    @property
+    def chosen(self) -> list[Record]:
+        """The runs of the learning rate that validation chose, by seed."""
+        rate = selected_rate(self.records)
+        runs = [record for record in self.records if record.learning_rate == rate]
+        return sorted(runs, key=lambda record: record.seed)
+
+    @property
+    def accuracies(self) -> list[float]:
+        """Test accuracy of each of those that finished, by seed."""
+        return [record.test.accuracy for record in self.chosen if record.test is not None]
+
+    @property
+    def result(self) -> Result:
+        """The row of a board: mean, best, interval, scaled accuracy, as everywhere else."""
+        names = (self.wanted.row, self.wanted.column)
+        return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
+
+
+def train(
+    host: PluginHost,
+    wanted: Sequence[Wanted],
+    results: Path,
+    device: str = "auto",
+    jobs: int | None = None,
+) -> list[Got]:
+    """Carry out all the runs that are wanted and not done yet, as one plan.
+
+    Args:
+        host: the plugins.
+        wanted: cells; several may share runs.
+        results: the folder of the records.
+        device: ``auto``, ``cpu`` or ``cuda:i``.
+        jobs: how many at once; None for the default.
+
+    Returns:
+        One per cell, in order.
+
+    Raises:
+        RequestError: for a bad request.
+    """
+    if not wanted:
+        return []
+    chosen = choose_device(device)
+    plans = [make_plan(host, one.request(), chosen) for one in wanted]
+    every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
+    records = execute_live(host, every, Store(results), chosen, jobs)
+    by_key = {_key(record): record for record in records}
+    return [
+        Got(one, [by_key[_key(run)] for run in plan.runs])
+        for one, plan in zip(wanted, plans, strict=True)
+    ]
+
+
+def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got | None]:
+    """Return what the folder of the records has of what is wanted; train nothing.
+
+    Returns:
+        One per cell, in order; None where a run has no record.
+
+    Raises:
+        RequestError: for a bad request, or a file that is no record.
+    """
+    by_key = {_key(record): record for record in Store(results).records()}
+    every = []
+    for one in wanted:
+        runs = make_plan(host, one.request(), "cpu").runs
+        records = [by_key[_key(run)] for run in runs if _key(run) in by_key]
+        every.append(Got(one, records) if len(records) == len(runs) else None)
+    return every
+
+
+def _key(run: Run | Record) -> tuple[str, str]:
+    """Return what a run and its record share, and no other run under a protocol's title."""
+    return run.test_id, run.protocol.title

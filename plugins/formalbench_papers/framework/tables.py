@@ -1,0 +1,114 @@
+"""A paper's table of accuracies, whole: what is trained for its cells, and how each comes out.
+
+Its rows are tasks and its columns models. What a paper says of its table in words is held against
+the scores by claims of its own; `claims` has the usual ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from formalbench.analysis.reproduced import Scale
+from formalbench.contracts.config import Value
+from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.record import Record
+
+from formalbench_papers.framework import accuracies
+from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.runs import Got, Wanted
+
+Key = tuple[str, str]
+"""A task and a model's title."""
+
+Trained = Mapping[Key, Got | None]
+"""What was trained for each cell; None where nothing was."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperModel:
+    """One of a paper's models.
+
+    Attributes:
+        title: as among the published rows.
+        name: ours.
+        quick, paper: its options at either scale.
+    """
+
+    title: str
+    name: str
+    quick: Mapping[str, Value] = field(default_factory=dict)
+    paper: Mapping[str, Value] = field(default_factory=dict)
+
+    def options(self, scale: Scale) -> Mapping[str, Value]:
+        """Return the options that belong to the scale."""
+        return self.paper if scale == "paper" else self.quick
+
+
+@dataclass(frozen=True, slots=True)
+class AccuracyTable:
+    """A paper's table of accuracies on strings longer than any trained on.
+
+    Attributes:
+        published: its numbers; its tasks go by our names.
+        models: one for each published row that is measured.
+        protocols: how the models are trained and tested at either scale.
+        quick: the tasks of the scale ``quick``, the most telling first; empty for all.
+    """
+
+    published: PublishedTable
+    models: tuple[PaperModel, ...]
+    protocols: Mapping[Scale, str]
+    quick: tuple[str, ...] = ()
+
+    def train(self, bench: Bench) -> dict[Key, Got | None]:
+        """Train what belongs to the scale; of the rest, take what has records already."""
+        every = self.published.tasks
+        now = bench.choose(self.quick or every, every)
+        order = dict.fromkeys((*self.quick, *every))
+        wanted = [
+            Wanted(
+                row=task,
+                column=model.title,
+                model=model.name,
+                task=task,
+                protocol=self.protocols[bench.scale],
+                model_options=model.options(bench.scale),
+            )
+            for task in order
+            for model in self.models
+        ]
+        found = obtain(bench, wanted, lambda one: one.task in now)
+        return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
+
+    def scores(self, got: Trained) -> dict[Key, Score]:
+        """Return what the tests say of every cell that was trained."""
+        return {key: Score.of_test(found) for key, found in got.items() if found is not None}
+
+    def findings(
+        self, got: Trained, claims: Sequence[Claim], remarks: Sequence[str] = ()
+    ) -> Findings:
+        """Return the table cell by cell, with the claims.
+
+        Args:
+            got: what was trained.
+            claims: each checked.
+            remarks: how this differs from the paper.
+        """
+        scores = self.scores(got)
+        cells, rows = [], []
+        for task in self.published.tasks:
+            for model in self.models:
+                key = task, model.title
+                paper = self.published.result(model.title, task)
+                cell = accuracies.cell(*key, paper, scores.get(key))
+                cells.append(cell)
+                rows.append(accuracies.data(cell, paper, scores.get(key), got.get(key)))
+        return Findings(rows, claims, None, remarks, cells, records_of(got))
+
+
+def records_of(got: Trained) -> list[Record]:
+    """Return the records of all that was trained."""
+    return [record for found in got.values() if found is not None for record in found.records]

@@ -1,0 +1,1 @@
+"""Steffen, Glaus & Saeedi (2022): Dyck languages."""

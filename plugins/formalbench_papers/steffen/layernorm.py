@@ -1,0 +1,190 @@
+"""The layer-norm slide of Steffen, Glaus & Saeedi (2022): Dyck-1 and Dyck-(1, 3)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
+from formalbench.contracts.config import Value
+
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.measure import (
+    MeasuredAt,
+    measure,
+    random_strings,
+    spread_lengths,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+ETA = 0.001
+"""η in nats, of Proposition 2's output layer."""
+
+FLOOR = ETA / math.log(2)
+
+LANGUAGES = (("Dyck-1", "dyck-1", "exact-dyck-1"), ("Dyck-(1, 3)", "dyck-1-3", "exact-dyck-1-3"))
+
+
+@dataclass(frozen=True, slots=True)
+class NormVariant:
+    """One curve.
+
+    Attributes:
+        name: as the figure labels it.
+        color: of its line.
+        options: of the model.
+        normed: whether it stands in the panel with layer norm.
+    """
+
+    name: str
+    color: str
+    options: dict[str, Value]
+    normed: bool
+
+
+PLAIN = NormVariant("no layer norm", RED, {}, False)
+AS_PRINTED = NormVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5}, True)
+WITH_OUTPUT = NormVariant(
+    "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}, True
+)
+EXACT = NormVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA}, True)
+VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
+
+Curves = dict[tuple[str, str], list[MeasuredAt]]
+"""By language and variant, shortest strings first."""
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Measure every variant on both languages, at even lengths."""
+    first, last, steps = bench.choose((2, 500, 12), (2, 2000, 24))
+    lengths = spread_lengths(first, last, steps, even=True)
+    count = bench.choose(100, 1000)
+    curves: Curves = {}
+    for language, task_name, model in LANGUAGES:
+        task = bench.task(task_name)
+        for variant in VARIANTS:
+            bench.report(f"{language}, {variant.name}")
+            network = bench.network(model, task, **variant.options)
+            curves[language, variant.name] = [
+                measure(network, task, random_strings(task, length, count)) for length in lengths
+            ]
+    rows = [
+        {"language": language, "variant": variant, **asdict(one)}
+        for (language, variant), curve in curves.items()
+        for one in curve
+    ]
+    return Findings(rows, _claims(curves), lambda: _draw(curves), _REMARKS)
+
+
+_REMARKS = (
+    "The slides show their networks as diagrams, and print no weights: these are our own "
+    "(`exact-dyck-1`, `exact-dyck-1-3`), by the same plan.",
+    "The slides double the activations and stop there (ε = 10⁻⁵). The curves called output layer "
+    "add that of Chiang & Cholak's Proposition 2, with η = 0.001 nats.",
+    "Half of the strings are members; the others are near misses, edited members and uniform "
+    "strings. Only even lengths have members.",
+)
+
+
+def _claims(curves: Curves) -> list[Claim]:
+    return [claim for language, _, _ in LANGUAGES for claim in _claims_on(language, curves)]
+
+
+def _claims_on(language: str, curves: Curves) -> list[Claim]:
+    plain, printed = curves[language, PLAIN.name], curves[language, AS_PRINTED.name]
+    with_output = curves[language, WITH_OUTPUT.name]
+    exact = curves[language, EXACT.name]
+    every = [one for variant in VARIANTS for one in curves[language, variant.name]]
+    worst = min(one.accuracy for one in every)
+    last = plain[-1]
+    lower = all(a.mean_bits < b.mean_bits for a, b in zip(printed, plain, strict=True))
+    least = all(a.mean_bits <= b.mean_bits for a, b in zip(with_output, printed, strict=True))
+    return [
+        Claim(
+            f"{language}: the construction recognises the language",
+            "Conclusions",
+            f"accuracy {100 * worst:.1f} % at worst, over all variants and lengths",
+            worst == 1.0,
+        ),
+        Claim(
+            f"{language}: without layer norm, the cross-entropy goes to one bit (Hahn's lemma)",
+            "Layer Normalization, left",
+            f"worst string {last.max_bits:.6f} bits at length {last.length:,}, mean "
+            f"{last.mean_bits:.4f}",
+            last.max_bits > 0.999 and last.mean_bits > 0.9,
+        ),
+        Claim(
+            f"{language}: layer norm improves the cross-entropy",
+            "Conclusions",
+            f"{printed[-1].mean_bits:.4f} bits instead of {last.mean_bits:.4f} at length "
+            f"{last.length:,}; lower at {'every length' if lower else 'not every length'}",
+            lower,
+        ),
+        Claim(
+            f"{language}: the output layer of Proposition 2 improves it further",
+            "Chiang & Cholak, §3.2",
+            f"{with_output[-1].mean_bits:.4f} bits at length {last.length:,}",
+            least,
+        ),
+        Claim(
+            f"{language}: with ε = 0 it is η at every length",
+            "Chiang & Cholak, §3.2",
+            f"{max(one.max_bits for one in exact):.6f} bits at worst",
+            max(abs(one.max_bits - FLOOR) for one in exact) <= 1e-9 * FLOOR,
+        ),
+    ]
+
+
+def _draw(curves: Curves) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(9.2, 6.6), layout="constrained")
+    panels = figure.subplots(2, 2, sharex=True, sharey=True)
+    for row, (language, _, _) in zip(panels, LANGUAGES, strict=True):
+        for axes, normed in zip(row, (False, True), strict=True):
+            _draw_panel(axes, language, normed, curves)
+        row[0].set_ylabel("cross-entropy (bits), accuracy")
+    for axes in panels[1]:
+        axes.set_xlabel("string length n")
+    lines = {line.get_label(): line for axes in panels.flat for line in axes.get_lines()}
+    shown = {name: line for name, line in lines.items() if not str(name).startswith("_")}
+    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=3)
+    return figure
+
+
+def _draw_panel(axes: Axes, language: str, normed: bool, curves: Curves) -> None:
+    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+    shown = [variant for variant in VARIANTS if variant.normed == normed]
+    for variant in shown:
+        curve = curves[language, variant.name]
+        lengths = [one.length for one in curve]
+        axes.plot(
+            lengths,
+            [one.mean_bits for one in curve],
+            color=variant.color,
+            label=variant.name,
+            linewidth=2.4,
+        )
+        axes.plot(
+            lengths,
+            [one.max_bits for one in curve],
+            color=variant.color,
+            linewidth=1.1,
+            linestyle=(0, (4, 2)),
+        )
+    worst = [
+        min(points)
+        for points in zip(
+            *([one.accuracy for one in curves[language, v.name]] for v in shown), strict=True
+        )
+    ]
+    axes.plot([], [], color=GREY, linewidth=1.1, linestyle=(0, (4, 2)), label="worst string")
+    axes.plot(lengths, worst, color=GREEN, label="accuracy", linestyle="none", marker="o", ms=3.5)
+    title = f"{language}, {'with' if normed else 'without'} layer norm"
+    axes.set(title=title, xscale="log", ylim=(-0.03, 1.08))
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

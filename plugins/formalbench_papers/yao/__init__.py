@@ -1,0 +1,1 @@
+"""Yao, Peng, Papadimitriou & Narasimhan (2021): bounded Dyck languages."""

@@ -1,0 +1,66 @@
+"""How often the right close is predicted, by where in a test string it is asked for.
+
+A mean over strings longer than those of training is mostly one over their beginnings, which are
+as long as what training has seen. This tells the parts from each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from formalbench.contracts.language import HasBrackets
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.record import Record
+from formalbench.evaluation.cells import test_set
+from formalbench.evaluation.evaluate import CellScore
+from formalbench.metrics.close_brackets import MICRO, CloseBrackets
+
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.retest import has_weights, score_again
+
+_AT = f"{MICRO}-at-"
+"""What the metric's names begin with, before a position."""
+
+Positions = Mapping[int, Measure]
+"""How often the right close was predicted, by how many symbols stood before it."""
+
+
+def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | None]:
+    """Test the selected weights of some runs again, on the strings that they were tested on.
+
+    Args:
+        bench: knows where the weights are.
+        records: of runs on one task, of brackets to ``generate``, under one protocol.
+
+    Returns:
+        One per run; None for one that kept no weights.
+    """
+    protocol = records[0].protocol
+    task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
+    assert isinstance(task.source, HasBrackets)
+    task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
+    drawn = test_set(task, protocol)
+    return [
+        _placed(score_again(bench, record, task, drawn)) if has_weights(bench, record) else None
+        for record in records
+    ]
+
+
+def share(placed: Positions, first: int, stop: int) -> float:
+    """Return the share that is right of what is asked for from one position to before another.
+
+    NaN if nothing is.
+    """
+    within = [measure for place, measure in placed.items() if first <= place < stop]
+    return Measure(sum(one.total for one in within), sum(one.count for one in within)).mean
+
+
+def _placed(scores: Sequence[CellScore]) -> Positions:
+    placed: dict[int, Measure] = {}
+    for score in scores:
+        for name, measure in score.measures.items():
+            if name.startswith(_AT):
+                place = int(name.removeprefix(_AT))
+                placed[place] = placed.get(place, Measure(0.0, 0)).plus(measure)
+    return placed

@@ -1,0 +1,182 @@
+"""What the experiments of Yao et al. on learned models share: the models, and how they did.
+
+Reference: Yao et al. (2021), sections 6.1 and 6.2, appendix D.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+from formalbench.contracts.config import Value
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.record import Record
+from formalbench.metrics.close_brackets import MACRO, MICRO
+
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Row
+from formalbench_papers.framework.runs import Got, Wanted
+
+K = TypeVar("K")
+
+PAPER = "yao"
+"""The protocol of the paper's size."""
+
+NEAR_PERFECT = 0.95
+"""What "near-perfect" is taken to mean: the paper gives no number; its text calls so what
+its figures show above this."""
+
+REMARKS = (
+    "Models: GPT-2's block as the Huggingface library has it, so layer norm comes before each "
+    "branch (pre-LN), with GELU; one head, feed-forward width equal to the memory dimension, no "
+    "dropout. The paper does not say where its layer norms are. Initial weights are PyTorch's "
+    "defaults, and the read-out is not tied to the embedding. The LSTM has one layer and "
+    "embeddings as wide as its state.",
+    "Every training step has fresh strings of one length, drawn as the paper's process draws "
+    "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string, "
+    "which asks for no bracket, is left out. A step is a budget of tokens: the paper does not "
+    "say its batch size.",
+    "The rate falls linearly at the end, or as soon as there was no error in all training "
+    "strings between two evaluations; the paper stops early when the validation loss converges. "
+    "Gradients are clipped to norm 1.",
+    "Checkpoint and learning rate are chosen by the share of validation strings without any "
+    "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
+    "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",
+)
+
+
+def transformer(width: int, layers: int = 2, positions: str = "scalar-6000") -> dict[str, Value]:
+    """Return the options of the paper's Transformer."""
+    return {
+        "width": width,
+        "layers": layers,
+        "positions": positions,
+        "heads": 1,
+        "feed_forward": 1,
+    }
+
+
+@dataclass(frozen=True)
+class Trials:
+    """What came of the trials of one setting.
+
+    Attributes:
+        got: the trials.
+    """
+
+    got: Got
+
+    @property
+    def wanted(self) -> Wanted:
+        """What was asked for."""
+        return self.got.wanted
+
+    @cached_property
+    def chosen(self) -> Sequence[Record]:
+        """The trials of the learning rate that validation chose."""
+        return self.got.chosen
+
+    @property
+    def validations(self) -> list[float]:
+        """Micro accuracy on validation of each trial; 0 for one that did not finish."""
+        return [_mean(_validated(record, MICRO)) for record in self.chosen]
+
+    @property
+    def tests(self) -> list[float]:
+        """Micro accuracy on the longer test strings, likewise."""
+        return [_mean(_tested(record, MICRO)) for record in self.chosen]
+
+    @property
+    def validation(self) -> float:
+        """The mean over the trials."""
+        return sum(self.validations) / len(self.validations)
+
+    @property
+    def test(self) -> float:
+        """The mean over the trials."""
+        return sum(self.tests) / len(self.tests)
+
+    @property
+    def failures(self) -> int:
+        """How many trials did not finish."""
+        return sum(record.test is None for record in self.chosen)
+
+    def rows(self, **keys: Value) -> list[Row]:
+        """Return the data: a line per trial, `keys` first."""
+        return [{**keys, **_numbers(record)} for record in self.chosen]
+
+
+def _validated(record: Record, metric: str) -> Measure | None:
+    """Return a metric on validation; None of a trial that did not finish."""
+    if record.test is None or record.selected is None:
+        return None
+    found = record.selected.metrics.get(metric)
+    return None if found is None else Measure(found.total, found.count)
+
+
+def _tested(record: Record, metric: str) -> Measure | None:
+    return None if record.test is None else record.test.cells.whole(metric)
+
+
+def _mean(measure: Measure | None) -> float:
+    return measure.mean if measure else 0.0
+
+
+def _numbers(record: Record) -> Mapping[str, str | int | float]:
+    numbers: dict[str, str | int | float] = {
+        "learning_rate": record.learning_rate or 0.0,
+        "seed": record.seed,
+        "status": record.status,
+        "steps": record.training.steps if record.training else 0,
+        "ended": record.training.ended if record.training else "",
+    }
+    for name, read in (("validation", _validated), ("test", _tested)):
+        micro, macro = read(record, MICRO), read(record, MACRO)
+        numbers[f"{name}_micro"] = round(micro.mean, 6) if micro else ""
+        numbers[f"{name}_macro"] = round(macro.mean, 6) if macro else ""
+        numbers[f"{name}_positions"] = micro.count if micro else ""
+    return numbers | {"test_id": record.test_id}
+
+
+def train(
+    bench: Bench, wanted: Mapping[K, Wanted], own: Callable[[K], bool] = lambda _: True
+) -> dict[K, Trials]:
+    """Train settings, and return what came of each under its key.
+
+    Args:
+        bench: trains.
+        wanted: every setting of the paper; its column is a point of the figure.
+        own: whether a setting belongs to the scale. Of the rest those are trained that were asked
+            for, and the others taken where all their records are there.
+    """
+    now = {key for key, one in wanted.items() if own(key) or one.column in bench.also}
+    rest = [key for key in wanted if key not in now]
+    bench.report(f"{len(now)} settings")
+    trained = iter(bench.train([one for key, one in wanted.items() if key in now]))
+    held = iter(bench.held([wanted[key] for key in rest]) if rest else ())
+    got = {key: next(trained) if key in now else next(held) for key in wanted}
+    return {key: Trials(one) for key, one in got.items() if one is not None}
+
+
+def records(outcomes: Iterable[Trials]) -> list[Record]:
+    """Return all records, those of the rates that were not chosen, too."""
+    return [record for one in outcomes for record in one.got.records]
+
+
+def percent(values: Sequence[float]) -> str:
+    """Return the mean of some shares in percent, and each of them.
+
+    Example:
+        >>> percent([0.95, 0.96])
+        '95.5 % (95.0, 96.0)'
+    """
+    mean = f"{100 * sum(values) / len(values):.1f} %"
+    return f"{mean} ({', '.join(f'{100 * value:.1f}' for value in values)})"
+
+
+def failed(outcomes: Sequence[Trials]) -> list[str]:
+    """Return a remark if trials did not finish."""
+    count = sum(one.failures for one in outcomes)
+    return [f"{count} trials did not finish; they count as 0."] if count else []

@@ -1,0 +1,92 @@
+"""Where in a string the right close is predicted: against a walk through every string."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.metric import Measure
+from formalbench.evaluation.cells import test_set as draw_test_set
+from formalbench.host import PluginHost
+from formalbench.metrics.close_brackets import MICRO
+from formalbench.store import Store, weights_path
+from formalbench.store.weights import load_network
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.yao.by_position import by_position, share
+
+TINY = """
+name: tiny
+version: 1
+seeds: 2
+learning_rates: [0.01]
+steps: 60
+batch_tokens: 128
+evaluate_every: 20
+curriculum: {kind: generated}
+decay: {steps: 20}
+validation: {every: 20, tokens: 300}
+test: {tokens: 1500}
+"""
+
+
+@pytest.fixture
+def bench(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    torch.set_num_threads(1)
+    (tmp_path / "tiny.yaml").write_text(TINY)
+    host = PluginHost.load([tmp_path / "tiny.yaml"])
+    return Bench(host, "quick", lambda line: None, tmp_path / "results", "cpu", 1)
+
+
+def walked(bench, record):
+    """Ask the network after every prefix by itself, with a stack at hand."""
+    task = record.protocol.apply(bench.host.task(record.task.name))
+    network = load_network(bench.host, record, weights_path(Store(bench.folder).path_of(record)))
+    closes = task.source.closes
+    right, asked = np.zeros((2, 2000), dtype=int)
+    (cell,) = draw_test_set(task, record.protocol).cells
+    for example in cell.examples:
+        for string in example.inputs.astype(np.int64):
+            with torch.no_grad():
+                logits = network(Batch(torch.from_numpy(string[None])))[0]
+            stack = []
+            for position in range(len(string) + 1):
+                if stack:
+                    shares = logits[position, list(closes)].exp()
+                    asked[position] += 1
+                    right[position] += bool(shares[stack[-1]] / shares.sum() > 0.8)
+                if position < len(string):
+                    name = task.alphabet[string[position]]
+                    opened = [
+                        task.alphabet[i] for i in range(len(task.alphabet)) if i not in closes
+                    ]
+                    if name in opened:
+                        stack.append(opened.index(name))
+                    else:
+                        stack.pop()
+    return right, asked
+
+
+def test_positions_are_counted_as_a_walk_counts_them(bench):
+    options = {"width": 8, "heads": 1, "positions": "scalar-6000"}
+    wanted = Wanted("row", "column", "transformer", "dyck-2-3:generate", "tiny", options)
+    (got,) = bench.train([wanted])
+    found = by_position(bench, got.records)
+    for placed, record in zip(found, got.records, strict=True):
+        right, asked = walked(bench, record)
+        assert {place: (one.total, one.count) for place, one in placed.items()} == {
+            place: (right[place], asked[place]) for place in np.flatnonzero(asked).tolist()
+        }
+        assert (right.sum(), asked.sum()) == record.test.cells.whole(MICRO)
+    weights_path(Store(bench.folder).path_of(got.records[0])).unlink()
+    assert [one is None for one in by_position(bench, got.records)] == [True, False]
+
+
+def test_a_share_is_of_what_was_asked_for_there():
+    placed = {1: Measure(1, 2), 2: Measure(2, 2), 3: Measure(9, 10)}
+    assert share(placed, 0, 3) == 0.75
+    assert share(placed, 3, 4) == 0.9
+    assert math.isnan(share(placed, 0, 1))
+    assert math.isnan(share(placed, 4, 9))

@@ -1,0 +1,235 @@
+"""`formalbench reproduce`: what the paper claims is measured, and can turn out not to hold."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from announced import SPECS, carry_out
+from formalbench.cli.main import run_command_line
+from formalbench.host import PluginHost
+from formalbench_papers.chiang_cholak import fig2 as chiang_cholak_fig2
+from formalbench_papers.chiang_cholak import fig3 as chiang_cholak_fig3
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.measure import (
+    MeasuredAt,
+    measure,
+    random_strings,
+    spread_lengths,
+)
+from formalbench_papers.framework.output import as_csv
+from formalbench_papers.steffen import layernorm as steffen_layernorm
+
+PUBLISHED = Path(__file__).parents[3] / "leaderboard" / "reproductions"
+
+
+@pytest.fixture(scope="module")
+def host():
+    return PluginHost.load()
+
+
+@pytest.fixture(scope="module")
+def bench(host):
+    return Bench(host, "quick", lambda line: None)
+
+
+def run(capsys, *arguments):
+    code = run_command_line([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def test_without_a_name_all_are_listed(capsys):
+    code, out, _ = run(capsys, "reproduce")
+    assert code == 0
+    for name in SPECS:
+        assert name in out.splitlines()
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_each_goes_by_its_name_and_says_what_quick_reduces(name):
+    one = SPECS[name]
+    assert one.name == name
+    assert one.reduced.endswith(".")
+    assert "quick" in one.duration
+    assert "paper" in one.duration
+
+
+def test_the_list_is_data_too(capsys):
+    code, out, _ = run(capsys, "reproduce", "--json")
+    listed = json.loads(out)
+    assert code == 0
+    assert [one["reproduction"] for one in listed] == list(SPECS)
+    assert all(one["reduced"] and one["duration"] for one in listed)
+
+
+def test_an_unknown_name_is_refused(capsys, tmp_path):
+    code, out, err = run(capsys, "reproduce", "chiang-cholak-fig1", "--output", tmp_path)
+    assert (code, out) == (2, "")
+    assert "chiang-cholak-fig2" in err
+
+
+def test_outside_the_repository_a_folder_must_be_named(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = run(capsys, "reproduce", "chiang-cholak-fig2")
+    assert code == 2
+    assert "--output" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "lengths"),
+    [((1, 8, 4), [1, 2, 4, 8]), ((1, 4, 9), [1, 2, 3, 4])],
+)
+def test_lengths_are_spread(arguments, lengths):
+    assert spread_lengths(*arguments) == lengths
+
+
+def test_even_lengths_are_spread():
+    assert spread_lengths(2, 101, 3, even=True) == [2, 14, 100]
+
+
+class Small(Bench):
+    """A bench on which everything is done with a few short strings."""
+
+    def choose(self, quick, paper):
+        if isinstance(quick, tuple):
+            return (quick[0], 150, 4) if quick[-1] < 30 else (10, 60)
+        return min(quick, 12)
+
+
+@pytest.mark.parametrize("name", ["chiang-cholak-fig2", "steffen-layernorm"])
+def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
+    findings = carry_out(name, Small(host, "quick", lambda line: None))
+    assert [claim.text for claim in findings.claims if not claim.holds] == []
+    assert len(as_csv(findings.rows).splitlines()) > 12
+    findings.draw().savefig(tmp_path / "figure.svg")
+
+
+def one(length=100, accuracy=1.0, mean=0.5, worst=None):
+    return MeasuredAt(length, 10, accuracy, mean, mean if worst is None else worst)
+
+
+def test_the_claims_of_figure_2_can_fail():
+    floor = chiang_cholak_fig2.FLOOR
+    names = [variant.name for variant in chiang_cholak_fig2.VARIANTS]
+    good = {"no layer norm": (0.5, 0.995), "ε = 0": (floor, floor)}
+
+    def curves(**changed):
+        levels = {name: good.get(name, (0.1, 0.9)) for name in names} | changed
+        return {
+            (language, name): [one(10, 1.0, low), one(1000, 1.0, high)]
+            for language in ("PARITY", "FIRST")
+            for name, (low, high) in levels.items()
+        }
+
+    def verdicts(curves):
+        return [claim.holds for claim in chiang_cholak_fig2._claims(curves)[:5]]
+
+    assert verdicts(curves()) == [True] * 5
+    assert verdicts(curves(**{"no layer norm": (0.5, 0.98)}))[1] is False
+    assert verdicts(curves(**{"no layer norm": (0.05, 0.995)}))[2] is False
+    assert verdicts(curves(**{"ε = 10⁻³": (0.2, 0.1)}))[3] is False
+    assert verdicts(curves(**{"ε = 0": (floor, 1.01 * floor)}))[4] is False
+    wrong = curves()
+    wrong["PARITY", "ε = 0"][0] = one(10, 0.9, floor)
+    assert verdicts(wrong)[0] is False
+
+
+def test_the_claims_of_the_slides_can_fail():
+    floor = steffen_layernorm.FLOOR
+    levels = dict(
+        zip([v.name for v in steffen_layernorm.VARIANTS], (0.99, 0.95, 0.5, floor), strict=True)
+    )
+
+    def verdicts(**changed):
+        curves = {
+            (language, name): [one(500, 1.0, level, 1.0 if level == 0.99 else None)]
+            for language in ("Dyck-1", "Dyck-(1, 3)")
+            for name, level in (levels | changed).items()
+        }
+        return [claim.holds for claim in steffen_layernorm._claims(curves)[:5]]
+
+    assert verdicts() == [True] * 5
+    assert verdicts(**{"no layer norm": 0.5})[1] is False
+    assert verdicts(**{"ε = 10⁻⁵": 0.995})[2] is False
+    assert verdicts(**{"ε = 10⁻⁵, with output layer": 0.96})[3] is False
+    assert verdicts(**{"ε = 0, with output layer": 0.1})[4] is False
+
+
+def course(start, accuracy, mean):
+    tests = (one(10, 0.5, 3.0), one(10, accuracy, mean))
+    return chiang_cholak_fig3.Course(start, 0, (0, 100), tests)
+
+
+def test_the_claims_of_figure_3_can_fail():
+    floor = chiang_cholak_fig3.FLOOR
+
+    def sweep(peak=1.0, far=0.5, tolerance=0.03):
+        short = [(1 + d, one(10, float(abs(d) <= 0.1), 0.2)) for d in (-0.1, 0.1)]
+        long = [(1 + d, one(100, float(abs(d) <= tolerance), 0.2)) for d in (-0.04, 0.04)]
+        middle = (1.0, one(10, peak, floor))
+        return {
+            10: sorted([middle, *short], key=lambda pair: pair[0]),
+            100: [*long, (1.0, one(100, peak, floor)), (1.2, one(100, far, 6.0))],
+        }
+
+    recovers = course(chiang_cholak_fig3.PERTURBED, 1.0, 0.01)
+    never = course(chiang_cholak_fig3.RANDOM, 0.5, 1.0)
+
+    def verdicts(sweep, *courses):
+        return [claim.holds for claim in chiang_cholak_fig3._claims(sweep, courses)]
+
+    assert verdicts(sweep(tolerance=0.0), recovers, never) == [True] * 5
+    assert verdicts(sweep(peak=0.9), recovers, never)[0] is False
+    assert verdicts(sweep(far=0.9), recovers, never)[1] is False
+    assert verdicts(sweep(tolerance=0.5), recovers, never)[2] is False
+    assert verdicts(sweep(), replace(recovers, tests=never.tests), never)[3] is False
+    assert verdicts(sweep(), recovers, replace(never, tests=recovers.tests))[4] is False
+
+
+def test_training_starts_from_the_perturbed_solution_and_from_random_weights(host):
+    small = Small(host, "quick", lambda line: None)
+    task = small.task("parity")
+    runs = [
+        chiang_cholak_fig3._train(small, task, start, 0)
+        for start in (chiang_cholak_fig3.PERTURBED, chiang_cholak_fig3.RANDOM)
+    ]
+    assert [run.steps for run in runs] == [(0,), (0,)]  # 12 updates, a test every 25
+    perturbed, random = (run.tests[0] for run in runs)
+    assert perturbed.mean_bits > 1.5  # as in the figure's first panel, at 0.9
+    assert abs(random.mean_bits - 1) < 0.5
+
+
+@pytest.mark.parametrize("name", SPECS)
+def test_what_is_published_is_complete(name):
+    page = (PUBLISHED / f"{name}.md").read_text(encoding="utf-8")
+    assert f"formalbench reproduce {name}" in page
+    kinds = ("csv", "json", "png", "svg") if SPECS[name].figure else ("csv", "json")
+    assert all((PUBLISHED / f"{name}.{kind}").stat().st_size for kind in kinds)
+    assert (PUBLISHED / f"{name}.csv").read_text(encoding="utf-8").count("\n") > 1
+
+
+def test_nothing_else_is_published():
+    assert {file.name.partition(".")[0] for file in PUBLISHED.iterdir()} <= set(SPECS)
+
+
+def test_a_published_figure_is_measured_again_alike(bench):
+    """Its shortest strings, on this machine."""
+    rows = list(csv.DictReader(io.StringIO((PUBLISHED / "chiang-cholak-fig2.csv").read_text())))
+    task = bench.task("parity")
+    compared = 0
+    for variant in chiang_cholak_fig2.VARIANTS:
+        network = bench.network("exact-parity", task, **variant.options)
+        for row in rows:
+            mine = (row["language"], row["variant"]) == ("PARITY", variant.name)
+            if mine and int(row["length"]) <= 30:
+                strings = random_strings(task, int(row["length"]), int(row["strings"]))
+                again = measure(network, task, strings)
+                assert again.mean_bits == pytest.approx(float(row["mean_bits"]), rel=1e-9)
+                compared += 1
+    assert compared > 30

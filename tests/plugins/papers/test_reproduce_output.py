@@ -1,0 +1,222 @@
+"""What a reproduction shows: in the terminal, as a page, as data; whatever names it is given."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from formalbench.cli.main import run_command_line
+from formalbench.contracts.specs import ReproductionSpec
+from formalbench_papers.framework.document import Circumstances, document, document_text
+from formalbench_papers.framework.findings import Claim, Findings, TableCell
+from formalbench_papers.framework.output import as_csv
+from formalbench_papers.framework.page import as_markdown
+from formalbench_papers.framework.terminal import print_findings
+from rich.console import Console
+
+HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
+
+
+def draw():
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(2, 1))
+    figure.subplots().plot([1, 2], [1, 2])
+    return figure
+
+
+def toy(*holds) -> ReproductionSpec:
+    claims = [Claim("x | y", "<b>1</b>", "2", held) for held in holds]
+    findings = Findings([{"n": 1, "bits": 0.1}, {"n": 2, "bits": 1 / 3}], claims, draw, ("a note",))
+    reduced = "a toy is small."
+    return ReproductionSpec(
+        "toy", "A toy", "Nobody (2026)", lambda bench: findings, "About it.", reduced
+    )
+
+
+def run(capsys, *arguments):
+    code = run_command_line([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_all_files_are_written(capsys, tmp_path, monkeypatch, inside, announce):
+    announce(toy(True))
+    words = []
+    folder = tmp_path / "out"
+    if inside:
+        (tmp_path / "leaderboard" / "results").mkdir(parents=True)
+        monkeypatch.chdir(tmp_path)
+        folder = tmp_path / "leaderboard" / "reproductions"
+    else:
+        words = ["--output", folder]
+    code, out, err = run(capsys, "reproduce", "toy", *words)
+    assert code == 0, err
+    assert sorted(file.name for file in folder.iterdir()) == [
+        "toy.csv",
+        "toy.json",
+        "toy.md",
+        "toy.png",
+        "toy.svg",
+    ]
+    assert " ".join(out.split()).count("holds x | y paper: <b>1</b>; ours: 2") == 1
+    assert (folder / "toy.png").read_bytes().startswith(b"\x89PNG")
+    assert list(csv.DictReader(io.StringIO((folder / "toy.csv").read_text()))) == [
+        {"n": "1", "bits": "0.1"},
+        {"n": "2", "bits": str(1 / 3)},
+    ]
+
+
+def test_the_same_data_draw_the_same_figure(capsys, tmp_path, announce):
+    announce(toy(True))
+    for part in ("a", "b"):
+        assert run(capsys, "reproduce", "toy", "--output", tmp_path / part)[0] == 0
+    for kind in ("svg", "png", "csv"):  # the page and the JSON name the time it took
+        first, second = (tmp_path / part / f"toy.{kind}" for part in ("a", "b"))
+        assert first.read_bytes() == second.read_bytes()
+
+
+def test_a_claim_that_does_not_hold_is_said_and_is_a_failure(capsys, tmp_path, announce):
+    announce(toy(True, False))
+    code, out, _ = run(capsys, "reproduce", "toy", "--output", tmp_path)
+    assert code == 1
+    assert "differs x | y paper: <b>1</b>; ours: 2" in " ".join(out.split())
+    assert "Claims: 1 holds, 1 differs." in out
+    page = (tmp_path / "toy.md").read_text()
+    assert "## Claims: 1 of 2 hold" in page
+    assert "**differs**" in page
+
+
+def test_a_folder_that_cannot_be_written_is_one_line(capsys, tmp_path, announce):
+    announce(toy(True))
+    (tmp_path / "file").write_text("")
+    code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path / "file")
+    assert code == 2
+    assert "cannot write" in err
+
+
+def test_the_page_escapes_and_says_how_to_do_it_again():
+    one = toy(True)
+    page = as_markdown(document(one, one.factory(None), HOW))
+    assert "x &#124; y" in page
+    assert "&lt;b&gt;" in page
+    assert "`formalbench reproduce toy --scale quick`" in page
+    assert "2026-11-20; 12 s" in page
+    assert "cpu, a machine" in page
+    assert "- a note" in page
+
+
+HOSTILE = "=x|</td><script>[a](http://b) **c**\n\x1b[31m\u202e"
+
+
+def hostile() -> Findings:
+    cells = [TableCell(HOSTILE, HOSTILE, HOSTILE, HOSTILE, held) for held in (True, False, None)]
+    claims = [Claim(HOSTILE, HOSTILE, HOSTILE, None)]
+    return Findings([{"name": HOSTILE, "n": 1.5}], claims, None, (HOSTILE,), cells)
+
+
+def test_names_break_neither_page_nor_terminal_nor_sheet():
+    page = as_markdown(document(toy(True), hostile(), HOW))
+    rows = [line for line in page.splitlines() if line.startswith("| &#") or "| =x" in line]
+    assert len(rows) == 4
+    assert all(line.count("|") in (5, 6) for line in rows)
+    for sign in ("<script", "](http", "**c", "\x1b", "\u202e"):
+        assert sign not in page
+    target = io.StringIO()
+    print_findings(document(toy(True), hostile(), HOW), hostile(), Console(file=target, width=80))
+    shown = target.getvalue()
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert "[a](http://b)" in shown.replace("\n", "")  # no markup of the terminal's
+    (row,) = csv.DictReader(io.StringIO(as_csv(hostile().rows)))
+    assert row["name"].startswith("'=x")  # a spreadsheet would compute =x
+    assert (
+        json.loads(document_text(document(toy(True), hostile(), HOW)))["cells"][0]["row"] == HOSTILE
+    )
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_table_fits_the_terminal(width):
+    long = TableCell(
+        "a setting, of some length, Transformer", "p", "100.0", "99.5 (1–2; 3 seeds)", True
+    )
+    cells = [long] + [
+        TableCell("cycle-navigation", "RegularGPT (C=2)", "100.0 / 100.0", ours, held)
+        for ours, held in (
+            ("100.0 / 99.5 (97.5–100.0; 2 of 3 finished (1 diverged))", False),
+            ("", None),
+        )
+    ]
+    target = io.StringIO()
+    findings = Findings([{"n": 1}], [], None, ("a remark " * 30,), cells)
+    print_findings(document(toy(True), findings, HOW), findings, Console(file=target, width=width))
+    lines = target.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    text = " ".join(target.getvalue().split())
+    assert "cycle-navigation" in text
+    assert "Cells: 1 holds, 1 differs, 1 not run at this scale." in text
+    assert text.count("RegularGPT (C=2)") == 2
+    assert any("99.5 (1–2; 3 seeds)" in line for line in lines)
+
+
+def test_with_json_standard_output_is_json_alone(capsys, tmp_path, announce):
+    announce(toy(True, False, None))
+    code, out, err = run(capsys, "reproduce", "toy", "--output", tmp_path, "--json")
+    data = json.loads(out)
+    assert code == 1
+    assert [claim["verdict"] for claim in data["claims"]] == [
+        "holds",
+        "differs",
+        "not run at this scale",
+    ]
+    assert data["holds"] is False
+    assert data["data"][0] == {"n": 1, "bits": 0.1}
+    assert data["scale"] == "quick"
+    assert data["reduced"] == "a toy is small."
+    assert out == (tmp_path / "toy.json").read_text()
+    assert "wrote" in err
+
+
+def test_numbers_that_json_lacks_are_null():
+    odd = Findings([{"a": math.nan, "b": np.int64(3), "c": np.float64(0.5)}], [], None)
+    assert json.loads(document_text(document(toy(True), odd, HOW)))["data"] == [
+        {"a": None, "b": 3, "c": 0.5}
+    ]
+
+
+def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch, announce):
+    table = replace(toy(True), figure=False, factory=lambda bench: hostile())
+    announce(table)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
+    assert code == 0, err
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
+
+
+@pytest.mark.parametrize(("scale", "says"), [("quick", True), ("paper", False)])
+def test_what_quick_reduces_is_said_at_quick_alone(scale, says):
+    how = replace(HOW, scale=scale)
+    page = as_markdown(document(toy(True), hostile(), how))
+    assert f"Scale: {scale}." in page
+    assert ("a toy is small" in page) is says
+
+
+def test_the_environment_is_that_of_the_records(make_record):
+    records = [make_record(seed=seed, hardware="a board | of mine") for seed in range(2)]
+    trained = replace(hostile(), records=records)
+    page = as_markdown(document(toy(True), trained, HOW))
+    assert "a board &#124; of mine" in page
+    assert "(2 records)" in page
+    assert "2 runs, trained and tested in 0 min in all" in page
+    assert "a machine" not in page
+
+
+def test_data_keep_all_their_digits():
+    assert as_csv([{"x": 0.1 + 0.2}]) == "x\n0.30000000000000004\n"

@@ -1,0 +1,194 @@
+"""The trained transformers of Steffen et al.: what is asked for, and claims that can fail."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+import torch
+from formalbench.contracts.cells import Sums
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.evaluation.cells import test_set as draw_test_set
+from formalbench.evaluation.cells import validation_set
+from formalbench.host import PluginHost
+from formalbench.running.plan import make_plan
+from formalbench.training.data import Interval, TrainingData
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.runs import Got
+from formalbench_papers.steffen.dyck import (
+    _REMARKS,
+    QUICK_LENGTHS,
+    carry_out,
+    wanted,
+)
+from formalbench_papers.steffen.dyck_claims import (
+    ATTENTIONS,
+    LANGUAGES,
+    LENGTHS,
+    DyckPoint,
+    cells,
+    claims,
+    members,
+)
+
+
+@pytest.fixture(scope="module")
+def built_in():
+    return PluginHost.load()
+
+
+@pytest.mark.parametrize(("lengths", "suffix"), [(QUICK_LENGTHS, "-quick"), (LENGTHS, "")])
+def test_every_run_is_trained_and_tested_at_its_length(built_in, lengths, suffix):
+    runs = {}
+    for one in wanted(lengths, suffix):
+        plan = make_plan(built_in, one.request(), "cpu")
+        length = int(one.column.removeprefix("n = "))
+        for run in plan.runs:
+            assert run.protocol.splits.train == run.protocol.splits.test == (length, length)
+            assert run.task.options == {"outside": "changed", "split": "by-string"}
+            assert ("attention" in run.model.options) == one.row.endswith("hard")
+            assert run.model.options["heads"] == 2
+            runs[run.test_id] = run
+    assert len(runs) == {"-quick": 10, "": 19}[suffix] * 2 * 3
+
+
+def test_lengths_that_training_would_see_all_members_of_are_left_out():
+    lengths = {
+        task: {int(w.column[4:]) for w in wanted(LENGTHS, "") if w.task == task}
+        for task in LANGUAGES
+    }
+    assert {task: min(some) for task, some in lengths.items()} == {
+        "dyck-1": 26,
+        "dyck-1-2": 26,
+        "dyck-2": 10,
+    }
+    remark = next(line for line in _REMARKS if "left out" in line)
+    assert "Dyck-1 at n = 10 (42)" in remark
+    assert "Dyck-2 at n = 6 (40)" in remark
+    assert "Dyck-2 at n = 10" not in remark
+
+
+@pytest.mark.parametrize("task", LANGUAGES)
+@pytest.mark.parametrize("length", [2, 4, 6, 8])
+def test_members_are_counted(built_in, task, length):
+    language = built_in.task(task).source
+    strings = np.array(list(product(range(len(language.alphabet)), repeat=length)))
+    assert members(task, length) == language.classify(strings).sum()
+
+
+@pytest.mark.parametrize(("task", "length"), [("dyck-1-2", 26), ("dyck-2", 10)])
+def test_no_test_string_is_trained_on(built_in, task, length):
+    one = next(w for w in wanted((length,), "-quick") if w.task == task)
+    run = make_plan(built_in, one.request(), "cpu").runs[0]
+    there = run.protocol.apply(built_in.task(run.task.name, dict(run.task.options)))
+    data = TrainingData(there, run.protocol, torch.device("cpu"))
+    mixes = (((length, run.protocol.batch),),) * 200
+    trained = strings_of(
+        share.example.inputs[0] for (share,) in data.take(Interval(0, mixes, length, (0,)))
+    )
+    validated, tested = (
+        strings_of(e.inputs for cell in draw(there, run.protocol).cells for e in cell.examples)
+        for draw in (validation_set, draw_test_set)
+    )
+    assert len(trained) > 500
+    assert not trained & tested
+    assert not validated & (trained | tested)
+
+
+def strings_of(batches):
+    return {tuple(string) for batch in batches for string in batch.tolist()}
+
+
+@pytest.mark.parametrize("attention", ATTENTIONS)
+def test_the_network_has_two_layers_two_heads_and_64_hidden_units(built_in, attention):
+    one = next(w for w in wanted((26,), "-quick") if w.row.endswith(attention))
+    network = built_in.network("transformer", built_in.task(one.task), dict(one.model_options))
+    assert len(network.blocks) == 2
+    for block in network.blocks:
+        assert (block.attention.heads, block.attention.hard) == (2, attention == "hard")
+        assert block.feed_forward.up.weight.shape == (64, 16)
+
+
+@pytest.fixture
+def trained(built_in, make_record):
+    """Make a bench whose networks learn up to a length, soft ones a longer one."""
+
+    def record(one, seed):
+        length = int(one.column.removeprefix("n = "))
+        learned = length <= (26 if one.row.endswith("soft") else 10)
+        record = make_record(
+            task=f"{one.task}:classify",
+            accuracy=[100 if learned else 50 + seed],
+            seed=seed,
+            fingerprint="0" * 64,
+        )
+        millibits = 0 if learned else 990 + seed
+        entropy = Sums(total=(millibits * 100,), count=(100,))
+        tested = record.test.cells.model_copy(update={"metrics": {CROSS_ENTROPY: entropy}})
+        test = record.test.model_copy(update={"cells": tested})
+        return record.model_copy(update={"test": test})
+
+    class Trained(Bench):
+        def train(self, wanted):
+            return [Got(one, [record(one, seed) for seed in range(3)]) for one in wanted]
+
+    return Trained(built_in, "quick", lambda line: None)
+
+
+def test_carried_out_with_given_results(trained, tmp_path):
+    findings = carry_out(trained)
+    assert len(findings.rows) == 10 * 2 * 3
+    row = next(r for r in findings.rows if (r["task"], r["length"], r["run"]) == ("dyck-1", 50, 2))
+    assert (row["accuracy"], row["bits"], row["chance"]) == (0.52, 0.992, 0.5)
+    assert (row["paper_accuracy"], row["paper_bits"]) == (0.525, 0.9994)
+    held = {claim.text: claim.holds for claim in findings.claims}
+    assert sum(held.values()) == len(held) - 1
+    assert not held["Dyck-2: hard attention stays at chance even at the shortest length"]
+    # The authors' soft networks fail on Dyck-2 at 26 already, and their hard ones at 10.
+    differ = {(cell.row, cell.column) for cell in findings.cells if not cell.holds}
+    assert differ == {("Dyck-2, soft", "n = 26"), ("Dyck-2, hard", "n = 10")}
+    assert len(findings.records) == len(findings.rows)
+    figure = findings.draw()
+    figure.savefig(tmp_path / "figure.svg")
+    assert [axes.get_title() for axes in figure.axes[:3]] == list(LANGUAGES.values())
+
+
+def point(length, accuracy, bits):
+    return DyckPoint(length, accuracy, accuracy, accuracy, bits, (accuracy,), (bits,), "1")
+
+
+def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
+    return {
+        (task, attention): [
+            point(n, a, b) for n, a, b in zip((6, 10, 100), values, bits, strict=True)
+        ]
+        for task in LANGUAGES
+        for attention, values in (("soft", soft), ("hard", hard))
+    }
+
+
+@pytest.mark.parametrize(
+    ("changed", "fails"),
+    [
+        ({}, ()),
+        ({"soft": (0.9, 0.9, 0.5)}, ("short sequences", "fails at shorter")),
+        ({"soft": (1.0, 1.0, 0.7)}, ("deteriorate",)),
+        ({"bits": (1.0, 1.0, 0.9)}, ("deteriorate",)),
+        ({"hard": (0.7, 0.5, 0.5)}, ("stays at chance",)),
+        ({"hard": (1.0, 1.0, 0.5)}, ("stays at chance", "fails at shorter")),
+    ],
+)
+def test_the_claims_can_fail(changed, fails):
+    for claim in claims(curves(**changed)):
+        assert claim.holds != any(words in claim.text for words in fails), claim
+
+
+def test_a_cell_agrees_within_ten_points():
+    one = curves()
+    one["dyck-1", "soft"][0] = replace(one["dyck-1", "soft"][0], accuracy=0.89)
+    verdicts = {(cell.row, cell.column): cell.holds for cell in cells(one)}
+    assert not verdicts["Dyck-1, soft", "n = 6"]
+    assert verdicts["Dyck-1, soft", "n = 10"]
+    assert not [row for row, _ in verdicts if row in ("Dyck-1, hard", "Dyck-(1, 2), hard")]

@@ -1,0 +1,327 @@
+"""The learned models of Yao et al.: what is trained, and what the numbers are held against."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from functools import partial
+
+import pytest
+import torch
+from announced import SPECS, carry_out
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.record import parse_record
+from formalbench.host import PluginHost
+from formalbench.metrics.close_brackets import MACRO, MICRO
+from formalbench.running.plan import make_plan
+from formalbench_papers.framework.bench import asked_points
+from formalbench_papers.framework.document import Circumstances, document
+from formalbench_papers.framework.output import as_csv
+from formalbench_papers.framework.page import as_markdown
+from formalbench_papers.framework.runs import Got
+from formalbench_papers.yao import fig4a as yao_fig4a
+from formalbench_papers.yao import fig5 as yao_fig5
+
+NAMES = ("yao-fig4a", "yao-fig4bc", "yao-fig5")
+HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
+ASKED = 10_000
+
+
+@pytest.fixture(scope="module")
+def host():
+    return PluginHost.load()
+
+
+def record_of(make_record, wanted, seed, validation, test):
+    """A record whose micro accuracies are these."""
+    record = make_record(wanted.model, seed=seed)
+    data = json.loads(record.to_json())
+    cells = data["test"]["cells"]
+    data["selected"]["metrics"] |= {
+        MICRO: {"total": round(validation * ASKED), "count": ASKED},
+        MACRO: {"total": validation / 2 * 9, "count": 9},
+    }
+    cells["window"] = len(cells["length"])
+    cells["metrics"] = {
+        MICRO: {"total": [round(test * ASKED)], "count": [ASKED]},
+        MACRO: {"total": [test / 2 * 9], "count": [9]},
+    }
+    return parse_record(json.dumps(data), "it")
+
+
+@dataclass
+class Canned:
+    """A bench that trains nothing: `accuracy` says how a setting does."""
+
+    make_record: object
+    accuracy: object
+    scale: str = "quick"
+    asked: list = field(default_factory=list)
+    also: tuple = ()
+    there: tuple = ()
+
+    def held(self, wanted):
+        asked = self.asked
+        found = [self.train([one])[0] if one.column in self.there else None for one in wanted]
+        self.asked = asked
+        return found
+
+    def choose(self, quick, paper):
+        return paper if self.scale == "paper" else quick
+
+    def report(self, line):
+        pass
+
+    def train(self, wanted):
+        self.asked = list(wanted)
+        return [
+            Got(
+                one,
+                [
+                    record_of(self.make_record, one, seed, *self.accuracy(one))
+                    for seed in range(one.seeds or 2)
+                ],
+            )
+            for one in wanted
+        ]
+
+
+def canned_positions(_, records):
+    """Say that a trial does up to position 700 as on validation, and beyond as on the test."""
+    return [
+        placed(record.selected.metrics[MICRO].mean, record.test.cells.whole(MICRO).mean)
+        for record in records
+    ]
+
+
+def placed(seen, unseen):
+    shares = dict.fromkeys(range(yao_fig4a.SEEN + 1), seen)
+    shares |= dict.fromkeys(range(yao_fig4a.SEEN + 1, yao_fig4a.LONGEST + 1), unseen)
+    return {place: Measure(share * ASKED, ASKED) for place, share in shares.items()}
+
+
+@pytest.fixture(autouse=True)
+def _without_weights(monkeypatch):
+    monkeypatch.setattr(yao_fig4a, "by_position", canned_positions)
+
+
+@pytest.fixture
+def canned(make_record):
+    """Make a bench that trains nothing."""
+    return partial(Canned, make_record)
+
+
+def options(wanted):
+    """Return what tells settings apart: LSTM or the positions, layers, width, k, D."""
+    chosen = wanted.model_options
+    k, depth = wanted.task.removesuffix(":generate").split("-")[1:]
+    kind = "lstm" if wanted.model == "lstm" else chosen["positions"]
+    return kind, chosen.get("layers", 1), chosen["width"], int(k), int(depth)
+
+
+def as_in_the_paper(wanted):
+    """Return validation and test accuracy as the paper has them."""
+    kind, layers, width, k, depth = options(wanted)
+    if kind == "lstm":
+        hard = (k, depth) in yao_fig5.HARD
+        at_eight_ten = (0.6 + width / 110, 0.55 + width / 110) if width < 50 else (0.99, 0.96)
+        return (0.7, 0.6) if hard else (0.999, 0.99) if (k, depth) != (8, 10) else at_eight_ten
+    if layers == 1:
+        return 0.8, 0.6
+    if kind != "scalar-6000":
+        return 0.99, 0.5
+    if width < 30:
+        return 0.97, 0.8 + width / 180
+    return 0.9999, 0.992
+
+
+def verdicts(name, bench):
+    findings = carry_out(name, bench)
+    return [claim.holds for claim in findings.claims]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("scale", ["quick", "paper"])
+def test_what_the_paper_has_holds(canned, name, scale):
+    found = verdicts(name, canned(as_in_the_paper, scale))
+    assert False not in found
+    assert (None in found) == (scale == "quick")  # and says what it did not run
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_nothing_learns_does_not(canned, name):
+    found = verdicts(name, canned(lambda wanted: (0.4, 0.4)))
+    held = [claim for claim, holds in enumerate(found) if holds]
+    # One layer fails then, too; equal models are equal.
+    assert held == {"yao-fig4a": [5], "yao-fig4bc": [], "yao-fig5": [3, 4]}[name]
+
+
+@pytest.mark.parametrize(("others", "holds"), [(0.79, True), (0.81, False)])
+def test_twenty_points_are_asked_for(canned, others, holds):
+    def accuracy(wanted):
+        kind, layers, *_ = options(wanted)
+        return (0.99, others if kind == "learned" and layers == 2 else 0.992 if
+                kind == "scalar-6000" else 0.3)  # fmt: skip
+
+    assert verdicts("yao-fig4a", canned(accuracy))[0] is holds
+
+
+@pytest.mark.parametrize(("beyond", "to", "holds"), [
+    (0.79, 0.96, [True, True]),
+    (0.81, 0.96, [False, True]),
+    (0.79, 0.94, [True, False]),
+])  # fmt: skip
+def test_what_training_has_seen_is_told_from_what_it_has_not(canned, beyond, to, holds):
+    def accuracy(wanted):
+        kind, *_ = options(wanted)
+        return (0.999, 0.992) if kind == "scalar-6000" else (to, beyond)
+
+    assert verdicts("yao-fig4a", canned(accuracy))[2:4] == holds
+
+
+def test_without_weights_nothing_is_said_of_positions(monkeypatch, canned):
+    monkeypatch.setattr(yao_fig4a, "by_position", lambda _, records: [None] * len(records))
+    findings = carry_out("yao-fig4a", canned(as_in_the_paper))
+    assert [claim.holds for claim in findings.claims[2:4]] == [None, None]
+    assert {row["test_micro_beyond_700"] for row in findings.rows} == {""}
+    findings.draw()
+
+
+def test_the_width_is_chosen_by_validation_alone(canned):
+    def accuracy(wanted):
+        *_, width, _, _ = options(wanted)
+        return {10: (0.9, 1.0), 30: (0.95, 0.3), 50: (0.94, 1.0)}[width]
+
+    bench = canned(accuracy)
+    cells = carry_out("yao-fig5", bench).cells
+    ran = [cell for cell in cells if cell.ours]
+    assert {cell.column for cell in ran} == {f"k = {k}, D = {d}" for k in (2, 8) for d in (3, 5)}
+    assert all(cell.ours.endswith("d = 30") for cell in ran)
+    assert {cell.verdict for cell in cells} == {"differs", "not run at this scale"}
+
+
+def test_a_trial_that_failed_counts_as_nothing(make_record):
+    class Failing(Canned):
+        def train(self, wanted):
+            got = super().train(wanted)
+            failed = make_record(wanted[0].model, seed=0, status="diverged")
+            return [Got(got[0].wanted, [failed, got[0].records[1]]), *got[1:]]
+
+    findings = carry_out("yao-fig4a", Failing(make_record, as_in_the_paper))
+    first, second = findings.rows[:2]
+    assert (first["status"], first["test_micro"]) == ("diverged", "")
+    assert second["test_micro"] == 0.6
+    assert any("1 trials did not finish" in line for line in findings.remarks)
+
+
+@pytest.mark.parametrize(
+    ("name", "scale", "settings", "runs"),
+    [
+        ("yao-fig4a", "quick", 2 * 3, 2 * 3 * 2),
+        ("yao-fig4a", "paper", 6 * 3, 6 * 3 * 2 * 3),
+        ("yao-fig4bc", "quick", 3 * 2, 3 * 2 * (1 + 2)),
+        ("yao-fig4bc", "paper", 10 * 2, 10 * 2 * 2 * 3),
+        ("yao-fig5", "quick", 4 * (3 + 3 + 1), 4 * (6 * 2 + 1)),
+        ("yao-fig5", "paper", 16 * 9, 16 * 9 * 2 * 2),
+    ],
+)
+def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
+    bench = canned(as_in_the_paper, scale)
+    findings = carry_out(name, bench)
+    assert len(bench.asked) == settings
+    planned = [run for one in bench.asked for run in make_plan(host, one.request(), "cpu").runs]
+    assert len({run.test_id for run in planned}) == runs
+    assert {run.protocol.needs_process for run in planned} == {True}
+    assert any("Reduced" in line for line in findings.remarks) == (scale == "quick")
+
+
+@pytest.mark.parametrize(
+    ("name", "also", "there", "more"),
+    [
+        ("yao-fig4a", "L = 10", "L = 3", 3),
+        ("yao-fig4bc", "d = 20", "d = 100", 2),
+        ("yao-fig5", "k = 128, D = 15", "k = 32, D = 3", 7),
+    ],
+)
+def test_a_point_can_be_asked_for_and_one_with_records_is_shown(canned, name, also, there, more):
+    chosen = SPECS[name]
+    assert {also, there} <= set(chosen.points)
+    plain = canned(as_in_the_paper)
+    carry_out(name, plain)
+    bench = canned(as_in_the_paper, also=(also,), there=(there,))
+    findings = carry_out(name, bench)
+    assert [one.column for one in bench.asked if one not in plain.asked] == [also] * more
+    data = as_csv(findings.rows)
+    assert len(findings.rows) > len(bench.asked)
+    for column in (also, there):
+        values = [word for word in column.replace(",", "").split() if word.isdigit()]
+        assert f",{','.join(values)}," in data
+    assert False not in [claim.holds for claim in findings.claims]
+    findings.draw()
+
+
+def test_points_are_named_loosely_and_an_unknown_one_is_refused():
+    chosen = SPECS["yao-fig5"]
+    assert asked_points(chosen, ["K=128,d=15"]) == ("k = 128, D = 15",)
+    with pytest.raises(RequestError, match=r"k = 3, D = 15.*k = 32, D = 15"):
+        asked_points(chosen, ["k = 3, D = 15"])
+    with pytest.raises(RequestError, match="chi-table1 has no points"):
+        asked_points(SPECS["chi-table1"], ["parity"])
+
+
+def test_figure_4_shares_its_runs(host, canned):
+    asked = []
+    for name in ("yao-fig4a", "yao-fig4bc"):
+        bench = canned(as_in_the_paper)
+        carry_out(name, bench)
+        asked.append(
+            {
+                run.test_id
+                for one in bench.asked
+                for run in make_plan(host, one.request(), "cpu").runs
+            }
+        )
+    assert len(asked[0] & asked[1]) == 2  # two layers, scalar positions, width 30: two trials
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_files_hold_what_was_found(canned, name):
+    findings = carry_out(name, canned(as_in_the_paper))
+    data = as_csv(findings.rows).splitlines()
+    assert len(data) == 1 + len(findings.rows)
+    assert {"validation_micro", "validation_macro", "test_micro", "test_macro"} <= set(
+        data[0].split(",")
+    )
+    page = as_markdown(document(SPECS[name], findings, HOW))
+    assert "not run at this scale" in page
+    assert "%" in page
+
+
+@pytest.mark.parametrize(("name", "panels", "lines"), [
+    ("yao-fig4a", 3, {"COS", "LEARN", "POS/N"}),
+    ("yao-fig4bc", 2, {"Transformer", "LSTM"}),
+    ("yao-fig5", 4, {"Transformer", "LSTM", "Transformer, 5 layers"}),
+])  # fmt: skip
+def test_the_figures_have_the_papers_curves(canned, name, panels, lines):
+    figure = carry_out(name, canned(as_in_the_paper)).draw()
+    assert len(figure.axes) == panels
+    (legend,) = figure.legends
+    assert {text.get_text() for text in legend.get_texts()} == lines
+    for axes in figure.axes:
+        drawn = {line.get_label(): line.get_ydata() for line in axes.lines}
+        assert lines <= set(drawn)
+        assert all(0 <= value <= 100 for name in lines for value in drawn[name])
+
+
+def test_learned_positions_reach_to_the_longest_test_strings(host, canned):
+    wanted = canned(as_in_the_paper)
+    carry_out("yao-fig4a", wanted)
+    (learned, *_) = [one for one in wanted.asked if one.model_options["positions"] == "learned"]
+    task = host.task(learned.task)
+    network = host.network(learned.model, task, dict(learned.model_options))
+    with torch.no_grad():
+        logits = network(Batch(torch.zeros(1, task.splits.test[1], dtype=torch.int64)))
+    assert logits.shape == (1, 1400, 17)
+    assert yao_fig4a.POSITIONS["LEARN"] == "learned"
