@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
+from formalbench.analysis.perplexity import perplexities
 from formalbench.contracts.config import Value
 
 from formalbench_papers.chi.specs import LENGTHS
@@ -14,7 +15,7 @@ from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
 from formalbench_papers.framework.runs import Got, Wanted
-from formalbench_papers.framework.texts import perplexities, text_task
+from formalbench_papers.framework.texts import text_task
 
 PAPER: Mapping[str, tuple[float, ...]] = {
     "RegularGPT 32/6": (32.06, 32.03, 791.74, 812.00, 818.49),

@@ -1,12 +1,8 @@
-"""What reproductions on natural language have in common: the corpus, and perplexities by length."""
+"""The corpora of reproductions on natural language, which nothing here brings along."""
 
 from __future__ import annotations
 
-import math
-
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.record import Record
 
 from formalbench_papers.framework.bench import Bench
 
@@ -35,16 +31,3 @@ def text_task(bench: Bench, corpus: str, objective: str) -> str:
     except RequestError:
         raise RequestError(f"no corpus {corpus}: {HOW[corpus]}") from None
     return f"{corpus}:{objective}"
-
-
-def perplexities(record: Record) -> dict[int, float]:
-    """Return a run's perplexity at each length of its test; nothing of one that did not finish."""
-    if record.test is None:
-        return {}
-    cells = record.test.cells
-    sums = cells.metrics[CROSS_ENTROPY]
-    if cells.window != 1:
-        raise RequestError(f"{record.test_id}: its lengths are summed up {cells.window} by one")
-    pairs = zip(sums.total, sums.count, strict=True)
-    bits = [total / count / 1000 for total, count in pairs]
-    return {n: math.pow(2.0, one) for n, one in zip(cells.length, bits, strict=True)}

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from types import SimpleNamespace
-
 import pytest
 from formalbench import RequestError
+from formalbench.analysis.perplexity import perplexities
 from formalbench.host import PluginHost
 from formalbench_papers.chi import table3
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.texts import HOW, perplexities, text_task
+from formalbench_papers.framework.texts import HOW, text_task
 from formalbench_papers.yao import fig6
 from formalbench_papers.yao.fig6 import LossCurve
 
@@ -126,11 +124,7 @@ def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     assert [claim.verdict in ("holds", "differs") for claim in found.claims] == [True] * 3
     assert len(found.rows) == 2 * 10
     found.draw().savefig(tmp_path / "figure.svg")
-    for record in found.records:
-        (perplexity,) = perplexities(record).values()
-        sums = record.test.cells.metrics["perplexity"]
-        assert math.isclose(perplexity, sums.total[0] / sums.count[0], rel_tol=1e-2)
-    assert perplexities(SimpleNamespace(test=None)) == {}
+    assert [len(perplexities(record)) for record in found.records] == [1, 1]
 
 
 def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
