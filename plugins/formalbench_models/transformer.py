@@ -25,7 +25,7 @@ from formalbench_models.feed_forward import PositionWise
 from formalbench_models.layers.fire import FireAttention
 from formalbench_models.layers.kerple import KerpleLogAttention, KerplePowerAttention
 from formalbench_models.layers.path import PathAttention
-from formalbench_models.layers.random_places import random_places
+from formalbench_models.layers.random_places import random_places, shifted_places
 from formalbench_models.layers.t5 import T5Attention
 from formalbench_models.layers.xpos import XposAttention
 from formalbench_models.norm import LayerNorm
@@ -151,7 +151,10 @@ class Transformer(nn.Module):
         self.causal = config.causal or not whole
         check_mask(config, self.causal)
         most = max(task.splits.train[1], task.splits.test[1])
-        self.range = config.randomised
+        self.range, self.shifted = config.randomised, config.shifted
+        if self.shifted:
+            _check_whole("shifted", whole)
+            most += self.shifted - 1
         if self.range:
             _check_range(self.range, most, whole)
             most = self.range - 1
@@ -236,6 +239,8 @@ class Transformer(nn.Module):
         if self.range:
             _check_range(self.range, count - 1, True)
             places_BM = random_places(symbols_BM, lengths_B, self.range)
+        elif self.shifted:
+            places_BM = shifted_places(symbols_BM, lengths_B, self.shifted)
         return self.embedding(symbols_BM, lengths_B, places_BM), Span(0, count, places_BM)
 
     def _read_span(self, batch: Batch) -> tuple[int, int]:
@@ -265,13 +270,22 @@ def _check_range(numbers: int, longest: int, whole: bool) -> None:
     Raises:
         RequestError: if it is.
     """
-    if not whole:
-        raise RequestError(
-            "randomised tells every prefix something of the whole string: it is for objectives "
-            "with one answer a string, as classify"
-        )
+    _check_whole("randomised", whole)
     if numbers < longest + 1:
         raise RequestError(
             f"randomised={numbers} has positions for strings up to {numbers - 1} symbols, not "
             f"{longest}: take randomised={longest + 1} or more"
+        )
+
+
+def _check_whole(option: str, whole: bool) -> None:
+    """Refuse positions that hang on the whole string where an answer may see a prefix only.
+
+    Raises:
+        RequestError: if so.
+    """
+    if not whole:
+        raise RequestError(
+            f"{option} tells every prefix something of the whole string: it is for objectives "
+            "with one answer a string, as classify"
         )

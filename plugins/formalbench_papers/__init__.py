@@ -1,1 +1,47 @@
-"""The papers' experiments, measured anew: a framework, and a folder a paper."""
+"""The papers' experiments, measured anew: a framework, and a folder a paper.
+
+The names below are what a reproduction is written with; each is imported when it is used.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from formalbench_papers.framework.accuracies import Score
+    from formalbench_papers.framework.bench import Bench
+    from formalbench_papers.framework.claims import is_at_chance, reaches
+    from formalbench_papers.framework.findings import Claim, Findings, TableCell
+    from formalbench_papers.framework.runs import Got, Wanted
+    from formalbench_papers.framework.tables import AccuracyTable, PaperModel
+
+_PLACES = {
+    "accuracies": ("Score",),
+    "bench": ("Bench",),
+    "claims": ("is_at_chance", "reaches"),
+    "findings": ("Claim", "Findings", "TableCell"),
+    "runs": ("Got", "Wanted"),
+    "tables": ("AccuracyTable", "PaperModel"),
+}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+
+__all__ = [
+    "AccuracyTable",
+    "Bench",
+    "Claim",
+    "Findings",
+    "Got",
+    "PaperModel",
+    "Score",
+    "TableCell",
+    "Wanted",
+    "is_at_chance",
+    "reaches",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.framework.{_MODULES[name]}"), name)

@@ -15,6 +15,10 @@ from formalbench.contracts.specs import ProtocolSpec, ReproductionSpec, SuiteSpe
 from formalbench_papers.chi import specs as chi
 from formalbench_papers.chiang_cholak import specs as chiang_cholak
 from formalbench_papers.deletang import specs as deletang
+from formalbench_papers.grazzi import specs as grazzi
+from formalbench_papers.huang import specs as huang
+from formalbench_papers.path_attention import specs as path_attention
+from formalbench_papers.slice_cde import specs as slice_cde
 from formalbench_papers.steffen import specs as steffen
 from formalbench_papers.yao import specs as yao
 
@@ -25,7 +29,11 @@ if TYPE_CHECKING:
 @hookimpl
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
     """Announce how the papers' models are trained anew: NAME-quick for a CPU, NAME as there."""
-    return (*chi.PROTOCOLS, *chiang_cholak.PROTOCOLS, *steffen.PROTOCOLS, *yao.PROTOCOLS)
+    return (
+        *(*chi.PROTOCOLS, *chiang_cholak.PROTOCOLS, *steffen.PROTOCOLS, *yao.PROTOCOLS),
+        *(*grazzi.PROTOCOLS, *slice_cde.PROTOCOLS),
+        *(*path_attention.PROTOCOLS, *huang.PROTOCOLS),
+    )
 
 
 @hookimpl
@@ -45,6 +53,8 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
     """Announce what can be measured anew."""
     return (
         *(*chi.REPRODUCTIONS, *chiang_cholak.REPRODUCTIONS),
+        *(*grazzi.REPRODUCTIONS, *huang.REPRODUCTIONS),
+        *(*path_attention.REPRODUCTIONS, *slice_cde.REPRODUCTIONS),
         *(*steffen.REPRODUCTIONS, *yao.REPRODUCTIONS),
     )
 

@@ -16,7 +16,7 @@ from formalbench_models.attention import Attention, Span
 from formalbench_models.layers.fire import FireAttention
 from formalbench_models.layers.kerple import KerpleLogAttention, KerplePowerAttention
 from formalbench_models.layers.path import PathAttention
-from formalbench_models.layers.random_places import random_places
+from formalbench_models.layers.random_places import random_places, shifted_places
 from formalbench_models.layers.t5 import BUCKETS, T5Attention, bucket
 from formalbench_models.layers.xpos import XposAttention
 from formalbench_models.plugin import formalbench_models
@@ -259,6 +259,26 @@ def test_randomised_positions_are_read_off_the_longer_range(positions, causal):
     assert (counted - want).abs().max() > 1e-3
 
 
+@torch.no_grad()
+def test_shifted_positions_begin_anywhere_and_go_on_one_by_one():
+    network = shaken(transformer(fake_task(), positions="learned", shifted=30, width=8, heads=2))
+    assert network.embedding.position.num_embeddings == 60 + 30  # of 60 symbols and the first
+    symbols = network.alphabet.prepend(strings(300, 6), "begin")
+    places = shifted_places(symbols, None, 30)
+    assert torch.equal(places.diff(dim=1), torch.ones(300, 6, dtype=torch.int64))
+    # Any first one is as likely as another: of 300, ten each, with 3.1 spread.
+    counted = places[:, 0].bincount(minlength=30)
+    assert len(counted) == 30
+    assert 0 < counted.min() <= counted.max() < 25
+    plain = network.embedding.symbol(symbols) + network.embedding.position.weight[places]
+    torch.testing.assert_close(network.trace(Batch(symbols[:, 1:]))["state.0"], plain)
+    batch, alone = padded([9, 1, 4, 8])
+    together = shifted_places(batch.symbols, batch.lengths, 40)
+    for row, single in enumerate(alone):
+        own = shifted_places(single.symbols, None, 40)[0]
+        assert torch.equal(together[row, : len(own)], own)
+
+
 @pytest.mark.parametrize(
     ("layout", "options", "told"),
     [
@@ -267,6 +287,7 @@ def test_randomised_positions_are_read_off_the_longer_range(positions, causal):
         ("last", {"forget": True}, "forget=true needs a causal mask: add --set causal=true"),
         ("last", {"attention": "stick-breaking"}, "attention=stick-breaking needs a causal mask"),
         ("each", {"randomised": 99}, "tells every prefix something of the whole string"),
+        ("each", {"positions": "learned", "shifted": 9}, "shifted tells every prefix something"),
         ("last", {"randomised": 60}, "up to 59 symbols, not 60: take randomised=61 or more"),
     ],
 )
@@ -281,6 +302,8 @@ def test_what_a_task_has_no_use_for_is_one_line(layout, options, told):
     [
         ({"randomised": 99, "positions": "relative"}, "randomised goes with positions sinusoidal"),
         ({"randomised": 32769, "positions": "xpos"}, "randomised is at most 32768 with .* xpos"),
+        ({"shifted": 9}, "shifted goes with positions learned"),
+        ({"shifted": 9, "positions": "learned", "randomised": 99}, "not with randomised"),
         ({"forget": True, "attention": "stick-breaking"}, "not stick-breaking"),
         ({"positions": "xpos", "width": 12}, "width / heads must be even here, not 3"),
         ({"positions": "t6"}, "t5"),

@@ -22,7 +22,7 @@ BUILT = {
 }
 """What a factory makes, by kind."""
 
-CALLED = ("probe", "executor")
+CALLED = ("probe", "executor", "reproduction")
 """Kinds whose factory is only called while something runs."""
 
 

@@ -70,6 +70,10 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
         if protocol.plugin is plugin:
             promise = ("is valid", partial(_look_up_protocol, host, protocol.spec.name))
             checks += keep(f"protocol {protocol.spec.name}", iter([promise]))
+    for table in host.tables.all():
+        if table.plugin is plugin:
+            promise = ("is valid", partial(_look_up_table, host, table.spec.name))
+            checks += keep(f"table {table.spec.name}", iter([promise]))
     for objective in host.objectives.all():
         tried = trial_task(host, objective.spec.name) if objective.plugin is plugin else None
         checks += _check_task(host, tried) if tried else []
@@ -99,6 +103,10 @@ def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
 
 def _look_up_protocol(host: PluginHost, name: str) -> None:
     host.protocol(name)
+
+
+def _look_up_table(host: PluginHost, name: str) -> None:
+    host.table(name)
 
 
 def check_spec(host: PluginHost, name: str) -> list[Check]:

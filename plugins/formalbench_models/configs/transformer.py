@@ -71,6 +71,12 @@ class TransformerConfig(Config):
         minimum=0,
         maximum=65536,
     )
+    shifted: int = option(
+        0,
+        "begin each string at a position drawn out of so many; 0 to begin at the first",
+        minimum=0,
+        maximum=65536,
+    )
     causal: bool = option(False, "see only the past, as it must where answers may see no more")
     log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
     width: int = width_option()
@@ -106,6 +112,8 @@ class TransformerConfig(Config):
         if self.randomised and self.positions not in NUMBERED:
             known = ", ".join(NUMBERED)
             raise ValueError(f"randomised goes with positions {known}, not {self.positions}")
+        if self.shifted and (self.positions != "learned" or self.randomised):
+            raise ValueError("shifted goes with positions learned, and not with randomised")
         if self.positions == "xpos" and self.randomised > XPOS_MOST:
             raise ValueError(
                 f"randomised is at most {XPOS_MOST} with positions xpos, whose factors overflow "

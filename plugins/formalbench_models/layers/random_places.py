@@ -28,15 +28,36 @@ def random_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> Te
         lengths_B: how many of the M are real in each string, if not all.
         most: L, at least M.
     """
+    real_BM, hash_B1 = _hashed(symbols_BM, lengths_B)
+    number_L = torch.arange(most, device=symbols_BM.device)
+    order_BL = mixed(hash_B1 + number_L * _STEP).argsort(dim=1)
+    drawn_BM = torch.where(real_BM, order_BL[:, : symbols_BM.shape[1]], most - 1)
+    return drawn_BM.sort(dim=1).values
+
+
+def shifted_places(symbols_BM: Tensor, lengths_B: Tensor | None, most: int) -> Tensor:
+    """Return each string's positions, one after another from a random first, (B, M) int64.
+
+    Huang et al. (2025), section 5, train absolute positions so: none is left untrained for
+    being beyond the strings of training.
+
+    Args:
+        symbols_BM: ids.
+        lengths_B: how many of the M are real in each string, if not all.
+        most: how many first positions there are.
+    """
+    _, hash_B1 = _hashed(symbols_BM, lengths_B)
+    return hash_B1 % most + torch.arange(symbols_BM.shape[1], device=symbols_BM.device)
+
+
+def _hashed(symbols_BM: Tensor, lengths_B: Tensor | None) -> tuple[Tensor, Tensor]:
+    """Return which positions are real, (B, M) or less, and a number of each string, (B, 1)."""
     count = symbols_BM.shape[1]
     place_M = torch.arange(count, device=symbols_BM.device)
     long_B1 = symbols_BM.new_full((1, 1), count) if lengths_B is None else lengths_B[:, None]
+    real_BM = place_M < long_B1
     each_BM = mixed(mixed((place_M + 1) * _STEP) + symbols_BM)
-    hash_B1 = mixed(torch.where(place_M < long_B1, each_BM, 0).sum(1, keepdim=True))
-    number_L = torch.arange(most, device=symbols_BM.device)
-    order_BL = mixed(hash_B1 + number_L * _STEP).argsort(dim=1)
-    drawn_BM = torch.where(place_M < long_B1, order_BL[:, :count], most - 1)
-    return drawn_BM.sort(dim=1).values
+    return real_BM, mixed(torch.where(real_BM, each_BM, 0).sum(1, keepdim=True))
 
 
 def mixed(number: Tensor) -> Tensor:

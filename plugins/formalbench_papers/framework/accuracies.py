@@ -82,11 +82,21 @@ class Score:
         For tasks whose chance is the same at every length: a record has its mean only.
         """
         tests = [run.test for run in got.chosen if run.test is not None]
-        runs = [_beyond_first(test.cells) for test in tests if len(test.cells.length) > 1]
-        facts = facts_of(got.records)
-        chance = None if facts is None else facts.chance_length
-        outcome = got.result.outcome
-        return score_of(runs, outcome, chance, ("later", got.wanted.row, got.wanted.column))
+        runs = [_some(test.cells, slice(1, None)) for test in tests if len(test.cells.length) > 1]
+        return _of_some(got, runs, "later")
+
+    @classmethod
+    def of_window(cls, got: Got, lengths: range) -> Score:
+        """Return what the test says of some of its lengths, each counting alike.
+
+        For tasks whose chance is the same at every length: a record has its mean only.
+        """
+        tests = [run.test for run in got.chosen if run.test is not None]
+        runs = []
+        for cells in (test.cells for test in tests):
+            inside = [i for i, length in enumerate(cells.length) if length in lengths]
+            runs += [_some(cells, slice(inside[0], inside[-1] + 1))] if inside else []
+        return _of_some(got, runs, f"lengths {lengths.start} to {lengths.stop - 1}")
 
     @classmethod
     def of_validation(cls, got: Got) -> Score:
@@ -156,10 +166,17 @@ def _worst(result: Result, facts: TaskFacts | None) -> float | None:
     return min(facts.chance_length if one is None else one for one in reached)
 
 
-def _beyond_first(cells: Cells) -> Measured:
-    pairs = zip(cells.correct[1:], cells.asked[1:], strict=True)
+def _of_some(got: Got, runs: Sequence[Measured], which: str) -> Score:
+    facts = facts_of(got.records)
+    chance = None if facts is None else facts.chance_length
+    key = which, got.wanted.row, got.wanted.column
+    return score_of(runs, got.result.outcome, chance, key)
+
+
+def _some(cells: Cells, kept: slice) -> Measured:
+    pairs = zip(cells.correct[kept], cells.asked[kept], strict=True)
     shares = [right / count for right, count in pairs]
-    return measured(cells.strings[1:], math.fsum(shares) / len(shares))
+    return measured(cells.strings[kept], math.fsum(shares) / len(shares))
 
 
 def _validated(run: Record) -> Measured | None:

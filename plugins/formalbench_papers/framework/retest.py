@@ -28,7 +28,13 @@ def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
     return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
 
 
-def retest(bench: Bench, got: Got, task: Task, cells: TestSet) -> Score | None:
+def retest(
+    bench: Bench,
+    got: Got,
+    task: Task,
+    cells: TestSet,
+    metric: tuple[str, float] | None = None,
+) -> Score | None:
     """Test the selected weights of the chosen runs on other strings.
 
     Args:
@@ -36,6 +42,7 @@ def retest(bench: Bench, got: Got, task: Task, cells: TestSet) -> Score | None:
         got: runs on a task of the same symbols.
         task: of the strings.
         cells: the strings.
+        metric: the name of a metric of the task, and what a guess has; None for its primary one.
 
     Returns:
         None if a run has no weights to test.
@@ -44,12 +51,14 @@ def retest(bench: Bench, got: Got, task: Task, cells: TestSet) -> Score | None:
     if not finished or not all(has_weights(bench, record) for record in finished):
         bench.report("no weights were kept: remove its records to train it again")
         return None
-    runs = [_retested(bench, record, task, cells) for record in finished]
+    if metric is None:
+        metric = task.primary.name, task.chance(cells.lengths).length_only
+    runs = [_retested(bench, record, task, cells, metric[0]) for record in finished]
     outcome = f"{len(finished)} of {len(got.chosen)} finished"
     return score_of(
         runs,
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
-        task.chance(cells.lengths).length_only,
+        metric[1],
         ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
     )
 
@@ -69,7 +78,7 @@ def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> lis
     return evaluate(network, task, cells, device, threads, record.protocol.precision)
 
 
-def _retested(bench: Bench, record: Record, task: Task, cells: TestSet) -> Measured:
+def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: str) -> Measured:
     scores = score_again(bench, record, task, cells)
-    mean = sum(score.measures[task.primary.name].mean for score in scores) / len(scores)
+    mean = sum(score.measures[metric].mean for score in scores) / len(scores)
     return measured([score.strings for score in scores], mean)

@@ -56,17 +56,21 @@ class AccuracyTable:
         models: one for each published row that is measured.
         protocols: how the models are trained and tested at either scale.
         quick: the tasks of the scale ``quick``, the most telling first; empty for all.
+        quick_models: the titles of its models; empty for all.
     """
 
     published: PublishedTable
     models: tuple[PaperModel, ...]
     protocols: Mapping[Scale, str]
     quick: tuple[str, ...] = ()
+    quick_models: tuple[str, ...] = ()
 
     def train(self, bench: Bench) -> dict[Key, Got | None]:
         """Train what belongs to the scale; of the rest, take what has records already."""
         every = self.published.tasks
+        titles = [model.title for model in self.models]
         now = bench.choose(self.quick or every, every)
+        by = bench.choose(self.quick_models or titles, titles)
         order = dict.fromkeys((*self.quick, *every))
         wanted = [
             Wanted(
@@ -80,7 +84,7 @@ class AccuracyTable:
             for task in order
             for model in self.models
         ]
-        found = obtain(bench, wanted, lambda one: one.task in now)
+        found = obtain(bench, wanted, lambda one: one.task in now and one.column in by)
         return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
 
     def scores(self, got: Trained) -> dict[Key, Score]:
@@ -112,3 +116,9 @@ class AccuracyTable:
 def records_of(got: Trained) -> list[Record]:
     """Return the records of all that was trained."""
     return [record for found in got.values() if found is not None for record in found.records]
+
+
+def best_of(scores: Mapping[Key, Score], task: str, title: str) -> float | None:
+    """Return the best seed's accuracy; None if it was not run, 0 if no run finished."""
+    score = scores.get((task, title))
+    return None if score is None else score.best or 0.0

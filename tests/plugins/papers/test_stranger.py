@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from formalbench.checks import check_plugin
 from formalbench.cli.main import run_command_line
 
 TABLE = """
@@ -130,3 +131,12 @@ def test_a_bad_table_is_one_line(repository, capsys, old, new, said):
     assert code == 0
     assert "Nobody" not in out
     assert "table.yaml" in err
+
+
+def test_a_bad_table_breaks_a_promise(repository):
+    file = repository.parent / "table.yaml"
+    file.write_text(TABLE.replace("2601.00001", "here"))
+    broken = [one for one in check_plugin(repository.parent / "mine.py") if not one.passed]
+    (one,) = broken
+    assert (one.subject, one.promise) == ("table nobody-2026", "is valid")
+    assert "tables.0.arxiv" in one.problem

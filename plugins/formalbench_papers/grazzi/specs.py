@@ -1,0 +1,49 @@
+"""What is announced of Grazzi et al. (2024): numbers, a reproduction, how models are trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from formalbench.contracts.specs import ReproductionSpec, TableSpec
+
+from formalbench_papers.framework.announcing import protocols
+from formalbench_papers.framework.rule import RULE
+
+_HERE = Path(__file__).parent
+
+TABLE = TableSpec(
+    "grazzi-2024-table-3", "recurrences with negative eigenvalues", _HERE / "published.yaml"
+)
+
+PROTOCOLS = protocols(
+    _HERE / "protocols",
+    {
+        "grazzi-table3-quick": "Grazzi et al., Table 3, on a CPU: 3,000 steps",
+        "grazzi-table3": "Grazzi et al., Table 3, on a GPU, as in the paper: 20,000 steps",
+    },
+)
+
+REPRODUCTIONS = (
+    ReproductionSpec(
+        name="grazzi-table3",
+        summary="Negative eigenvalues let linear recurrences solve parity and count modulo 5",
+        reference=(
+            "Grazzi, Siems, Zela, Franke, Hutter & Pontil (2024), Unlocking State-Tracking in "
+            "Linear RNNs Through Negative Eigenvalues, Table 3"
+        ),
+        about=(
+            "Accuracy on lengths 41-256 after training on 3-40: the best of three seeds, in "
+            "percent; ours with the interval of the average and the number of seeds. The paper "
+            f"prints scaled accuracies; here both are as they are. {RULE}"
+        ),
+        factory="formalbench_papers.grazzi.table3:carry_out",
+        reduced=(
+            "without brackets; at most 3,000 steps of 128 strings instead of 20,000 of 256, half "
+            "of them on lengths that grow with success, Adam with a constant rate that decays on "
+            "mastery instead of AdamW with a cosine, 16 test lengths with 256 strings each "
+            "instead of every one."
+        ),
+        duration=("quick: about an hour on two cores (42 runs); paper: hours on a GPU (63 runs)."),
+        figure=False,
+    ),
+)

@@ -1,0 +1,1 @@
+"""Yang et al. (2025): PaTH attention."""

@@ -1,0 +1,157 @@
+"""Tables about recurrences, PaTH and C-RASP: small campaigns, and claims on made-up scores."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from formalbench.cli.main import run_command_line
+from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.grazzi import table3
+from formalbench_papers.huang import crasp
+from formalbench_papers.path_attention import flipflop
+from formalbench_papers.slice_cde import table2
+
+TINY = """\
+schema_version: 1
+name: tiny
+version: 1
+seeds: 1
+learning_rates: [0.01]
+batch: 4
+steps: 2
+evaluate_every: 2
+curriculum: {{kind: uniform}}
+decay: {{steps: 2}}
+validation: {{every: 2, lengths: 1, strings: 4}}
+splits: {{train: [{0}, {1}], test: [{2}, {3}]}}
+test: {{lengths: 4, strings: 4}}
+"""
+
+
+@pytest.fixture
+def campaign(capsys, tmp_path, monkeypatch):
+    """Carry out a reproduction with a protocol of two steps, and return its page's data."""
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+
+    def run(name, lengths, differs=True):
+        file = tmp_path / "tiny.yaml"
+        file.write_text(TINY.format(*lengths))
+        words = ["reproduce", name, "--plugin", file, "--output", tmp_path / "out"]
+        words += ["--results", tmp_path / "results", "--device", "cpu", "--jobs", 1]
+        code = run_command_line([str(word) for word in words])
+        captured = capsys.readouterr()
+        assert code == int(differs), captured.err  # two steps teach nothing
+        return json.loads((tmp_path / "out" / f"{name}.json").read_text())
+
+    return run
+
+
+def score(mean, best=None, worst=None):
+    best, worst = mean if best is None else best, mean if worst is None else worst
+    return Score(best, mean, worst, best, 0.5, "3 seeds", worst)
+
+
+def verdicts(claims):
+    return {claim.text: claim.holds for claim in claims}
+
+
+@pytest.mark.parametrize("module", [table3, table2])
+def test_a_small_campaign_trains_every_model_of_a_table(module, campaign, monkeypatch):
+    small = {"quick": ("parity",), "quick_models": (), "protocols": {"quick": "tiny"}}
+    monkeypatch.setattr(module, "TABLE", replace(module.TABLE, **small))
+    name = {table3: "grazzi-table3", table2: "slice-table2"}[module]
+    found = campaign(name, (3, 6, 7, 12))
+    run = [cell for cell in found["cells"] if cell["ours"]]
+    assert {cell["row"] for cell in run} == {"parity"}
+    assert [cell["column"] for cell in run] == [model.title for model in module.MODELS]
+    assert all("1 seed" in cell["ours"] for cell in run)
+
+
+def test_at_quick_a_table_may_have_fewer_models():
+    assert set(table2.TABLE.quick_models) < {model.title for model in table2.MODELS}
+    assert table3.TABLE.quick_models == ()
+
+
+def test_a_small_campaign_of_flip_flops_is_tested_on_three_kinds(campaign, monkeypatch):
+    monkeypatch.setattr(flipflop, "PROTOCOLS", {"quick": "tiny"})
+    monkeypatch.setattr(flipflop, "LENGTHS", {"quick": 12})
+    monkeypatch.setattr(flipflop, "STRINGS", {"quick": 16})
+    found = campaign("path-flipflop", (12, 12, 12, 12))
+    assert len(found["cells"]) == 12
+    assert all("1 seed" in cell["ours"] for cell in found["cells"])
+    # Of dense strings nearly every second symbol is a bit that is read: the metric is per answer.
+    assert {row["chance"] for row in found["data"]} == {0.5}
+
+
+def test_a_small_campaign_of_c_rasp_tells_two_windows_apart(campaign, monkeypatch):
+    monkeypatch.setattr(crasp, "PROTOCOLS", {"quick": "tiny"})
+    monkeypatch.setattr(crasp, "TASKS", ("majority", "parity"))
+    found = campaign("huang-crasp", (1, 8, 51, 150), differs=False)
+    rows = [cell["row"] for cell in found["cells"] if cell["ours"]]
+    assert rows[::2] == [
+        *("majority, 51-100", "majority, 101-150"),
+        *("parity, 51-100", "parity, 101-150"),
+    ]
+    told = [claim for claim in found["claims"] if claim["ours"]]
+    assert len(told) == 2
+    assert {claim["verdict"] for claim in told} == {"cannot tell"}  # nothing was learned
+
+
+def test_claims_of_grazzi_need_negative_eigenvalues():
+    parity = {
+        "Mamba [0, 1]": 0.5,
+        "Mamba [-1, 1]": 1.0,
+        "DeltaNet [0, 1]": 0.51,
+        "DeltaNet [-1, 1]": 1.0,
+    }
+    scores = {("parity", title): score(mean) for title, mean in parity.items()}
+    scores["modular-arithmetic", "DeltaNet [0, 1]"] = score(0.45)
+    scores["modular-arithmetic", "DeltaNet [-1, 1]"] = score(0.7, best=0.97)
+    assert set(verdicts(table3.claims(scores)).values()) == {True}
+    scores["parity", "Mamba [0, 1]"] = score(0.6, best=0.9)
+    scores["modular-arithmetic", "Mamba [-1, 1]"] = score(0.98)
+    answers = list(verdicts(table3.claims(scores)).values())
+    assert answers.count(False) == 2
+    assert set(verdicts(table3.claims({})).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("mean", "best", "nearest"),
+    [(0.98, 1.0, "Beck"), (0.6, 0.85, "Grazzi"), (0.25, 0.3, "Walker")],
+)
+def test_papers_that_contradict_each_other_are_told_apart(mean, best, nearest):
+    said = table3.slstm_remark(score(mean, best=best))
+    assert f"nearest to {nearest}" in said
+    assert "not run" in table3.slstm_remark(None)
+
+
+def test_claims_of_slice_are_about_averages():
+    means = {
+        ("parity", "SLiCE, block-diagonal"): 0.95,
+        ("cycle-navigation", "SLiCE, block-diagonal"): 0.99,
+        ("parity", "DeltaNet [0, 1]"): 0.58,
+        ("cycle-navigation", "DeltaNet [0, 1]"): 0.5,
+        ("cycle-navigation", "SLiCE, diagonal"): 0.7,
+        ("parity", "DeltaNet [-1, 1]"): 0.97,
+        ("parity", "LSTM"): 1.0,
+        ("cycle-navigation", "sLSTM"): 0.32,
+    }
+    scores = {key: score(mean) for key, mean in means.items()}
+    assert set(verdicts(table2.claims(scores)).values()) == {True}
+    scores["cycle-navigation", "sLSTM"] = score(0.9)
+    scores["cycle-navigation", "SLiCE, diagonal"] = score(0.9)
+    assert list(verdicts(table2.claims(scores)).values()) == [True, True, False, True, False]
+
+
+def test_claims_of_path_are_about_sparse_strings():
+    kinds = tuple(flipflop.KINDS)
+    scores = {("PaTH", kind): score(1.0) for kind in kinds}
+    for model in ("RoPE", "stick-breaking", "FoX"):
+        scores[model, kinds[0]] = score(0.92)
+        scores[model, kinds[1]] = score(0.6)
+        scores[model, kinds[2]] = score(1.0)
+    assert set(verdicts(flipflop.claims(scores)).values()) == {True}
+    scores["FoX", kinds[1]] = score(0.99)
+    assert list(verdicts(flipflop.claims(scores)).values()).count(False) == 2
