@@ -10,12 +10,15 @@ from formalbench.contracts.batch import Batch
 from formalbench.host import PluginHost
 from formalbench_models.regulargpt import RegularGPT, levels
 from formalbench_models.regulargpt_reference import mask
-from harness import Comparison, clock, compare_each, markdown, show
+from harness import Comparison, clock, compare, compare_each, markdown, show, table
 from torch import Tensor
 from torch.nn import functional
 
 WIDTH, HEADS = 256, 8
 POWERS = (14, 17, 20)
+LONG = 8192
+CHUNK, LENGTHS = 128, (2048, 4096, 8192)
+"""Of language models: chunks that a few levels of which reach as far as that."""
 
 HOST = PluginHost.load()
 
@@ -91,3 +94,25 @@ def growth() -> str:
         rows.append((form, *map(show, times)))
     head = ("form", *(f"T = 2^{power}" for power in POWERS))
     return markdown(head, rows, "Alone, width 16, batch 1, forward")
+
+
+def long() -> str:
+    """Compare an answer at every position of a long text, and time large chunks alone."""
+    dilated = build("parity:tag")
+    symbols_BN = torch.randint(2, (1, LONG))
+    with torch.no_grad():
+        row = compare(
+            ("dilated form", lambda: dilated(Batch(symbols_BN))),
+            ("dense form, SDPA", lambda: dense(dilated, symbols_BN)),
+            f"forward, width {WIDTH}, batch 1, T = {LONG}",
+            repeats=3,
+        )
+        options = {"width": WIDTH, "heads": HEADS, "chunk": CHUNK}
+        network = HOST.network("regulargpt", HOST.task("tiny:causal-lm"), options)
+        times = []
+        for length in LENGTHS:
+            tokens = torch.randint(256, (1, length))
+            times.append(min(clock(partial(network, Batch(tokens))) for _ in range(3)))
+    head = ("form", *(f"T = {length}" for length in LENGTHS))
+    alone = f"Alone, chunks of {CHUNK} and two levels, width {WIDTH}, batch 1, forward"
+    return f"{table([row])}\n{markdown(head, [('dilated', *map(show, times))], alone)}"

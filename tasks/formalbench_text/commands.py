@@ -93,3 +93,33 @@ def compare(
     ]
     print_table(["part", "texts", one.stem[:40], other.stem[:40], "p"], rows)
     typer.echo(found[0].found.signature)
+
+
+@corpus.command(name="import")
+def import_(
+    name: Annotated[str, typer.Argument(help="As Salesforce/wikitext, or a folder.")],
+    subset: Annotated[
+        str | None, typer.Option(metavar="NAME", help="As wikitext-103-raw-v1.")
+    ] = None,
+    revision: Annotated[
+        str | None, typer.Option(metavar="COMMIT", help="Which state of it; default: the newest.")
+    ] = None,
+    column: Annotated[str, typer.Option(metavar="NAME", help="The column with the text.")] = "text",
+    lines: Annotated[
+        bool, typer.Option("--lines", help="A row is a line; headings begin texts, as in WikiText.")
+    ] = False,
+    output: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
+    ] = None,
+) -> None:
+    """Make a corpus of a data set of the Hugging Face hub.
+
+    It needs `pip install 'formalbench[hub]'`. Texts are streamed and written as they come. Show
+    licence, source and size, and write them beside it. Run it with `--plugin DIR/NAME.yaml`.
+    """
+    from formalbench_text.fetch.hub import HubDataset, import_into
+
+    asked = HubDataset(name, subset, revision, column, lines)
+    folder = output or Path(asked.short)
+    typer.echo(import_into(asked, folder), nl=False)
+    typer.echo(f"made: {folder / f'{asked.short}.yaml'}")

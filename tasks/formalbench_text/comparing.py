@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import torch
-from formalbench import RequestError, Task
+from formalbench import PairedCorpus, RequestError, Task
 from formalbench.contracts.example import tensors
 from formalbench.contracts.record import Record
 from formalbench.evaluation.cells import TestSet, test_set
@@ -71,9 +71,9 @@ def compare(
         for record, path in zip(records, (one, other), strict=True)
     ]
     right = _right(task, cells)
+    tokenised = isinstance(task.source, PairedCorpus) and task.source.tokenised
     for index, cell in enumerate(cells.cells):
-        texts = [system[index] for system in said]
-        found = compared(*texts, right[index], tokenised=task.source.tokenised)  # type: ignore[attr-defined]
+        found = compared(said[0][index], said[1][index], right[index], tokenised=tokenised)
         yield PartCompared(cell.group, cell.strings, found)
 
 

@@ -86,6 +86,7 @@ class Result:
             the mean accuracy over the seeds is at least 99 % (90 %); None if there is none.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.
+        perplexities: of a language model, lengths and the mean over the seeds at each.
     """
 
     task: str
@@ -106,6 +107,7 @@ class Result:
     longest_90: int | None
     runs: tuple[SeedResult, ...]
     prediction: Prediction | None = None
+    perplexities: tuple[tuple[int, float], ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -128,6 +130,7 @@ class TaskFacts:
         cells: how many lengths are tested.
         strings: how many strings, over all lengths.
         language_class: the smallest class that theory is known to put it in, if any.
+        language_model: whether perplexity, and not accuracy, is what it is about.
     """
 
     title: str
@@ -139,8 +142,9 @@ class TaskFacts:
     cells: int
     strings: int
     language_class: str | None = None
+    language_model: bool = False
 
     @property
     def scored(self) -> bool:
-        """Whether it counts in the score: chance is not right every time."""
-        return self.chance_length < 1.0
+        """Whether it counts in the score: accuracy is the point, and chance is not always right."""
+        return self.chance_length < 1.0 and not self.language_model

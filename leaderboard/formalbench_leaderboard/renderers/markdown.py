@@ -12,11 +12,13 @@ from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.statistics import DRAWS
 from formalbench.analysis.text import (
     MISSING,
+    PERPLEXITY_LEGEND,
     count,
     grouped,
     interval,
     markdown,
     percent,
+    perplexity,
     plural,
     ranks,
     rate,
@@ -99,14 +101,18 @@ def by_task(board: Board, name: Name = plain_name) -> list[str]:
             parts.append(f"### {markdown(title)}")
             facts = board.facts_of(title)
             parts += [_facts(facts)] if facts else []
-            parts.append(_task_table(rows, name))
+            if title in board.language_models:
+                parts += [PERPLEXITY_LEGEND, _perplexity_table(board, title, name)]
+            else:
+                parts.append(_task_table(rows, name))
     return parts
 
 
 def ranking(board: Board, name: Name = plain_name) -> list[str]:
     """Return the ranking of a board, and its notes."""
     header = ["rank", "within", "model", "parameters", "score", "interval", "IQM"]
-    header += map(markdown, board.tasks)
+    tasks = [title for title in board.tasks if title not in board.language_models]
+    header += map(markdown, tasks)
     rows = [
         [
             str(row.rank or MISSING),
@@ -116,7 +122,7 @@ def ranking(board: Board, name: Name = plain_name) -> list[str]:
             percent(row.score),
             interval(row.low, row.high),
             percent(row.iqm),
-            *(_mean_and_max(row.on(title)) for title in board.tasks),
+            *(_mean_and_max(row.on(title)) for title in tasks),
         ]
         for row in board.rows
     ]
@@ -173,6 +179,21 @@ def _facts(facts: TaskFacts) -> str:
         f"{percent(facts.chance_constant)} (constant)."
         + (f" Language class: {markdown(facts.language_class)}." if facts.language_class else "")
     )
+
+
+def _perplexity_table(board: Board, title: str, name: Name) -> str:
+    lengths, found = board.by_perplexity(title)
+    rows = [
+        [
+            name(row),
+            *(perplexity(dict(result.perplexities).get(length)) for length in lengths),
+            markdown(result.outcome),
+            rate(result.learning_rate),
+            code(result.command),
+        ]
+        for row, result in found
+    ]
+    return table(["model", *map(str, lengths), "seeds", "rate", "command"], rows, ["model"])
 
 
 def _task_table(rows: Sequence[tuple[Row, Result]], name: Name) -> str:

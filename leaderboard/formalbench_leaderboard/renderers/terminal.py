@@ -11,7 +11,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from formalbench.analysis.results import Result
-from formalbench.analysis.text import MISSING, harmless, interval, percent, ranks
+from formalbench.analysis.text import (
+    MISSING,
+    PERPLEXITY_LEGEND,
+    harmless,
+    interval,
+    percent,
+    perplexity,
+    ranks,
+)
 from formalbench.contracts.published import PublishedResult, PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -78,11 +86,46 @@ def _print_board(board: Board, title: str, console: Console) -> None:
     tasks = [
         _Column(_broken(title), tuple(_cell(row.on(title)) for row in rows))
         for title in board.tasks
+        if title not in board.language_models
     ]
     new = [row.is_new for row in rows]
-    for columns in _tables(fixed, tasks, console.width):
-        console.print(_table(columns, new))
+    if tasks or not board.language_models:
+        for columns in _tables(fixed, tasks, console.width):
+            console.print(_table(columns, new))
+            console.print()
+        _print_how_to_read(console)
+    for title in board.language_models:
+        _print_perplexities(board, title, console)
+    if board.language_models:
+        console.print(PERPLEXITY_LEGEND, style="dim")
+    for note in board.notes:
+        console.print(Text(harmless(f"! {note}")), style="yellow")
+    console.print()
+
+
+def _print_perplexities(board: Board, title: str, console: Console) -> None:
+    """Print how language models do at each test length."""
+    lengths, found = board.by_perplexity(title)
+    fixed = [
+        _Column(
+            "model",
+            tuple(_name(row) for row, _ in found),
+            left=True,
+            limit=_name_width(console),
+        )
+    ]
+    columns = [
+        _Column(str(n), tuple(perplexity(dict(one.perplexities).get(n)) for _, one in found))
+        for n in lengths
+    ]
+    columns.append(_Column("seeds", tuple(one.outcome for _, one in found)))
+    console.print(Text(harmless(f"{title}: perplexity by test length")))
+    for part in _tables(fixed, columns, console.width):
+        console.print(_table(part, [row.is_new for row, _ in found]))
         console.print()
+
+
+def _print_how_to_read(console: Console) -> None:
     console.print(
         "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
         "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
@@ -90,9 +133,6 @@ def _print_board(board: Board, title: str, console: Console) -> None:
         "its ranks. IQM: the mean of the middle half of all runs' scaled accuracies.",
         style="dim",
     )
-    for note in board.notes:
-        console.print(Text(harmless(f"! {note}")), style="yellow")
-    console.print()
 
 
 def _print_exact(exact: ExactModels, console: Console) -> None:
