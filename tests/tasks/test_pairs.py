@@ -97,6 +97,13 @@ def test_the_test_has_two_parts_by_the_words_of_the_text(make):
     assert task.source.overlap() == "1 of 4 texts to translate are trained on, too"
 
 
+def test_the_test_as_a_whole(make):
+    path = make()
+    task = PluginHost.load([path]).task("pets", {"whole": True})
+    (cell,) = cells.test_set(task, PluginHost.load([path]).protocol("translate-quick")).cells
+    assert (cell.group, cell.strings) == ("", 4)
+
+
 @pytest.mark.parametrize(("tokenised", "groups"), [(False, {"over-2"}), (True, {"up-to-2"})])
 def test_what_a_word_is(make, tokenised, groups):
     lines = {"test.en": "Dogs, dogs\n", "test.vi": "Chó, chó\n"}

@@ -13,12 +13,19 @@ from formalbench.contracts.example import tensors
 from formalbench.contracts.task import Task
 from formalbench.metrics.cross_entropy import class_nats
 from formalbench_text.bleu import Bleu, compared
+from formalbench_text.completing import as_yaml, completed
 from formalbench_text.objectives.translate import MORE, Translate
 from formalbench_text.pairs.description import PairOptions
 from formalbench_text.tiny import build_pairs
 
 sacrebleu = pytest.importorskip("sacrebleu")
 END = 256
+
+FEW = {
+    "train": ["zebra", "okapi", "zebra okapi"],
+    "validation": ["okapi"],
+    "test": ["zebra zebra", "okapi okapi", "zebra " * 20],
+}
 
 
 @pytest.fixture(scope="module")
@@ -132,12 +139,19 @@ def test_two_systems_are_compared_by_a_paired_bootstrap(task):
 
 
 def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
+    files = {}
+    for split, texts in FEW.items():
+        for side, ending in (("source", "."), ("target", "!")):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{t}{ending}\n" for t in texts))
+            files.setdefault(split, {})[side] = {"file": f"{split}.{side}"}
+    few = tmp_path / "few.yaml"
+    few.write_text(as_yaml(completed(few, {"name": "few", "pairs": files})))
     settings = ["steps=20", "decay.steps=10", "evaluate_every=10", "validation.every=10"]
     settings += ["batch_tokens=256", "test.beam=2", "validation.strings=4"]
     changed = [word for one in settings for word in ("--set", f"protocol.{one}")]
     small = [word for one in ("width=8", "layers=1", "heads=2") for word in ("--set", one)]
     done = cli(
-        *("run", "--model", "encoder-decoder-logn", "--task", "tiny-pairs", *small),
+        *("run", "--model", "encoder-decoder-logn", "--task", "few", "--plugin", few, *small),
         *("--protocol", "translate-quick", *changed, "--results", tmp_path / "results", "--json"),
     )
     assert done.code == 0, done.err
@@ -146,22 +160,22 @@ def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
     test = json.loads(text)["test"]
     assert test["metric"] == "bleu"
     assert test["cells"]["group"] == ["up-to-20", "over-20"]
-    assert test["cells"]["strings"] == [20, 12]
+    assert test["cells"]["strings"] == [2, 1]
     assert test["signatures"]["bleu"].startswith("nrefs:1|case:mixed")
     assert set(test["cells"]["metrics"]) == {"cross-entropy", "perplexity"}
-    assert not any(word in text for word in ("hundred", "trăm"))
+    assert not any(word in text for word in ("zebra", "okapi"))
     # The kept weights say the same again.
-    compared = cli("corpus", "compare", path, path, "--device", "cpu", "--json")
+    compared = cli("corpus", "compare", path, path, "--plugin", few, "--device", "cpu", "--json")
     assert compared.code == 0, compared.err
     both = {part["part"]: part for part in json.loads(compared.out)}
     right = dict(zip(test["cells"]["group"], test["cells"]["correct"], strict=True))
-    for part, texts in (("up-to-20", 20), ("over-20", 12)):
+    for part, texts in (("up-to-20", 2), ("over-20", 1)):
         assert both[part]["bleu"] == [pytest.approx(right[part] / texts, abs=1e-6)] * 2
         assert (both[part]["texts"], both[part]["p"]) == (texts, 1.0)
     other = tmp_path / "other.json"
     other.write_text(text.replace(test["fingerprint"], "0" * 64))
     refused = cli("corpus", "compare", path, other)
     assert (refused.code, "tested on different texts" in refused.err) == (2, True)
-    other.write_text(text.replace("tiny-pairs:translate", "tiny:causal-lm"))
+    other.write_text(text.replace("few:translate", "few:causal-lm"))
     refused = cli("corpus", "compare", other, path)
     assert (refused.code, "no record of a run on translations" in refused.err) == (2, True)

@@ -7,6 +7,14 @@ from formalbench.contracts.errors import RequestError
 from formalbench_papers.framework.bench import Bench
 
 HOW = {
+    "debian-en-vi": (
+        "make it with `formalbench corpus fetch debian-en-vi`, and name it: "
+        "--plugin debian-en-vi/debian-en-vi.yaml"
+    ),
+    "iwslt-en-vi": (
+        "describe its files in a YAML file of this name (docs/plugins.md, Translations), and name "
+        "it: --plugin iwslt-en-vi.yaml"
+    ),
     "sotu": "make it with `formalbench corpus fetch sotu`, and name it: --plugin sotu/sotu.yaml",
     "openwebtext2": (
         "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "

@@ -25,7 +25,7 @@ from formalbench import (
 )
 
 from formalbench_text.description import SPLITS
-from formalbench_text.pairs.description import PairDescription
+from formalbench_text.pairs.description import PairDescription, PairOptions
 from formalbench_text.tokenisers import Tokeniser, names_of, opened
 from formalbench_text.tokens import PartTokens, tokens_of
 
@@ -38,11 +38,11 @@ class TextPairs(PairedCorpus, HasParts):
 
     Args:
         described: the files.
-        longest: words of the longest text to train and validate on; 0 for all.
+        options: how much of them to train on, and in which parts to test them.
     """
 
-    def __init__(self, described: PairDescription, longest: int = 0) -> None:
-        self.described, self.longest = described, longest
+    def __init__(self, described: PairDescription, options: PairOptions) -> None:
+        self.described, self.options = described, options
         self.tokens = tokens_of(described)
         self.tokeniser: Tokeniser = opened(described.tokeniser, self.tokens.tokeniser)
         self.alphabet = self.outputs = names_of(described.tokeniser, self.tokens.size)
@@ -120,10 +120,10 @@ class PairPart(PairedCorpus, HasFixedStrings):
         }
         if not self.by_length:
             raise RequestError(
-                f"{whole.described.path}: no {split} text has at most {whole.longest} words "
-                "(task.longest)"
+                f"{whole.described.path}: no {split} text has at most {whole.options.longest} "
+                "words (task.longest)"
             )
-        if split == "test":
+        if split == "test" and not whole.options.whole:
             self.groups = tuple(
                 group for group in self._names if group in set(self._names_of_pairs)
             )
@@ -201,8 +201,8 @@ class PairPart(PairedCorpus, HasFixedStrings):
         if self.split == "train":
             fits_D = np.maximum(self.source.lengths, self.target.lengths) <= MOST_TOKENS
             every_D = every_D[fits_D]
-        if self.split != "test" and self._whole.longest:
-            every_D = every_D[self._words()[every_D] <= self._whole.longest]
+        if self.split != "test" and self._whole.options.longest:
+            every_D = every_D[self._words()[every_D] <= self._whole.options.longest]
         return every_D
 
     def _words(self) -> Labels:

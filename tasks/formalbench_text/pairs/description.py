@@ -102,6 +102,7 @@ class PairOptions(Config):
     longest: int = option(
         0, "words and marks of the longest text to train and validate on; 0 for all", minimum=0
     )
+    whole: bool = option(False, "test all texts as one part, and not short and long ones apart")
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     def build(options: PairOptions) -> Any:
         from formalbench_text.pairs.corpus import TextPairs  # here: it imports numpy
 
-        return TextPairs(described, options.longest)
+        return TextPairs(described, options)
 
     return TaskSpec(
         name=contents.name,

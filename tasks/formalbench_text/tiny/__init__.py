@@ -22,4 +22,4 @@ def build() -> TextCorpus:
 def build_pairs(options: PairOptions) -> TextPairs:
     """Return the texts with translations."""
     path = Path(__file__).with_name("pairs.yaml")
-    return TextPairs(describe_pairs(path, read_yaml(path)), options.longest)
+    return TextPairs(describe_pairs(path, read_yaml(path)), options)
