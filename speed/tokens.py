@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 from harness import markdown, show, tell
+from turns import peak_bytes
 
 BYTES = 100_000_000
 WORDS = 50_000
@@ -47,8 +47,19 @@ def make_tokens(kind: str, path: Path) -> None:
     start = time.perf_counter()
     described = describe(path.with_suffix(".yaml"), {**data, "tokeniser": tokeniser})
     count = len(tokens_of(described).parts["train"].ids)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    print(time.perf_counter() - start, count, peak >> 10)
+    print(time.perf_counter() - start, count, own_peak() >> 20)
+
+
+def own_peak() -> int:
+    """Return the bytes of memory that this process held at most.
+
+    Linux counts what its parent held into what `resource` tells.
+    """
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return peak_bytes()
+    (line,) = (line for line in status.read_text().splitlines() if line.startswith("VmHWM"))
+    return int(line.split()[1]) * 1024
 
 
 def measure() -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from formalbench import RequestError
 from formalbench.store.atomic import UNFINISHED
 
-from formalbench_text.fetch.recipe import Source
+from formalbench_text.fetch.recipe import CorpusFacts
 
 ABOUT = "ABOUT.txt"
 
@@ -39,7 +39,7 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise RequestError(f"cannot write {folder}: {error.strerror}") from None
 
 
-def describe_in(folder: Path, about: Source, counts: Sequence[str]) -> str:
+def describe_in(folder: Path, about: CorpusFacts, counts: Sequence[str]) -> str:
     """Write what a corpus is and where it comes from beside it, and return it."""
     rows = [f"{about.name}: {about.summary}", f"source: {about.source}"]
     told = "\n".join([*rows, f"licence: {about.licence}", *counts]) + "\n"
@@ -47,7 +47,7 @@ def describe_in(folder: Path, about: Source, counts: Sequence[str]) -> str:
     return told
 
 
-def check_parts(about: Source, parts: Mapping[Any, Collection[object]]) -> None:
+def check_parts(about: CorpusFacts, parts: Mapping[Any, Collection[object]]) -> None:
     """Refuse a corpus that has nothing for a part.
 
     Raises:

@@ -18,7 +18,7 @@ from formalbench.contracts.language import Split
 
 from formalbench_text.documents import headings
 from formalbench_text.fetch.folder import describe_in, whole_folder
-from formalbench_text.fetch.recipe import Source, Text
+from formalbench_text.fetch.recipe import CorpusFacts, Text
 from formalbench_text.fetch.texts import TextsWriter
 
 HELD_OUT = 100
@@ -76,7 +76,8 @@ def import_into(asked: HubDataset, folder: Path) -> str:
         found = _load(asked)
         made = room / folder.name
         licence = next((one.info.license for one in found.values() if one.info.license), "")
-        about = Source(asked.short, f"texts of {asked.name}", _source(asked), licence or "not told")
+        facts = (f"texts of {asked.name}", _source(asked), licence or "not told")
+        about = CorpusFacts(asked.short, *facts)
         with TextsWriter(made) as writer:
             for split, text in _texts(asked, found):
                 writer.add(split, text)

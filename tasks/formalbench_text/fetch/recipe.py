@@ -30,7 +30,7 @@ class PairedPage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
+class CorpusFacts:
     """What a corpus is.
 
     Attributes:
@@ -47,7 +47,7 @@ class Source:
 
 
 @dataclass(frozen=True)
-class CorpusRecipe(Source):
+class CorpusRecipe(CorpusFacts):
     """Where a corpus comes from, and how it is had.
 
     Attributes:

@@ -14,7 +14,7 @@ from formalbench.contracts.language import Split
 from formalbench_text.completing import as_yaml, completed
 from formalbench_text.description import SPLITS
 from formalbench_text.fetch.folder import check_parts
-from formalbench_text.fetch.recipe import Source, Text
+from formalbench_text.fetch.recipe import CorpusFacts, Text
 
 WORD = re.compile(r"\w+|[^\w\s]")
 
@@ -48,7 +48,7 @@ class TextsWriter:
         self._texts[split] += 1
         self._words[split] += sum(1 for _ in WORD.finditer(text.text))
 
-    def describe(self, about: Source) -> list[str]:
+    def describe(self, about: CorpusFacts) -> list[str]:
         """Write the description of a corpus beside its texts; return how many there are.
 
         Raises:
