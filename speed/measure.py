@@ -44,6 +44,25 @@ def _regulargpt(arguments: argparse.Namespace) -> str:
     return table(regulargpt.measure()) + "\n" + regulargpt.growth()
 
 
+def _regulargpt_long(arguments: argparse.Namespace) -> str:
+    import regulargpt
+
+    return regulargpt.long()
+
+
+def _language_models(arguments: argparse.Namespace) -> str:
+    import language_models
+
+    _need(sys.executable, "transformers", "install it: pip install transformers")
+    return language_models.report()
+
+
+def _tokens(arguments: argparse.Namespace) -> str:
+    import tokens
+
+    return tokens.measure()
+
+
 def _cohorts(arguments: argparse.Namespace) -> str:
     import cohorts
     from harness import table
@@ -145,6 +164,9 @@ PARTS: dict[str, Part] = {
     "leaderboard": Part(_leaderboard),
     "samplers": Part(_samplers),
     "regulargpt": Part(_regulargpt),
+    "regulargpt-long": Part(_regulargpt_long),
+    "language-models": Part(_language_models, theirs=("transformers",)),
+    "tokens": Part(_tokens),
     "cohorts": Part(_cohorts),
     "gpu": Part(_gpu),
     "jobs": Part(_jobs, "threads as said"),

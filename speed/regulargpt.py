@@ -10,19 +10,22 @@ from formalbench.contracts.batch import Batch
 from formalbench.host import PluginHost
 from formalbench_models.regulargpt import RegularGPT, levels
 from formalbench_models.regulargpt_reference import mask
-from harness import Comparison, clock, compare_each, markdown, show
+from harness import Comparison, alternate, clock, compare_each, markdown, show, table
 from torch import Tensor
 from torch.nn import functional
 
 WIDTH, HEADS = 256, 8
 POWERS = (14, 17, 20)
+LONG, SMALL = 8192, (64, 4)
+CHUNK, LENGTHS = 128, (2048, 4096, 8192)
+"""Of language models: chunks that a few levels of which reach as far as that."""
 
 HOST = PluginHost.load()
 
 
-def build(task_name: str) -> RegularGPT:
+def build(task_name: str, width: int = WIDTH, heads: int = HEADS) -> RegularGPT:
     torch.manual_seed(0)
-    return HOST.network("regulargpt", HOST.task(task_name), {"width": WIDTH, "heads": HEADS})
+    return HOST.network("regulargpt", HOST.task(task_name), {"width": width, "heads": heads})
 
 
 def dense(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
@@ -35,7 +38,7 @@ def dense(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
     for level in range(count):
         key_value = block.key_value(x_BND).chunk(2, dim=-1)
         query, key, value = (
-            y.unflatten(-1, (HEADS, WIDTH // HEADS)).transpose(1, 2)
+            y.unflatten(-1, (block.heads, -1)).transpose(1, 2)
             for y in (block.query(x_BND), *key_value)
         )
         bias = mask(block, x_BND.shape[1], network.chunk**level)
@@ -91,3 +94,26 @@ def growth() -> str:
         rows.append((form, *map(show, times)))
     head = ("form", *(f"T = 2^{power}" for power in POWERS))
     return markdown(head, rows, "Alone, width 16, batch 1, forward")
+
+
+def long() -> str:
+    """Compare an answer at every position of a long text, and time large chunks alone."""
+    dilated = build("parity:tag", *SMALL)
+    symbols_BN = torch.randint(2, (1, LONG))
+    with torch.no_grad():
+        dilated(Batch(symbols_BN))  # the dense form takes so long that what happens once is little
+        row = alternate(
+            ("dilated form", lambda: clock(lambda: dilated(Batch(symbols_BN)))),
+            ("dense form, SDPA", lambda: clock(lambda: dense(dilated, symbols_BN))),
+            f"forward, width {SMALL[0]}, {SMALL[1]} heads, batch 1, T = {LONG}",
+            repeats=1,
+        )
+        options = {"width": WIDTH, "heads": HEADS, "chunk": CHUNK}
+        network = HOST.network("regulargpt", HOST.task("tiny:causal-lm"), options)
+        times = []
+        for length in LENGTHS:
+            tokens = torch.randint(256, (1, length))
+            times.append(min(clock(partial(network, Batch(tokens))) for _ in range(3)))
+    head = ("form", *(f"T = {length}" for length in LENGTHS))
+    alone = f"Alone, chunks of {CHUNK} and two levels, width {WIDTH}, batch 1, forward"
+    return f"{table([row])}\n{markdown(head, [('dilated', *map(show, times))], alone)}"

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
         Corpus,
         Labels,
         Mask,
+        PairedCorpus,
         Source,
         Strings,
         Symbols,
@@ -97,7 +98,8 @@ _PLACES = {
     "contracts.objective": ("Chance", "Objective"),
     "contracts.optimiser": ("Optimiser", "Schedule"),
     "contracts.source": (
-        *("Corpus", "Labels", "Mask", "Source", "Strings", "Symbols", "Transduction"),
+        *("Corpus", "Labels", "Mask", "PairedCorpus", "Source", "Strings", "Symbols"),
+        "Transduction",
     ),
     "contracts.specs": (
         *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
@@ -145,6 +147,7 @@ __all__ = [
     "ObjectiveSpec",
     "Optimiser",
     "OptimiserSpec",
+    "PairedCorpus",
     "ParameterGroup",
     "ProbeSpec",
     "Progress",

@@ -156,7 +156,7 @@ def show(
     page = build_page(held.records, view, held.verifications)
     if model is not None:
         page = asked.of_models(page, _names("model", model))
-    records = [*held.records, *held.verifications]
+    records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
         _print(page, everything=everything, own=bool(results))
     else:

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from formalbench_models.configs.regulargpt import RegularGptConfig
 from formalbench_models.feed_forward import PositionWise
+from formalbench_models.regulargpt_bands import LEAST, attend_in_bands
 
 Trace = dict[str, Tensor]
 """Named tensors collected on the way, when somebody looks inside."""
@@ -70,9 +71,15 @@ class RegularGptBlock(nn.Module):
         normed_BND = self.norm_attention(x_BND) if self.pre_norm else x_BND
         pad_key_D, pad_value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
         key_BND, value_BND = self.key_value(normed_BND).chunk(2, dim=-1)
+        query_BND = self.query(normed_BND)
+        if self.chunk >= LEAST and trace is None:
+            pads = (pad_key_D, pad_value_D)
+            both = (key_BND, value_BND)
+            attended_BND = attend_in_bands(query_BND, both, pads, self.relative_CH, dilation)
+            return self.finish(x_BND, attended_BND)
         key_BNCD = windows(key_BND, pad_key_D, self.chunk, dilation)
         value_BNCD = windows(value_BND, pad_value_D, self.chunk, dilation)
-        attended_BND, weights_BNCH = self.attend(self.query(normed_BND), key_BNCD, value_BNCD)
+        attended_BND, weights_BNCH = self.attend(query_BND, key_BNCD, value_BNCD)
         if trace is not None:
             trace[f"{name}.attention"] = weights_BNCH
         return self.finish(x_BND, attended_BND, trace, name)

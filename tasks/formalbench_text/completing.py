@@ -10,7 +10,15 @@ import yaml
 from formalbench import RequestError, read_yaml
 from formalbench.store import write_atomically
 
-from formalbench_text.description import SPLITS, describe, digest_of
+from formalbench_text.description import (
+    SPLITS,
+    CorpusDescription,
+    TextFile,
+    describe,
+    digest_of,
+)
+from formalbench_text.pairs.description import SIDES, PairDescription
+from formalbench_text.pairs.description import describe as describe_pairs
 from formalbench_text.tokenisers import hash_of, tokeniser_of
 
 
@@ -21,8 +29,8 @@ def complete_file(path: Path) -> str:
         RequestError: one line, if the file describes no corpus, or a checksum that it has is wrong.
     """
     data = read_yaml(path)
-    if "corpus" not in data:
-        raise RequestError(f"{path}: it describes no corpus (it has no key 'corpus')")
+    if not {"corpus", "pairs"} & data.keys():
+        raise RequestError(f"{path}: it describes no corpus (it has no key 'corpus' or 'pairs')")
     whole = completed(path, data)
     if whole == data:
         return f"{path}: nothing is missing"
@@ -32,23 +40,29 @@ def complete_file(path: Path) -> str:
 
 def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a YAML file at this path with all checksums."""
-    described = describe(path, data)
-    files = {
-        split: [
-            {"file": one.file, "sha256": one.sha256 or digest_of(described.place(one.file))}
-            for one in described.files(split)
-        ]
-        for split in SPLITS
-    }
-    whole = {**data, "corpus": files}
-    choice = described.contents.tokeniser
+    described: CorpusDescription | PairDescription
+    if "pairs" in data:
+        described = describe_pairs(path, data)
+        splits = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
+        both = {split: dict(zip(SIDES, files, strict=True)) for split, files in splits.items()}
+        whole = {**data, "pairs": both}
+    else:
+        described = describe(path, data)
+        files = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
+        whole = {**data, "corpus": files}
+    choice = described.tokeniser
     if choice.kind == "file" and choice.file and not choice.sha256:
-        found = digest_of(described.place(choice.file))
+        found = digest_of(path.parent / choice.file)
         whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
     elif choice.kind != "bytes" and not choice.sha256:
         found = hash_of(tokeniser_of(described))
         whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
     return whole
+
+
+def _completed(path: Path, one: TextFile) -> dict[str, str]:
+    """Return a file with its checksum."""
+    return {"file": one.file, "sha256": one.sha256 or digest_of(path.parent / one.file)}
 
 
 def as_yaml(data: Mapping[str, Any]) -> str:

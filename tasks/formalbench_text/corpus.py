@@ -19,7 +19,8 @@ from formalbench import (
 from formalbench.contracts.source import Labels
 
 from formalbench_text.description import CorpusDescription, splits_of
-from formalbench_text.tokens import PartTokens, Tokens, tokens_of
+from formalbench_text.tokenisers import names_of
+from formalbench_text.tokens import PartTokens, tokens_of
 
 END = "<end>"
 """The token behind a text, as it is shown."""
@@ -35,7 +36,7 @@ class TextCorpus(Corpus, HasParts):
     def __init__(self, described: CorpusDescription) -> None:
         self.described = described
         self.tokens = tokens_of(described)
-        self.alphabet = names_of(described, self.tokens)
+        self.alphabet = (*names_of(described.tokeniser, self.tokens.size), END)
         lengths = described.contents.lengths
         trained = (lengths.train,)
         self._parts: dict[Split, TextPart] = {
@@ -141,13 +142,3 @@ class FixedWindows(TextPart, HasFixedStrings):
         first_B = (np.cumsum(places_D) - places_D)[text_B]
         ends_B: Labels = starts_D[text_B] + longest + nth_B - first_B
         return ends_B
-
-
-def names_of(described: CorpusDescription, tokens: Tokens) -> tuple[str, ...]:
-    """Return the tokens as they are shown: bytes as they are, others by their numbers.
-
-    The words of a text are nobody's to show, and what a tokeniser has learned is made of them.
-    """
-    if described.contents.tokeniser.kind != "bytes":
-        return (*map(str, range(tokens.size)), END)
-    return (*(chr(b) if 0x20 < b < 0x7F else f"x{b:02x}" for b in range(tokens.size)), END)

@@ -33,16 +33,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 from formalbench import RequestError, Splits, TaskSpec
 from formalbench.contracts.errors import nearest
 from formalbench.contracts.language import Split
 from formalbench.contracts.part import Part
 from pydantic import Field, ValidationError, field_validator, model_validator
+
+from formalbench_text.documents import Pieces, pieces_of
+
+P = TypeVar("P", bound=Part)
 
 READER = 1
 """Raised whenever other tokens, or other windows, are made of the same files."""
@@ -131,6 +135,39 @@ class Contents(Part):
     version: Annotated[int, Field(ge=1, lt=MOST_VERSIONS)] = 1
 
 
+class Described(Protocol):
+    """What tokens are made of, and how."""
+
+    @property
+    def path(self) -> Path:
+        """The YAML file."""
+        ...
+
+    @property
+    def key(self) -> str:
+        """What decides the tokens, as text."""
+        ...
+
+    @property
+    def tokeniser(self) -> TokeniserChoice:
+        """How text becomes tokens."""
+        ...
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """The names of what is kept apart."""
+        ...
+
+    @property
+    def trained(self) -> tuple[str, ...]:
+        """Those that a tokeniser is trained on."""
+        ...
+
+    def pieces(self, part: str) -> Pieces:
+        """Return the texts of a part."""
+        ...
+
+
 @dataclass(frozen=True)
 class CorpusDescription:
     """A corpus, as its YAML file has it.
@@ -142,6 +179,8 @@ class CorpusDescription:
 
     path: Path
     contents: Contents
+    parts = SPLITS
+    trained = SPLITS[:1]
 
     def __hash__(self) -> int:
         return hash((self.path, self.key))
@@ -152,6 +191,17 @@ class CorpusDescription:
         facts = self.contents.model_dump(mode="json", include={"documents", "tokeniser"})
         digests = {split: [one.sha256 for one in self.files(split)] for split in SPLITS}
         return json.dumps(["corpus", READER, facts, digests], sort_keys=True)
+
+    @property
+    def tokeniser(self) -> TokeniserChoice:
+        """How text becomes tokens."""
+        return self.contents.tokeniser
+
+    def pieces(self, part: str) -> Pieces:
+        """Return the texts of a split."""
+        files: tuple[TextFile, ...] = getattr(self.contents.corpus, part)
+        paths = ((self.place(one.file), one.sha256) for one in files)
+        return pieces_of(paths, self.contents.documents)
 
     def files(self, split: Split) -> tuple[TextFile, ...]:
         """Return the files of a split."""
@@ -171,13 +221,8 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     """
     described = describe(path, data)
     contents = described.contents
-    missing = [one.file for split in SPLITS for one in described.files(split) if not one.sha256]
-    if contents.tokeniser.kind != "bytes" and contents.tokeniser.sha256 is None:
-        missing.append("the tokeniser")
-    if missing:
-        raise RequestError(
-            f"{path}: no sha256 of {missing[0]}: `formalbench corpus complete {path}` adds it"
-        )
+    files = [one for split in SPLITS for one in described.files(split)]
+    check_digests(path, files, contents.tokeniser)
     return TaskSpec(
         name=contents.name,
         version=MOST_VERSIONS * READER + contents.version,
@@ -195,18 +240,50 @@ def describe(path: Path, data: Mapping[str, Any]) -> CorpusDescription:
     Raises:
         RequestError: one line, if it is not, or a file that it names is not there.
     """
+    described = CorpusDescription(path, checked(path, data, Contents))
+    named = [one.file for split in SPLITS for one in described.files(split)]
+    check_files(path, named, described.contents.tokeniser)
+    return described
+
+
+def checked(path: Path, data: Mapping[str, Any], kind: type[P]) -> P:
+    """Hold the contents of a YAML file to a class.
+
+    Raises:
+        RequestError: one line that names every key that is wrong.
+    """
     try:
-        described = CorpusDescription(path, Contents.model_validate(data))
+        return kind.model_validate(data)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
-        told = "; ".join(dict.fromkeys(map(_told, problems)))
+        told = "; ".join(dict.fromkeys(_told(kind, problem) for problem in problems))
         raise RequestError(f"{path}: {told}") from None
-    tokeniser = described.contents.tokeniser.file
-    named = [one.file for split in SPLITS for one in described.files(split)]
-    for file in [*named, *([tokeniser] if tokeniser else [])]:
-        if not file.isprintable() or not described.place(file).is_file():
-            raise RequestError(f"{path}: no file {str(described.place(file))!r}")
-    return described
+
+
+def check_files(path: Path, named: Sequence[str], tokeniser: TokeniserChoice) -> None:
+    """Refuse a YAML file that names a file which is not there.
+
+    Raises:
+        RequestError: one line.
+    """
+    for file in [*named, *([tokeniser.file] if tokeniser.file else [])]:
+        if not file.isprintable() or not (path.parent / file).is_file():
+            raise RequestError(f"{path}: no file {str(path.parent / file)!r}")
+
+
+def check_digests(path: Path, files: Sequence[TextFile], tokeniser: TokeniserChoice) -> None:
+    """Refuse a YAML file that lacks a checksum: a task must be known by it.
+
+    Raises:
+        RequestError: one line that says how to add it.
+    """
+    missing = [one.file for one in files if not one.sha256]
+    if tokeniser.kind != "bytes" and tokeniser.sha256 is None:
+        missing.append("the tokeniser")
+    if missing:
+        raise RequestError(
+            f"{path}: no sha256 of {missing[0]}: `formalbench corpus complete {path}` adds it"
+        )
 
 
 def splits_of(lengths: WindowLengths) -> Splits:
@@ -233,24 +310,28 @@ def _build(described: CorpusDescription) -> Any:
     return TextCorpus(described)
 
 
-def _told(problem: Mapping[str, Any]) -> str:
+def _told(kind: type[Part], problem: Mapping[str, Any]) -> str:
     """Return what is wrong with one key."""
     *outer, last = problem["loc"] or ("",)
     key = ".".join(map(str, problem["loc"]))
     if problem["type"] != "extra_forbidden":
         said = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
         return f"{key}: {said}" if key else said
-    known = Contents.model_fields if not outer else _fields(outer)
+    known = _part_at(kind, outer).model_fields
     close = nearest(str(last), known, count=1)
     hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
     return f"unknown key {key!r}: {hint}"
 
 
-def _fields(place: list[Any]) -> Mapping[str, Any]:
-    """Return the keys that a part of the file may have."""
-    parts: dict[str, type[Part]] = {
-        "tokeniser": TokeniserChoice,
-        "lengths": WindowLengths,
-        "corpus": SplitFiles,
-    }
-    return (TextFile if len(place) > 1 else parts[place[0]]).model_fields
+def _part_at(kind: type[Part], place: Sequence[str | int]) -> type[Part]:
+    """Return the class of what stands at a place in the contents that a class is for."""
+    for key in place:
+        if isinstance(key, str):
+            kind = _part_of(kind.model_fields[key].annotation) or kind
+    return kind
+
+
+def _part_of(annotation: Any) -> type[Part] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Part):
+        return annotation
+    return next((found for one in get_args(annotation) if (found := _part_of(one))), None)

@@ -5,7 +5,6 @@ Text comes in pieces, lines with their ends; None stands behind the last one of 
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator
@@ -13,9 +12,8 @@ from pathlib import Path
 from typing import NoReturn
 
 from formalbench import RequestError
-from formalbench.contracts.language import Split
 
-from formalbench_text.description import CorpusDescription
+from formalbench_text.opened import opened
 
 LONGEST_LINE = 1 << 26
 """Bytes; a text without line ends is no text."""
@@ -26,17 +24,20 @@ Pieces = Iterator[str | None]
 _HEADING = re.compile(r" ?= [^=\s](.*[^=\s])? = ?\s*")
 
 
-def pieces_of(described: CorpusDescription, split: Split) -> Pieces:
-    """Return the texts of a split.
+def pieces_of(files: Iterable[tuple[Path, str | None]], documents: str) -> Pieces:
+    """Return the texts of files.
+
+    Args:
+        files: with the SHA-256 that each must have; None for any.
+        documents: where a text ends.
 
     Raises:
         RequestError: one line that names the file and the line in it: for what is not UTF-8, for
             an empty document and, once a file is read, for a checksum that is not its own.
     """
-    for one in described.files(split):
-        path = described.place(one.file)
+    for path, sha256 in files:
         held = False
-        for piece in _KINDS[described.contents.documents](path, lines_of(path, one.sha256)):
+        for piece in _KINDS[documents](path, lines_of(path, sha256)):
             held = True
             yield piece
         if not held:
@@ -47,31 +48,22 @@ def lines_of(path: Path, sha256: str | None = None) -> Iterator[tuple[int, str]]
     """Return the lines of a file with their ends and numbers.
 
     Args:
-        path: of the file, UTF-8.
-        sha256: that it must have; None for any.
+        path: of the file, UTF-8, compressed or not.
+        sha256: that it must have, as it lies on disk; None for any.
 
     Raises:
         RequestError: one line.
     """
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            number = 0
-            while line := file.readline(LONGEST_LINE):
-                number += 1
-                digest.update(line)
-                if len(line) == LONGEST_LINE:
-                    _refuse(path, number, f"more than {LONGEST_LINE} bytes in a line")
-                try:
-                    yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
-                except UnicodeDecodeError as error:
-                    _refuse(path, number, f"not UTF-8: {error.reason}")
-    except OSError as error:
-        raise RequestError(f"{path}: {error.strerror}") from None
-    if sha256 is not None and digest.hexdigest() != sha256:
-        raise RequestError(
-            f"{path}: wrong checksum: its SHA-256 is {digest.hexdigest()}, and not {sha256}"
-        )
+    with opened(path, sha256) as file:
+        number = 0
+        while line := file.readline(LONGEST_LINE):
+            number += 1
+            if len(line) == LONGEST_LINE:
+                _refuse(path, number, f"more than {LONGEST_LINE} bytes in a line")
+            try:
+                yield number, line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                _refuse(path, number, f"not UTF-8: {error.reason}")
 
 
 def _file(path: Path, lines: Numbered) -> Pieces:
@@ -104,7 +96,8 @@ def _blank_lines(path: Path, lines: Numbered) -> Pieces:
         yield None
 
 
-def _headings(path: Path, lines: Numbered) -> Pieces:
+def headings(path: Path, lines: Numbered) -> Pieces:
+    """Return texts that headings begin, as WikiText has them; the path is for what is refused."""
     inside = False
     for number, line in lines:
         if _HEADING.fullmatch(line):
@@ -143,6 +136,6 @@ _KINDS = {
     "file": _file,
     "lines": _lines,
     "blank-lines": _blank_lines,
-    "headings": _headings,
+    "headings": headings,
     "jsonl": _jsonl,
 }

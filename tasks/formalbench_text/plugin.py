@@ -29,11 +29,23 @@ _TINY = TaskSpec(
     keywords=("language modelling",),
 )
 
+_TINY_PAIRS = TaskSpec(
+    name="tiny-pairs",
+    version=1,
+    summary="numbers written out, English to Vietnamese, as bytes: to try translation out on",
+    factory="formalbench_text.tiny:build_pairs",
+    objectives=("translate",),
+    splits=Splits((3, 120), (3, 240)),
+    config="formalbench_text.pairs.description:PairOptions",
+    keywords=("translation", "BLEU"),
+)
+
 
 @hookimpl
 def formalbench_tasks() -> Iterable[TaskSpec]:
-    """Announce the corpus that comes with the suite."""
+    """Announce the corpora that come with the suite."""
     yield _TINY
+    yield _TINY_PAIRS
 
 
 @hookimpl
@@ -51,31 +63,49 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
         "formalbench_text.objectives.masked_lm:MaskedLM",
         reference="Devlin et al. (2019), section 3.1; Yao et al. (2021), section 6.3",
     )
+    yield ObjectiveSpec(
+        "translate",
+        "what does the text say in the other language?",
+        "formalbench_text.objectives.translate:Translate",
+        reference="Chiang & Cholak (2022), section 4.4",
+    )
 
 
 @hookimpl
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
-    """Announce the protocol for texts."""
+    """Announce the protocols for texts, and for translation."""
     yield ProtocolSpec(
         name="text-quick",
         summary="texts on a CPU: 1,000 steps of 4,096 tokens",
         path=_HERE / "protocols" / "text-quick.yaml",
     )
+    yield ProtocolSpec(
+        name="translate-quick",
+        summary="translation on a CPU: 4,000 steps of 1,024 tokens, tested with a beam of 4",
+        path=_HERE / "protocols" / "translate-quick.yaml",
+    )
 
 
 @hookimpl
 def formalbench_read_file(path: Path) -> TaskSpec | None:
-    """Take YAML files that describe a corpus (`formalbench_text.description`)."""
+    """Take YAML files that describe a corpus, or one with translations.
+
+    (`formalbench_text.description`, `formalbench_text.pairs.description`)
+    """
     if path.suffix not in (".yaml", ".yml"):
         return None
     from formalbench import read_yaml
 
     data = read_yaml(path)
-    if "corpus" not in data:
-        return None
-    from formalbench_text.description import read
+    if "corpus" in data:
+        from formalbench_text.description import read
 
-    return read(path, data)
+        return read(path, data)
+    if "pairs" in data:
+        from formalbench_text.pairs.description import read as read_pairs
+
+        return read_pairs(path, data)
+    return None
 
 
 @hookimpl

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from formalbench import RequestError
 
-from formalbench_text.description import CorpusDescription
-from formalbench_text.documents import pieces_of
+from formalbench_text.description import Described, TokeniserChoice
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -46,6 +46,10 @@ class Tokeniser(Protocol):
         """Return the ids of the tokens of each line."""
         ...
 
+    def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
+        """Return the text that each line's ids stand for; what is no text is shown as U+FFFD."""
+        ...
+
 
 class Bytes:
     """Every byte of UTF-8 is a token."""
@@ -56,6 +60,10 @@ class Bytes:
     def encode(self, lines: Sequence[str]) -> list[Ids]:
         """Return the bytes of each line."""
         return [np.frombuffer(line.encode(), dtype=np.uint8) for line in lines]
+
+    def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
+        """Return the text of each line."""
+        return [bytes(map(int, line)).decode(errors="replace") for line in lines]
 
 
 class Learned:
@@ -73,19 +81,24 @@ class Learned:
         found = self._tokenizer.encode_batch_fast(list(lines), add_special_tokens=False)
         return [np.array(one.ids, dtype=np.uint32) for one in found]
 
+    def decode(self, lines: Sequence[Sequence[int]]) -> list[str]:
+        """Return the text of each line."""
+        texts = self._tokenizer.decode_batch([list(map(int, line)) for line in lines])
+        return [str(text) for text in texts]
 
-def tokeniser_of(described: CorpusDescription) -> Tokeniser:
+
+def tokeniser_of(described: Described) -> Tokeniser:
     """Return the tokeniser of a corpus, trained on its training part if it is not from a file.
 
     Raises:
         RequestError: one line, if it is not the one that the description names.
     """
-    choice = described.contents.tokeniser
+    choice = described.tokeniser
     if choice.kind == "bytes":
         return Bytes()
     if choice.kind == "file":
         assert choice.file
-        return _from_file(described.place(choice.file), choice.sha256, described)
+        return _from_file(described.path.parent / choice.file, choice.sha256, described)
     made = _trained(described)
     found = hash_of(made)
     if choice.sha256 not in (None, found):
@@ -96,14 +109,36 @@ def tokeniser_of(described: CorpusDescription) -> Tokeniser:
     return made
 
 
+def opened(choice: TokeniserChoice, saved: Path) -> Tokeniser:
+    """Return a tokeniser that was saved as it is here.
+
+    Args:
+        choice: its kind.
+        saved: the file that holds it, if it is a learned one.
+    """
+    if choice.kind == "bytes":
+        return Bytes()
+    return Learned(_library().Tokenizer.from_file(str(saved)))
+
+
+def names_of(choice: TokeniserChoice, size: int) -> tuple[str, ...]:
+    """Return tokens as they are shown: bytes as they are, others by their numbers.
+
+    The words of a text are nobody's to show, and what a tokeniser has learned is made of them.
+    """
+    if choice.kind != "bytes":
+        return tuple(map(str, range(size)))
+    return tuple(chr(b) if 0x20 < b < 0x7F else f"x{b:02x}" for b in range(size))
+
+
 def hash_of(tokeniser: Tokeniser) -> str:
     """Return the SHA-256 of a tokeniser as text."""
     return hashlib.sha256(tokeniser.saved.encode()).hexdigest()
 
 
-def _trained(described: CorpusDescription) -> Learned:
+def _trained(described: Described) -> Learned:
     library = _library()
-    choice = described.contents.tokeniser
+    choice = described.tokeniser
     options = {"vocab_size": choice.vocabulary, "show_progress": False}
     if choice.kind == "bpe":
         byte_level = library.pre_tokenizers.ByteLevel
@@ -120,11 +155,11 @@ def _trained(described: CorpusDescription) -> Learned:
     return Learned(tokenizer)
 
 
-def in_batches(described: CorpusDescription) -> Iterator[list[str]]:
+def in_batches(described: Described) -> Iterator[list[str]]:
     """Return the lines of the training part, many at a time."""
     lines: list[str] = []
     size = 0
-    for piece in pieces_of(described, "train"):
+    for piece in chain.from_iterable(map(described.pieces, described.trained)):
         if piece is not None:
             lines.append(piece)
             size += len(piece)
@@ -134,7 +169,7 @@ def in_batches(described: CorpusDescription) -> Iterator[list[str]]:
     yield lines
 
 
-def _from_file(path: Path, sha256: str | None, described: CorpusDescription) -> Learned:
+def _from_file(path: Path, sha256: str | None, described: Described) -> Learned:
     library = _library()
     contents = path.read_bytes()
     found = hashlib.sha256(contents).hexdigest()
@@ -149,7 +184,7 @@ def _from_file(path: Path, sha256: str | None, described: CorpusDescription) -> 
     return made
 
 
-def _check_known(path: Path, made: Learned, described: CorpusDescription) -> None:
+def _check_known(path: Path, made: Learned, described: Described) -> None:
     """Refuse a tokeniser that does not know the language of the texts."""
     ids = np.concatenate(made.encode(next(in_batches(described))))
     unknown = 0.0 if made.unknown is None else float((ids == made.unknown).mean())

@@ -1,7 +1,8 @@
 """The tokens of a corpus on disk, memory-mapped: made once, found again by what decides them.
 
-A folder of the cache holds, for each split, the ids of all tokens (``train.ids``; the greatest says
-that a text ends) and where each text ends (``train.ends``), and a seal with the SHA-256 of each.
+A folder of the cache holds, for each part (a split), the ids of all tokens (``train.ids``; the
+greatest says that a text ends) and where each text ends (``train.ends``), the tokeniser if it is a
+learned one, and a seal with the SHA-256 of each.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import hashlib
 import json
 import shutil
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
@@ -22,18 +23,18 @@ import numpy as np
 import numpy.typing as npt
 from formalbench import RequestError
 from formalbench.cache import place_of, temporary_folder
-from formalbench.contracts.language import Split
 
-from formalbench_text.description import SPLITS, CorpusDescription, digest_of
-from formalbench_text.documents import Pieces, pieces_of
+from formalbench_text.description import Described, digest_of
+from formalbench_text.documents import Pieces
 from formalbench_text.tokenisers import AT_ONCE, Ids, Tokeniser, tokeniser_of
 
 SEAL = "seal.json"
+SAVED = "tokeniser.json"
 
 
 @dataclass(frozen=True)
 class PartTokens:
-    """The tokens of a split.
+    """The tokens of a part, as of a split.
 
     Attributes:
         ids: (T,) of all texts, one after another, each with the end of a text behind it.
@@ -50,15 +51,17 @@ class Tokens:
 
     Attributes:
         size: how many tokens the tokeniser has; the end of a text is the next id.
-        parts: by split.
+        parts: by the names that the description has for them.
+        tokeniser: the file that it is saved in, if it is a learned one.
     """
 
     size: int
-    parts: dict[Split, PartTokens]
+    parts: dict[str, PartTokens]
+    tokeniser: Path
 
 
 @lru_cache(maxsize=4)
-def tokens_of(described: CorpusDescription) -> Tokens:
+def tokens_of(described: Described) -> Tokens:
     """Return the tokens of a corpus: from the cache, or made of its files.
 
     Raises:
@@ -66,14 +69,14 @@ def tokens_of(described: CorpusDescription) -> Tokens:
     """
     key = described.key
     place = place_of("corpora", key)
-    if (found := _opened(place, key)) is not None:
+    if (found := _opened(place, key, described.parts)) is not None:
         return found
     room = temporary_folder("corpora-being-made")
     made = Path(room.name) / "whole"
     try:
         _make(described, made, key)
         place = _moved(made, place)
-        found = _opened(place, key)
+        found = _opened(place, key, described.parts)
     except OSError as error:
         raise RequestError(f"{described.path}: cannot keep its tokens: {error.strerror}") from None
     finally:
@@ -97,14 +100,15 @@ def _moved(made: Path, place: Path) -> Path:
         return made
 
 
-def _make(described: CorpusDescription, whole: Path, key: str) -> None:
+def _make(described: Described, whole: Path, key: str) -> None:
     whole.mkdir()
     tokeniser = tokeniser_of(described)
     dtype = np.min_scalar_type(tokeniser.size)
-    for split in SPLITS:
-        with (whole / f"{split}.ids").open("wb") as file:
-            ends = _write(pieces_of(described, split), tokeniser, dtype, file)
-        np.array(ends, dtype="<i8").tofile(whole / f"{split}.ends")
+    for part in described.parts:
+        with (whole / f"{part}.ids").open("wb") as file:
+            ends = _write(described.pieces(part), tokeniser, dtype, file)
+        np.array(ends, dtype="<i8").tofile(whole / f"{part}.ends")
+    (whole / SAVED).write_text(tokeniser.saved, encoding="utf-8")
     files = {file.name: digest_of(file) for file in sorted(whole.iterdir())}
     facts = {"key": _hash(key), "size": tokeniser.size, "dtype": dtype.str, "files": files}
     (whole / SEAL).write_text(json.dumps(facts, sort_keys=True), encoding="utf-8")
@@ -140,24 +144,24 @@ def _batched(pieces: Pieces) -> Iterator[list[str | None]]:
         yield some
 
 
-def _opened(folder: Path, key: str) -> Tokens | None:
+def _opened(folder: Path, key: str, names: Sequence[str]) -> Tokens | None:
     """Return what a folder holds; None if it is not there, or not what was written."""
     try:
         facts = json.loads((folder / SEAL).read_text(encoding="utf-8"))
-        named = set(facts["files"]) >= set(chain(*((f"{s}.ids", f"{s}.ends") for s in SPLITS)))
+        named = set(facts["files"]) >= set(chain(*((f"{s}.ids", f"{s}.ends") for s in names)))
         if not named or facts["key"] != _hash(key):
             return None
         if any(digest_of(folder / name) != sha256 for name, sha256 in facts["files"].items()):
             return None
-        parts = {split: _mapped(folder, split, facts["dtype"]) for split in SPLITS}
-        return Tokens(int(facts["size"]), parts)
+        parts = {name: _mapped(folder, name, facts["dtype"]) for name in names}
+        return Tokens(int(facts["size"]), parts, folder / SAVED)
     except (OSError, RequestError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 
-def _mapped(folder: Path, split: Split, dtype: str) -> PartTokens:
-    ids = np.memmap(folder / f"{split}.ids", dtype=dtype, mode="r")
-    return PartTokens(ids, np.fromfile(folder / f"{split}.ends", dtype="<i8"))
+def _mapped(folder: Path, name: str, dtype: str) -> PartTokens:
+    ids = np.memmap(folder / f"{name}.ids", dtype=dtype, mode="r")
+    return PartTokens(ids, np.fromfile(folder / f"{name}.ends", dtype="<i8"))
 
 
 def _hash(key: str) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import pad
+from formalbench.contracts.language import HasFixedStrings
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.specs import Splits
 from formalbench.evaluation import cells
@@ -193,3 +194,29 @@ def test_a_split_without_strings_is_refused(host):
     for split in ("train", "test"):
         with pytest.raises(RequestError, match="no strings of length"):
             cells.split_lengths(task, split)
+
+
+class Grouped(HasFixedStrings):
+    """Strings of 1 to 9 symbols, as many of each length, in two groups, each tested as a whole."""
+
+    groups = ("all", "none")
+    together = True
+
+    def fixed(self, length, group):
+        count = length if group == "all" else 0
+        return np.full((count, length), length % 2, dtype=np.int64)
+
+    def number(self, length):
+        return length
+
+
+def test_a_group_that_is_tested_together_is_one_cell(host):
+    class Source(Grouped, type(host.task("first").source)):
+        pass
+
+    task = dataclasses.replace(host.task("first"), source=Source(), splits=Splits((1, 9), (1, 9)))
+    (cell,) = cells.test_set(task, SMALL).cells
+    assert (cell.first, cell.last, cell.group, cell.strings) == (1, 9, "all", 45)
+    (few,) = cells.validation_set(task, SMALL).cells
+    assert few.strings == 8  # of all lengths together
+    assert few.lengths == [1, 3, 5, 6, 7, 8, 8, 9]

@@ -9,6 +9,7 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import (
+    MAX_LOGITS,
     MAX_PAIRS,
     MAX_SYMBOLS,
     WHOLE,
@@ -85,6 +86,28 @@ def test_batches_cover_every_string_once_and_fit(count, length):
     assert largest == 1 or largest * max(length, 1) <= MAX_SYMBOLS
     assert largest == 1 or largest * max(length, 1) ** 2 <= MAX_PAIRS
     assert largest < WHOLE or largest % WHOLE == 0
+
+
+def test_batches_of_large_vocabularies_are_smaller():
+    sizes = {
+        logits: max(part.stop - part.start for part in batches(64, 512, logits))
+        for logits in (512 * 256, 512 * 50_000, 8192 * 50_000)
+    }
+    assert sizes == {512 * 256: 64, 512 * 50_000: MAX_LOGITS // (512 * 50_000), 8192 * 50_000: 1}
+
+
+def test_the_logits_of_a_batch_are_those_that_its_task_asks_for(monkeypatch):
+    seen = []
+
+    class Watching(LastSymbol):
+        def forward(self, batch):
+            seen.append(len(batch.symbols))
+            return super().forward(batch)
+
+    monkeypatch.setattr("formalbench.evaluation.evaluate.MAX_LOGITS", 8)
+    cells = TestSet((cell(2, np.zeros((10, 2), np.int64), np.zeros(10, np.int64)),))
+    evaluate(Watching(), TASK, cells, CPU)  # two logits a string, however long it is
+    assert seen == [4, 4, 2]
 
 
 def test_batching_changes_no_count(monkeypatch):

@@ -7,8 +7,13 @@ import pytest
 import torch
 from formalbench.contracts.example import Example
 from formalbench.contracts.metric import Measure, StringMetric, add_up, merged
-from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy
+from formalbench.metrics.accuracy import (
+    AnswerAccuracy,
+    StringAccuracy,
+    class_right,
+    predicted_class,
+)
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
 from formalbench.metrics.scored import mean_scored, sum_scored
 
 
@@ -108,3 +113,34 @@ def test_strings_are_counted_by_default():
     state = Begins().measure(logits, example).numpy()
     assert Begins().finish(state) == {"begins": Measure(begun, 20)}
     assert 0 < begun < 20
+
+
+def test_of_equal_logits_the_lowest_class_is_predicted():
+    logits = torch.tensor([[1.0, 1.0, 0.0], [0.0, 2.0, 2.0], [3.0, 3.0, 3.0], [0.0, 1.0, 2.0]])
+    assert predicted_class(logits).tolist() == [0, 1, 0, 2]
+    assert predicted_class(torch.full((1, 3), math.nan)).tolist() == [3]  # no class: wrong
+    assert predicted_class(logits).dtype == torch.int64
+
+
+def test_a_test_copies_no_logits_but_those_that_are_scored():
+    """Of a window of 8,192 tokens one may be asked for, with 50,000 logits each."""
+    shapes = []
+
+    def watched(judge):
+        def judged(logits, targets):
+            shapes.append(tuple(logits.shape))
+            return judge(logits, targets)
+
+        return judged
+
+    scored = torch.zeros(2, 9, dtype=torch.bool)
+    scored[:, -2] = True
+    example = Example(torch.zeros(2, 9), torch.randint(5, (2, 9)), scored)
+    logits = torch.randn(2, 9, 5)
+    bits = CrossEntropy(watched(class_nats)).measure(logits, example)
+    right = AnswerAccuracy(watched(class_right)).measure(logits, example)
+    assert shapes == [(2, 5), (2, 5)]
+    expected = class_nats(logits, example.targets)[scored].sum() / math.log(2)
+    assert bits.tolist() == pytest.approx([float(expected), 2])
+    hits = int((logits[scored].argmax(-1) == example.targets[scored]).sum())
+    assert right.tolist() == [[hits, 2], [hits, 2]]  # a string has one answer here

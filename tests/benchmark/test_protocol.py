@@ -1,6 +1,7 @@
 """Protocols: the shipped ones are valid, and what could not work is refused."""
 
 import pytest
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Protocol
 from pydantic import ValidationError
 
@@ -130,3 +131,23 @@ def test_every_shipped_protocol_draws_strings_of_its_own(host):
     for entry in host.protocols.all():
         protocol = host.protocol(entry.spec.name)
         assert protocol.key == (protocol.name, protocol.version)
+
+
+def test_what_joined_later_changes_no_identity():
+    plain = Protocol.model_validate({"name": "plain", "version": 1})
+    assert not {"beam", "length_penalty"} & plain.test_facts().keys()
+    assert "label_smoothing" not in plain.train_facts()
+    searched = Protocol.model_validate({"name": "plain", "version": 1, "test": {"beam": 4}})
+    assert searched.test_facts() == {**plain.test_facts(), "beam": 4}
+    assert searched.train_facts() == plain.train_facts()
+
+
+def test_a_length_penalty_is_of_a_search():
+    with pytest.raises(ValidationError, match="length_penalty is for a search: name its beam"):
+        Protocol.model_validate({"name": "x", "version": 1, "test": {"length_penalty": 0.6}})
+
+
+def test_labels_are_smoothed_only_by_objectives_that_can(host):
+    protocol = Protocol.model_validate({"name": "x", "version": 1, "label_smoothing": 0.1})
+    with pytest.raises(RequestError, match="classify smooths no labels"):
+        protocol.apply(host.task("parity"))

@@ -144,7 +144,7 @@ def test_the_same_command_again_trains_nothing(run, results, heard):
 def test_observers_hear_a_run_in_order_and_after_its_record_is_on_disk(run, heard):
     run("--model", "bag", "--task", "first", "--seeds", 1, "--plugin", heard.path)
     events = heard()
-    own = ("train/error", "train/loss")
+    own = ("train/error", "train/loss", "train/tokens-per-second")
     all_of_them = (*own, "validation/accuracy", "validation/cross-entropy")
     assert [(kind, *rest[1:]) for kind, *rest in events] == [
         ("begin", "False", "1", "1"),

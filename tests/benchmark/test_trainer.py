@@ -346,10 +346,11 @@ def test_progress_tells_the_loss_and_the_latest_validation(train):
         protocol(validation={"every": 20, "lengths": 3, "strings": 8}),
         Member(0.01, 0, heard.append),
     )
-    training = {"train/loss", "train/error"}
+    training = {"train/loss", "train/error", "train/tokens-per-second"}
     validation = {"validation/accuracy", "validation/cross-entropy"}
     assert [set(p.metrics) for p in heard] == [training] + [training | validation] * 3
     assert all(0.0 < p.metrics["train/loss"] < 2.0 for p in heard)
+    assert all(0.0 < p.metrics["train/tokens-per-second"] < math.inf for p in heard)
     assert heard[1].metrics["validation/accuracy"] == heard[2].metrics["validation/accuracy"]
 
 

@@ -87,6 +87,26 @@ def test_a_padded_string_and_a_longer_answer_change_nothing(positions, log_lengt
             torch.testing.assert_close(together[row, : count + 1], want, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("norm", ["pre", "post"])
+@torch.no_grad()
+def test_step_by_step_it_says_the_same(positions, norm):
+    network = make(positions=positions, norm=norm, log_length=True)
+    batch, _ = padded([9, 1, 0, 4])
+    for one in (batch, Batch(strings(4, 7))):
+        said = strings(4, 6, 4, seed=1)
+        want = network(one._replace(decoded=said))
+        logits, kept = network.next(network.begin(one), None)
+        found = [logits]
+        for column in said.T:
+            logits, kept = network.next(kept, column)
+            found.append(logits)
+        torch.testing.assert_close(torch.stack(found, dim=1), want, rtol=0, atol=1e-10)
+    # Rows may change places on the way, as hypotheses do.
+    logits, _ = network.next(tuple(part.flip(0) for part in network.begin(one)), None)
+    torch.testing.assert_close(logits, want[:, 0].flip(0), rtol=0, atol=1e-10)
+
+
 @torch.no_grad()
 def test_logits_of_all_attentions_grow_with_what_is_attended_to():
     plain, scaled = make(layers=1), make(layers=1, log_length=True)

@@ -2,16 +2,19 @@
 
 import base64
 import bz2
+import gettext
 import hashlib
 import json
 import re
+import struct
 import zipfile
 from pathlib import Path
 
 import pytest
-from formalbench import RequestError, read_yaml
+from formalbench import RequestError
 from formalbench.host import PluginHost
-from formalbench_text.fetch import download, libreoffice, sotu, wikipedia
+from formalbench_text.fetch import debian, download, libreoffice, sotu, wikipedia
+from formalbench_text.fetch.gettext import messages_of
 from formalbench_text.fetch.recipe import (
     CorpusRecipe,
     PairedPage,
@@ -150,28 +153,84 @@ def test_help_pages_are_aligned(tmp_path, monkeypatch):
     ]
 
 
-def test_pairs_become_tasks(own_place, tmp_path):
+def test_pairs_become_a_task(own_place, tmp_path):
+    pytest.importorskip("tokenizers")
+
     def pages(folder):
         for page in range(40):
             digits = [" ".join(str(7 * n)) for n in (page, page // 2)]
-            short = [(f"see page {n}", f"xem trang {n}") for n in digits]
+            short = [(f"now see page {n} again", f"xem lại trang {n}") for n in digits]
             long = (f"{digits[0]} " + "and so on " * 9, "và " * 21 + digits[0])
-            yield PairedPage(str(page), [*short, (f"rare{page}", "hiếm"), long])
+            yield PairedPage(str(page), [*short, (f"button {page}", "nút"), long])
 
     recipe = CorpusRecipe("pairs", "pairs", "here", "ours", pages=pages)
     told = fetch_into(recipe, tmp_path / "made")
-    assert "train: 96 pairs on 32 pages" in told
-    for name, longest in (("pairs", 30), ("pairs-short", 5)):
-        path = tmp_path / "made" / f"{name}.yaml"
-        task = PluginHost.load([path]).task(f"{name}:transduce")
-        assert task.splits.train[1] == longest
-        test = task.of("test").source
-        assert test.groups == ("short", "long")
-        assert task.source.overlap() == ""
-    strings = read_yaml(tmp_path / "made" / "pairs.yaml")["data"]["train"]["strings"]
-    lines = (tmp_path / "made" / strings).read_text().splitlines()
-    assert "<unk>" in lines
-    assert len(set(lines)) == len(lines)
+    assert "train: 64 pairs on 32 pages, 32 of more than 20 words and marks" in told
+    path = tmp_path / "made" / "pairs.yaml"
+    task = PluginHost.load([path]).task("pairs:translate")
+    test = task.of("test").source
+    assert test.groups == ("up-to-20", "over-20")
+    assert task.source.overlap() == ""
+    short = PluginHost.load([path]).task("pairs", {"longest": 20})
+    assert short.splits.train[1] < short.splits.test[1]
+    lines = (tmp_path / "made" / "train.en").read_text().splitlines()
+    assert len(set(lines)) == len(lines) == 64
+    assert not any("button" in line for line in lines)
+
+
+def catalogue(path, messages, order="<"):
+    """Write a catalogue, as `msgfmt` does."""
+    both = [[side.encode() for side in pair] for pair in messages.items()]
+    at = 28 + 16 * len(both)
+    tables, text = b"", b""
+    for side in (0, 1):
+        for pair in both:
+            tables += struct.pack(f"{order}2I", len(pair[side]), at + len(text))
+            text += pair[side] + b"\0"
+    head = struct.pack(f"{order}7I", 0x950412DE, 0, len(both), 28, 28 + 8 * len(both), 0, 28)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(head + tables + text)
+
+
+MESSAGES = {
+    "": "Content-Type: text/plain; charset=UTF-8\n",
+    "_Open  the\nfile": "_Mở tập tin",
+    "menu\x04AbC1d|Save foo_bar ~now": "Lưu foo_bar ~ngay",
+    "one file\x00%d files": "%d tập tin",
+}
+
+
+@pytest.mark.parametrize("order", "<>")
+def test_catalogues(tmp_path, order):
+    catalogue(tmp_path / "a.mo", MESSAGES, order)
+    assert list(messages_of(tmp_path / "a.mo")) == [
+        ("Open the file", "Mở tập tin"),
+        ("Save foo_bar now", "Lưu foo_bar ngay"),
+        ("%d files", "%d tập tin"),
+    ]
+    with (tmp_path / "a.mo").open("rb") as file:  # the library reads it so, too
+        assert gettext.GNUTranslations(file).gettext("_Open  the\nfile") == "_Mở tập tin"
+
+
+@pytest.mark.parametrize(
+    "contents", [b"", b"text, and no catalogue at all", b"\xde\x12\x04\x95" * 5]
+)
+def test_what_is_no_catalogue(tmp_path, contents):
+    (tmp_path / "a.mo").write_bytes(contents)
+    with pytest.raises(RequestError, match=r"a.mo: no catalogue of messages"):
+        list(messages_of(tmp_path / "a.mo"))
+
+
+def test_programs_and_help_together(tmp_path, monkeypatch):
+    catalogue(tmp_path / "usr" / "vi" / "LC_MESSAGES" / "a.mo", {**MESSAGES, "OK": "OK"})
+    catalogue(tmp_path / "usr" / "de" / "LC_MESSAGES" / "a.mo", {"File": "Datei"})
+    help_page = PairedPage("a.html", [("Print", "In")])
+    monkeypatch.setattr(debian, "debian", lambda names, folder: tmp_path)
+    monkeypatch.setattr(debian, "help_pages", lambda folder: iter([help_page]))
+    catalogues, *rest = debian.pages(tmp_path)
+    assert catalogues.name == "usr/vi/LC_MESSAGES/a.mo"
+    assert len(catalogues.pairs) == 3  # what is not translated is left out
+    assert rest == [help_page]
 
 
 def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):

@@ -1,7 +1,12 @@
 """Corpora from files: what is read, how it becomes tokens and windows, and what is refused."""
 
+import bz2
+import gzip
 import hashlib
 import json
+import lzma
+import shutil
+import sys
 
 import numpy as np
 import pytest
@@ -312,3 +317,46 @@ def test_no_word_of_a_text_reaches_a_record(cli, own_place, make, tmp_path, tiny
     cells = json.loads(text)["test"]["cells"]
     assert cells["length"] == [4, 8, 12]
     assert cells["strings"] == cells["metrics"]["perplexity"]["count"] == [5, 5, 5]
+
+
+def _as_zst(text):
+    zstandard = pytest.importorskip("zstandard")
+    half = len(text) // 2
+    return b"".join(zstandard.compress(part) for part in (text[:half], text[half:]))  # two frames
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"),
+    [("gz", gzip.compress), ("bz2", bz2.compress), ("xz", lzma.compress), ("zst", _as_zst)],
+)
+def test_compressed_texts(make, tmp_path, suffix, compress):
+    """As OpenWebText2 is, the files of which end in .jsonl.zst."""
+    plain = texts_of(built(make()), "train")
+    (tmp_path / "train.txt").unlink()
+    packed = compress(TEXTS["train"].encode())
+    file = tmp_path / f"train.txt.{suffix}"
+    file.write_bytes(packed)
+    corpus = {**DATA["corpus"], "train": [{"file": file.name}]}
+    path = make(corpus=corpus)
+    told = read_yaml(path)["corpus"]["train"][0]["sha256"]
+    assert told == hashlib.sha256(packed).hexdigest()  # of the file as it lies there
+    assert texts_of(built(path), "train") == plain
+    for spoilt, said in (
+        (packed[:-8], "train.txt."),  # cut
+        (b"no such thing", "train.txt."),
+        (compress(b"Other texts.\n"), "wrong checksum: its SHA-256 is"),
+    ):
+        file.write_bytes(spoilt)
+        tokens.tokens_of.cache_clear()
+        shutil.rmtree(tmp_path / "cache")
+        with pytest.raises(RequestError, match=said) as refused:
+            built(path)
+        assert "\n" not in str(refused.value)
+
+
+def test_zst_without_its_library(make, tmp_path, monkeypatch):
+    (tmp_path / "train.zst").write_bytes(b"x")
+    monkeypatch.setitem(sys.modules, "zstandard", None)
+    path = make(corpus={**DATA["corpus"], "train": [{"file": "train.zst"}]})
+    with pytest.raises(RequestError, match=r"need the library zstandard: pip install 'formalb"):
+        built(path)

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench import Corpus, Example, RequestError, Stream
+from formalbench import Batch, Corpus, Example, RequestError, Stream
 from formalbench.contracts.example import tensors
 from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import test_set as cells_of
@@ -114,6 +114,25 @@ def test_cells_are_windows_of_the_lengths_named(host):
     assert all(one.scored.sum() == 64 for one in asked)
     assert len({tuple(one.targets[one.scored].tolist()) for one in asked}) == 1
     assert [cell.last for cell in cells_of(host.task("tiny:masked-lm"), protocol).cells] == [32]
+
+
+def test_what_stands_behind_the_end_of_a_text_sees_what_stands_before_it(host):
+    """Windows are full of tokens, whatever texts they reach into, and nothing is hidden."""
+    task = host.task("tiny:causal-lm")
+    end = task.source.alphabet.index("<end>")
+    drawn = task.of("train").source.sample(Stream("packed"), 32, 400)
+    across = drawn[(drawn[:, 8:24] == end).any(1)]  # some begin in one text and end in another
+    assert len(across)
+    window = torch.from_numpy(across[:1])
+    place = int((window[0] == end).nonzero()[0])
+    other = window.clone()
+    other[0, place - 1] = (other[0, place - 1] + 1) % end
+    torch.manual_seed(0)
+    network = host.network("transformer", task, {"width": 16})
+    with torch.no_grad():
+        before, after = network(Batch(window)), network(Batch(other))
+    assert torch.equal(before[0, : place - 1], after[0, : place - 1])
+    assert not torch.allclose(before[0, place + 1], after[0, place + 1])
 
 
 def test_they_are_not_asked_of_languages(host):

@@ -16,6 +16,7 @@ import numpy as np
 
 from formalbench.analysis.keys import has_result, title_of
 from formalbench.analysis.learned import has_learned, validation_of
+from formalbench.analysis.perplexity import is_language_model, mean_perplexities
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
@@ -51,19 +52,22 @@ def selected_rate(runs: Sequence[Record]) -> float | None:
 
     A seed that one rate lacks would let luck decide. If all rates have none in common,
     the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
-    then to the smaller rate. A run that did not finish has no share right.
+    then to the smaller rate; of language models cross-entropy comes first. A run that did not
+    finish has no share right.
     """
     by_rate: dict[float | None, list[Record]] = defaultdict(list)
     for run in runs:
         by_rate[run.learning_rate].append(run)
     common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
+    by_loss = is_language_model(runs)
 
     def order(rate: float | None) -> tuple[float, ...]:
         seeds = len({run.seed for run in by_rate[rate]})
         compared = [run for run in by_rate[rate] if not common or run.seed in common]
         shares, bits = zip(*map(_validation, compared), strict=True)
         share, loss = math.fsum(shares) / len(shares), math.fsum(bits) / len(bits)
-        return (0.0 if common else -seeds, -share, loss, -seeds, rate or 0.0)
+        best = (loss, -share) if by_loss else (-share, loss)
+        return (0.0 if common else -seeds, *best, -seeds, rate or 0.0)
 
     return min(by_rate, key=order)
 
@@ -126,6 +130,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         learned=learned,
         budget=max(run.protocol.steps for run in chosen),
         runs=seeds,
+        perplexities=mean_perplexities(chosen),
     )
     if sample is None or chance is None or chance >= 1.0:
         return Aggregate(result, Sample.unknown(title, len(seeds)))
@@ -222,4 +227,5 @@ def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
         last=cells.length[-1],
         cells=len(cells.length),
         strings=sum(cells.strings),
+        language_model=is_language_model(runs),
     )

@@ -6,6 +6,7 @@ else. Shares are fractions of one, unrounded.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from formalbench.analysis.constructions import ExactModels
@@ -79,6 +80,26 @@ class Board:
     def name(self) -> str:
         """The protocol as people see it: ``quick (version 1)``."""
         return f"{self.protocol} (version {self.version})"
+
+    @property
+    def language_models(self) -> tuple[str, ...]:
+        """Titles of the tasks that are shown by perplexity."""
+        titles = (*self.tasks, *self.other_tasks)
+        return tuple(t for t in titles if (facts := self.facts_of(t)) and facts.language_model)
+
+    def by_perplexity(self, task: str) -> tuple[tuple[int, ...], list[tuple[Row, Result]]]:
+        """Return the test lengths of a task for language models, and its rows.
+
+        The best come first, by the mean over the lengths of the logarithm of the perplexity.
+        """
+        found = [(row, result) for row in self.rows if (result := row.on(task)) is not None]
+        lengths = tuple(sorted({n for _, result in found for n, _ in result.perplexities}))
+
+        def order(pair: tuple[Row, Result]) -> tuple[float, str]:
+            logs = [math.log(one) for _, one in pair[1].perplexities]
+            return (math.fsum(logs) / len(logs) if logs else math.inf, pair[0].model)
+
+        return lengths, sorted(found, key=order)
 
     def facts_of(self, task: str) -> TaskFacts | None:
         """Return the facts of a task, if known."""

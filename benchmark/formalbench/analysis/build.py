@@ -166,7 +166,9 @@ def _rows(
         else:
             entries.append(_Entry(row))
             unchecked.append(_unchecked(row))
-    notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
+    texts = {known.title for known in facts.values() if known and known.language_model}
+    judged = [title for title in view.tasks if title not in texts]
+    notes = _row_notes([entry.row for entry in entries], scored, judged)
     return _ranked(entries), [*unchecked, *notes]
 
 

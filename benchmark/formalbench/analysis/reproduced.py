@@ -25,7 +25,8 @@ Scale = Literal["quick", "paper"]
 """``quick``: what two CPU cores do in minutes, an hour at most. ``paper``: as many runs, lengths,
 strings and updates as in the paper, or more."""
 
-Verdict = Literal["holds", "differs", "cannot tell", "not run at this scale"]
+Verdict = Literal["holds", "differs", "approx", "cannot tell", "not run at this scale"]
+"""``approx``: a number of other data, beside the paper's for its order of magnitude alone."""
 
 
 class CellTold(Part):
@@ -109,6 +110,7 @@ def count_verdicts(verdicts: Iterable[Verdict]) -> str:
     one_and_many: dict[Verdict, tuple[str, str]] = {
         "holds": ("holds", "hold"),
         "differs": ("differs", "differ"),
+        "approx": ("approx",) * 2,
         "cannot tell": ("cannot tell",) * 2,
         "not run at this scale": ("not run at this scale",) * 2,
     }

@@ -97,6 +97,7 @@ class Result:
         budget: the most optimiser steps that a run was given.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.
+        perplexities: of a language model, lengths and the mean over the seeds at each.
     """
 
     task: str
@@ -120,6 +121,7 @@ class Result:
     budget: int
     runs: tuple[SeedResult, ...]
     prediction: Prediction | None = None
+    perplexities: tuple[tuple[int, float], ...] = ()
 
     @property
     def unlearned(self) -> bool:
@@ -148,6 +150,7 @@ class TaskFacts:
         strings: how many strings, over all lengths.
         language_class: the smallest class that theory is known to put it in, if any.
         shortcut: accuracy of the best shortcut that is known of (docs/shortcuts.md), if any.
+        language_model: whether perplexity, and not accuracy, is what it is about.
     """
 
     title: str
@@ -160,8 +163,9 @@ class TaskFacts:
     strings: int
     language_class: str | None = None
     shortcut: float | None = None
+    language_model: bool = False
 
     @property
     def scored(self) -> bool:
-        """Whether it counts in the score: chance is not right every time."""
-        return self.chance_length < 1.0
+        """Whether it counts in the score: accuracy is the point, and chance is not always right."""
+        return self.chance_length < 1.0 and not self.language_model

@@ -13,6 +13,11 @@ import unicodedata
 
 MISSING = "–"
 
+PERPLEXITY_LEGEND = (
+    "Perplexity of the tokens asked for at each test length, the mean over the seeds: less is "
+    "better. It takes no part in the score."
+)
+
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _KEPT_CATEGORIES = frozenset("LMNPS")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
@@ -45,6 +50,11 @@ def _is_harmless(sign: str) -> bool:
         unicodedata.category(sign)[0] in _KEPT_CATEGORIES
         and unicodedata.bidirectional(sign) not in _RIGHT_TO_LEFT
     )
+
+
+def perplexity(value: float | None) -> str:
+    """Return a perplexity as tables have it; a dash for none."""
+    return MISSING if value is None else f"{value:,.2f}"
 
 
 def markdown(text: str) -> str:

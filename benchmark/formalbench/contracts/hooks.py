@@ -75,8 +75,9 @@ class Progress:
         step: optimiser steps taken.
         stage: the longest string length in training now.
         metrics: numbers by name: ``train/loss`` (nats per answer, the mean since the last
-            report), ``train/error`` (the share of strings that are wrong) and, where they are
-            known, ``validation/NAME`` for each metric of the latest validation.
+            report), ``train/error`` (the share of strings that are wrong),
+            ``train/tokens-per-second`` (of this run, in the same time) and, where they are known,
+            ``validation/NAME`` for each metric of the latest validation.
     """
 
     phase: str

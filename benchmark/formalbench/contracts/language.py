@@ -221,9 +221,12 @@ class HasFixedStrings(ABC):
 
     Attributes:
         groups: the names of what its strings are divided into; one empty name if they are not.
+        together: whether all strings of a group are tested as one cell, whatever their lengths, as
+            a measure of a whole corpus needs it; else those of each length are one.
     """
 
     groups: tuple[str, ...] = ("",)
+    together: bool = False
 
     @abstractmethod
     def fixed(self, length: int, group: str) -> Symbols:

@@ -49,10 +49,13 @@ class Metric(ABC):
         name: in records and on boards; lower case with hyphens.
         teacher_forced: for the layout ``decoded``: whether it is of what a network says given the
             right answers so far, as cross-entropy is, and not given its own.
+        signature: what else decides its numbers, as the version and the options of a library;
+            it is in the record.
     """
 
     name: str
     teacher_forced: bool = False
+    signature: str = ""
 
     def know(self, source: Source, strings_BN: Symbols) -> npt.NDArray[Any] | None:
         """Return what else must be known of strings of one length, (B, …).

@@ -109,6 +109,34 @@ class Network(Protocol):
         ...
 
 
+Kept = tuple["Tensor", ...]
+"""What a network keeps of strings and of what it has said of them: tensors (B, …)."""
+
+
+@runtime_checkable
+class Stepwise(Protocol):
+    """An encoder-decoder that says an answer symbol by symbol without beginning anew each time.
+
+    It must say what `forward` says; the engine calls `forward` of those that are not.
+    """
+
+    def begin(self, batch: Batch) -> Kept:
+        """Read strings; nothing has been said yet."""
+        ...
+
+    def next(self, kept: Kept, said_B: Tensor | None) -> tuple[Tensor, Kept]:
+        """Take one more symbol of each answer, and say what may follow.
+
+        Args:
+            kept: what `begin` or this returned; rows may be other rows' since, all tensors alike.
+            said_B: the symbol; None where nothing has been said.
+
+        Returns:
+            The logits of what is next, (B, K), and what to keep.
+        """
+        ...
+
+
 @runtime_checkable
 class Traceable(Protocol):
     """A network that can be looked into."""

@@ -142,6 +142,25 @@ class Objective(ABC):
             stream: for what has to be estimated.
         """
 
+    def smoothed(self, share: float) -> Objective:
+        """Return this objective with a loss that smooths labels, as a protocol may ask.
+
+        Args:
+            share: of the probability that is spread over all outputs (Szegedy et al. 2016, §7).
+
+        Raises:
+            RequestError: unless this is overridden.
+        """
+        raise RequestError(f"{self.name} smooths no labels (label_smoothing)")
+
+    def room(self, example: Example) -> int | None:
+        """Return how much a network may say of itself in a test; for the layout ``decoded``.
+
+        None (the default) for as many symbols as the longest right answer has: one that goes on
+        is wrong already. A measure that compares answers as wholes needs more.
+        """
+        return None
+
     # How it is shown and verified.
 
     @abstractmethod

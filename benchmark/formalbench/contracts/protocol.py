@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, field_validator, model_validator
@@ -167,13 +168,20 @@ class Testing(Part):
     ``all`` takes every length there is; a list takes just these. With `tokens`, for tasks with a
     process of their own, there is one cell in their place, the whole test split as a window: what
     the process generates within it, this many tokens, END included.
+
+    With `beam`, answers that are said step by step are searched for with so many hypotheses, whose
+    log-probabilities are divided by ((5 + length) / 6) to the power of `length_penalty` (Wu et al.
+    2016, equation 14); without, a network says the likeliest symbol each time, as it does wherever
+    it is validated.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"tokens"})
+    later: ClassVar[frozenset[str]] = frozenset({"tokens", "beam", "length_penalty"})
 
     lengths: Positive | Literal["all"] | Annotated[tuple[Length, ...], Field(min_length=1)] = 16
     strings: Positive = 256
     tokens: Positive | None = None
+    beam: Annotated[int, Field(ge=1, le=64)] | None = None
+    length_penalty: Fraction | None = None
 
     @field_validator("lengths")
     @classmethod
@@ -181,6 +189,12 @@ class Testing(Part):
         if isinstance(lengths, tuple) and list(lengths) != sorted(set(lengths)):
             raise ValueError("lengths must grow")
         return lengths
+
+    @model_validator(mode="after")
+    def _searched(self) -> Testing:
+        if self.length_penalty is not None and self.beam is None:
+            raise ValueError("length_penalty is for a search: name its beam, too")
+        return self
 
 
 class Protocol(Part):
@@ -213,6 +227,8 @@ class Protocol(Part):
         precision: number format of training and testing. With ``tf32`` a GPU multiplies
             fp32 matrices with 10 bits of mantissa; with ``bf16`` what `torch.autocast` deems
             safe is computed in bf16. Parameters and losses are in fp32 with all three.
+        label_smoothing: the share of each label's probability that the loss spreads over all
+            outputs; None for none. Only some objectives can (`translate`).
         optimiser, schedule, curriculum, decay, validation: how a run is trained.
         test: on what it is tested.
         splits: lengths in the place of the task's; None for the task's.
@@ -220,7 +236,10 @@ class Protocol(Part):
     """
 
     later: ClassVar[frozenset[str]] = frozenset(
-        {"changed", "draws", "batch_tokens", "shared_lengths", "splits", "watch"}
+        {
+            *("changed", "draws", "batch_tokens", "shared_lengths", "splits", "watch"),
+            "label_smoothing",
+        }
     )
 
     schema_version: Literal[1] = 1
@@ -240,6 +259,7 @@ class Protocol(Part):
     evaluate_every: Positive = 20
     time_limit: Rate | None = None
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
+    label_smoothing: Annotated[float, Field(gt=0, lt=1)] | None = None
     optimiser: OptimiserChoice = OptimiserChoice()
     schedule: ScheduleChoice = ScheduleChoice()
     curriculum: Curriculum = Curriculum()
@@ -313,11 +333,13 @@ class Protocol(Part):
         return self
 
     def apply(self, task: Task) -> Task:
-        """Return the task as runs under this protocol meet it: with the protocol's lengths.
+        """Return the task as runs under this protocol meet it: with its lengths, and its loss.
 
         All that builds a network, draws strings or asks for a chance level must be given this
         one, so that they mean the same lengths.
         """
+        if self.label_smoothing is not None:
+            task = replace(task, objective=task.objective.smoothed(self.label_smoothing))
         own = self.splits
         return task if own is None else task.at_lengths(own.train, own.test)
 

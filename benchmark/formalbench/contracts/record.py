@@ -175,6 +175,9 @@ class Summed(Part):
 
 
 Metrics = Annotated[dict[MetricName, Summed], Field(max_length=32)]
+Signatures = Annotated[
+    dict[MetricName, Annotated[str, Field(max_length=200)]], Field(max_length=32)
+]
 
 
 class Selected(Part):
@@ -230,10 +233,11 @@ class TestResult(Part):
         seconds: wall time of the test.
         cells: results.
         extra_metrics: the versions of those metrics that the objective does not name itself.
+        signatures: of metrics that a library measures, by their names: its version and options.
     """
 
     __test__ = False  # pytest takes it for a test by its name
-    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics"})
+    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics", "signatures"})
 
     metric: Name
     fingerprint: Sha256
@@ -242,6 +246,7 @@ class TestResult(Part):
     seconds: float
     cells: Cells
     extra_metrics: dict[MetricName, Count] | None = None
+    signatures: Signatures | None = None
 
     @property
     def accuracy(self) -> float:

@@ -122,3 +122,36 @@ class Corpus(Source):
     """
 
     last_only: bool = False
+
+
+class PairedCorpus(Source):
+    """Texts and their translations, as tokens: a string of it is a text.
+
+    A text may be there several times, with one translation or with others. For both sides the
+    words are not to be shown to people (`Corpus`).
+
+    Legend: B texts, N tokens each, M tokens of the longest translation.
+
+    Attributes:
+        outputs: the tokens of translations; ids as for the alphabet.
+        tokenised: whether words and marks stand apart in what `words` returns, so that whoever
+            counts them need not cut it.
+    """
+
+    outputs: tuple[str, ...]
+    tokenised: bool = False
+
+    @abstractmethod
+    def translate(self, strings_BN: Symbols, stream: Stream) -> tuple[Symbols, Labels]:
+        """Return a translation of each text.
+
+        Those of one text take turns, the first by lot, so that a batch with every pair of a text
+        has each of its translations once, and each is drawn equally often.
+
+        Returns:
+            (B, M) ids of tokens, 0 behind a translation's end, and (B,) how long each is.
+        """
+
+    @abstractmethod
+    def words(self, outputs: Sequence[int]) -> str:
+        """Return what tokens of a translation say."""

@@ -240,12 +240,16 @@ def _fixed(
 ) -> TestSet:
     """Return the strings that a source has, each once; of a group and a length `most`, if given.
 
-    Of a group with very many lengths several make up a cell, so that a record stays small.
+    Of a group with very many lengths several make up a cell, so that a record stays small; of one
+    whose strings are tested together all do, and `most` is of the group.
     """
     cells = []
     for group in source.groups:
         found = [(n, strings) for n in lengths if len(strings := source.fixed(n, group))]
         together = -(-len(found) // MAX_CELLS)
+        if source.together:
+            together = len(found)
+            found = _few_of_all(found, most)
         for start in range(0, len(found), max(together, 1)):
             some = found[start : start + together]
             examples = (task.examples(_few(strings, most)).map(_small) for _, strings in some)
@@ -258,6 +262,21 @@ def _few(strings_BN: Symbols, most: int | None) -> Symbols:
     if most is None or len(strings_BN) <= most:
         return strings_BN
     return strings_BN[np.arange(most) * len(strings_BN) // most]
+
+
+def _few_of_all(found: list[tuple[int, Symbols]], most: int | None) -> list[tuple[int, Symbols]]:
+    """Return at most so many strings of all lengths together, evenly spread over all."""
+    sizes = [len(strings_BN) for _, strings_BN in found]
+    count = sum(sizes)
+    if most is None or count <= most:
+        return found
+    chosen = np.arange(most) * count // most
+    ends = np.cumsum(sizes)
+    cut = (
+        (length, strings_BN[chosen[(chosen >= end - size) & (chosen < end)] - (end - size)])
+        for (length, strings_BN), size, end in zip(found, sizes, ends, strict=True)
+    )
+    return [(length, strings_BN) for length, strings_BN in cut if len(strings_BN)]
 
 
 def _draw_window(

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import pad
 
 from formalbench.contracts.example import Example, split, tensors
 from formalbench.contracts.metric import Measure, State, add_up, merged
@@ -17,7 +18,7 @@ from formalbench.contracts.network import traits_of
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.decode import answered_freely
-from formalbench.metrics.scored import spread_scored
+from formalbench.evaluation.search import Search, searched
 from formalbench.precision import forward_in, multiplying
 
 MAX_SYMBOLS = 1 << 15
@@ -26,6 +27,9 @@ MAX_SYMBOLS = 1 << 15
 MAX_PAIRS = 1 << 24
 """Pairs of positions per batch, which is what an attention matrix takes, per head."""
 
+
+MAX_LOGITS = 1 << 27
+"""Logits per batch, 512 MiB in fp32: a string of 8,192 tokens has more where there are 16,384."""
 
 WHOLE = 16
 """Strings per batch are a multiple of so many where they can be. Of 65 a recurrent network of
@@ -69,6 +73,7 @@ def evaluate(
     threads: int = 1,
     precision: str = "fp32",
     alive: Callable[[], None] = lambda: None,
+    how: Search | None = None,
 ) -> list[CellScore]:
     """Score a network on every cell.
 
@@ -82,6 +87,8 @@ def evaluate(
             changes no result.
         precision: of the forward pass, as a protocol says it.
         alive: called now and then.
+        how: answers that are said step by step are searched for; None for the likeliest symbol each
+            time.
 
     Raises:
         NotFiniteError: if any logit is NaN or infinite.
@@ -89,13 +96,13 @@ def evaluate(
     jobs = [
         _Job(index, example)
         for index, cell in enumerate(test_set.cells)
-        for example in _fitting(network, task, cell)
+        for example in _fitting(network, task, cell, how.beam if how else 1)
     ]
 
     def judge(job: _Job) -> list[State]:
         alive()
         with forward_in(precision, device):  # holds for one thread
-            return _judge(network, task, test_set.cells[job.cell], job.example, device)
+            return _judge(network, task, test_set.cells[job.cell], job.example, device, how)
 
     network.eval()
     with multiplying(precision):
@@ -120,13 +127,16 @@ def total(scores: Sequence[CellScore]) -> CellScore:
     )
 
 
-def _fitting(network: nn.Module, task: Task, cell: Cell) -> Iterator[Example]:
+def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[Example]:
     """Cut the strings of a cell into batches that fit into memory and suit a network."""
     padding = traits_of(network).padding
     for example in cell.examples:
         for part in [example] if padding else split(example, task.layout):
             said = 0 if part.decoded is None else part.decoded.shape[1]
-            for rows in batches(len(part.inputs), part.length + said):
+            logits = 1 if task.layout == "last" else part.length + said
+            # Each hypothesis takes as much as a string.
+            most = batches(len(part.inputs), part.length + said, logits * task.outputs, beam)
+            for rows in most:
                 yield part.rows(rows)
 
 
@@ -153,23 +163,49 @@ def _in_threads(
 
 @torch.no_grad()
 def _judge(
-    network: nn.Module, task: Task, cell: Cell, example: Example, device: torch.device
+    network: nn.Module,
+    task: Task,
+    cell: Cell,
+    example: Example,
+    device: torch.device,
+    how: Search | None,
 ) -> list[State]:
     """Return what the metrics make of a network's answers to some strings of a cell."""
     length = cell.last if cell.first == cell.last else example.length
     example = tensors(example, device)
     forced = _finite(network(example.batch), example, length)
-    free = forced
+    free, longer = forced, example
     if task.layout == "decoded":
-        free = _finite(answered_freely(network, example), example, length)
+        free = _freely(network, task, example, how)
+        longer = _as_long(example, free.shape[1])
+        free = _finite(free, longer, length)
     states = []
     for metric in task.metrics:
-        logits = forced if metric.teacher_forced else free
-        state: State = metric.measure(logits, example).double().cpu().numpy()
+        judged = (forced, example) if metric.teacher_forced else (free, longer)
+        state: State = metric.measure(*judged).double().cpu().numpy()
         if not math.isfinite(state.sum()):
             raise NotFiniteError(f"the {metric.name} at length {length} is not finite")
         states.append(state)
     return states
+
+
+def _freely(network: nn.Module, task: Task, example: Example, how: Search | None) -> Tensor:
+    """Return the logits of a network given its own answers so far, (B, M+1, K) or more of them."""
+    room = task.objective.room(example)
+    if room is None and how is None:
+        return answered_freely(network, example)
+    if room is None:  # one that would go on must not be ended where it is right
+        room = example.decoded.shape[1] + 1
+    return searched(network, example, room, task.outputs, how or Search())
+
+
+def _as_long(example: Example, answers: int) -> Example:
+    """Return an example with room for more answers, of which none counts."""
+    more = answers - example.targets.shape[1]
+    if not more:
+        return example
+    targets, scored = (pad(part, (0, more)) for part in (example.targets, example.scored))
+    return example._replace(targets=targets, scored=scored)
 
 
 def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
@@ -179,17 +215,19 @@ def _finite(logits: Tensor, example: Example, length: int) -> Tensor:
         NotFiniteError: if one that counts is NaN or infinite.
     """
     logits = logits.float() if logits.dtype == torch.bfloat16 else logits
-    finite = torch.isfinite(logits)
-    if example.scored is not None:
-        finite |= ~spread_scored(example.scored, finite)
-    if not bool(finite.all()):
+    asked = logits if example.scored is None else logits[example.scored]
+    if not bool(torch.isfinite(asked).all()):
         raise NotFiniteError(f"a logit at length {length} is not finite")
     return logits
 
 
-def batches(count: int, length: int) -> Iterator[slice]:
-    """Cut `count` strings of one length into batches that fit."""
-    size = min(MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2)
+def batches(count: int, length: int, logits: int = 1, times: int = 1) -> Iterator[slice]:
+    """Cut `count` strings of one length, with so many logits each, into batches that fit.
+
+    With `times` a string takes the place of so many.
+    """
+    symbols, pairs = MAX_SYMBOLS // max(length, 1), MAX_PAIRS // max(length, 1) ** 2
+    size = min(symbols // times, pairs // times, MAX_LOGITS // max(logits, 1))
     size = size - size % WHOLE if size > WHOLE else max(size, 1)
     for start in range(0, count, size):
         yield slice(start, min(start + size, count))

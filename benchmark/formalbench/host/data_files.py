@@ -1,14 +1,15 @@
-"""The files that a YAML plugin names under ``data`` or ``corpus``: they belong to its contents.
+"""The files that a YAML plugin names: they belong to its contents.
 
-Wherever it is in the first part, a value under ``strings``, ``labels`` or ``outputs`` is a file,
+Wherever it is in the part ``data``, a value under ``strings``, ``labels`` or ``outputs`` is a file,
 relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
-data, another task. In the second part ``file`` is one, and its hash stands beside it.
+data, another task. In ``corpus`` and ``pairs`` ``file`` is one, and its hash stands beside it.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from formalbench.plain import read_plain
 DATA = "data"
 FILES = ("strings", "labels", "outputs")
 
-CORPUS = "corpus"
-CORPUS_FILES = ("file",)
+TEXTS = ("corpus", "pairs")
+TEXT_FILES = ("file",)
 
 MAX_BYTES = 1 << 30
 """Of one file."""
@@ -28,7 +29,8 @@ MAX_BYTES = 1 << 30
 
 def data_files(path: Path) -> list[Path]:
     """Return the files that a YAML plugin names, each once; none if it cannot be read."""
-    return [*_files_of(path, DATA, FILES), *_files_of(path, CORPUS, CORPUS_FILES)]
+    texts = (_files_of(path, part, TEXT_FILES) for part in TEXTS)
+    return [*_files_of(path, DATA, FILES), *chain.from_iterable(texts)]
 
 
 def data_hash(path: Path) -> str:

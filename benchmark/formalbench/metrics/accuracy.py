@@ -24,11 +24,15 @@ ANSWERS = "answer-accuracy"
 
 
 def predicted_class(logits: Tensor) -> Tensor:
-    """Return the lowest class with the largest logit, (…), for logits (…, K)."""
+    """Return the lowest class with the largest logit, (…), for logits (…, K); K if one is NaN."""
+    import torch  # here: to list or to draw strings needs none
+
     largest = logits == logits.amax(-1, keepdim=True)
-    # The library leaves open which of several equal maxima argmax returns; the count of
-    # positions before the first one is the same everywhere.
-    return (largest.cumsum(-1) == 0).sum(-1)
+    # The library leaves open which of several equal maxima argmax returns; the least of their
+    # places is the same everywhere. In 32 bits, since vocabularies are large.
+    classes = logits.shape[-1]
+    places = torch.arange(classes, dtype=torch.int32, device=logits.device)
+    return places.where(largest, classes).amin(-1).long()
 
 
 def class_right(logits: Tensor, targets: Tensor) -> Tensor:
@@ -78,7 +82,7 @@ class StringAccuracy(StringMetric):
         """Return right strings and strings, right answers and answers, (2, 2)."""
         import torch
 
-        right = self._verdict(logits, example.targets)
+        right = self._judged(logits, example)
         strings = sum_scored(self._whole(right, example), None)
         return torch.stack((strings, sum_scored(right, example.scored)))
 
@@ -87,6 +91,16 @@ class StringAccuracy(StringMetric):
         rows = zip((STRINGS, ANSWERS), state.tolist(), strict=True)
         found = {name: Measure(right, round(asked)) for name, (right, asked) in rows}
         return {self.name: found[self.name], **found}
+
+    def _judged(self, logits: Tensor, example: Example) -> Tensor:
+        """Return which answers are right; of those that are not scored, nothing is computed."""
+        scored = example.scored
+        if scored is None:
+            return self._verdict(logits, example.targets)
+        asked = self._verdict(logits[scored], example.targets[scored])
+        right = asked.new_ones((*scored.shape, *asked.shape[1:]))
+        right[scored] = asked
+        return right
 
     def _whole(self, right: Tensor, example: Example) -> Tensor:
         if example.scored is not None:

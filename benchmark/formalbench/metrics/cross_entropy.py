@@ -49,8 +49,10 @@ class CrossEntropy(Metric):
 
     def measure(self, logits: Tensor, example: Example) -> Tensor:
         """Return the sum of bits, and how many answers there are."""
-        bits = self._nats(logits, example.targets) / math.log(2)
-        return sum_scored(bits, example.scored)
+        targets = example.targets
+        if example.scored is not None:  # a large vocabulary's logits are not copied for nothing
+            logits, targets = logits[example.scored], targets[example.scored]
+        return sum_scored(self._nats(logits, targets) / math.log(2), None)
 
     def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean in nats, a scalar: what training makes small."""

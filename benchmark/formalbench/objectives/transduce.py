@@ -6,7 +6,7 @@ Legend: B strings, N symbols, M blanks, K outputs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -46,7 +46,7 @@ class Answered(Objective):
     that are right, symbol by symbol.
     """
 
-    needs = (Transduction,)
+    needs: ClassVar[tuple[type, ...]] = (Transduction,)
     sees_all = True
 
     def answers(self, source: Transduction) -> tuple[str, ...]:
@@ -171,16 +171,27 @@ class Decode(Answered):
 
     def examples(self, source: Transduction, strings_BN: Symbols, stream: Stream) -> Example:
         """Ask for each next symbol of the answer."""
-        answers_BM, lengths_B = source.transduce(strings_BN)
-        room = int(lengths_B.max(initial=0))
-        targets_BM1 = _wide(answers_BM, lengths_B, room, len(source.outputs))
-        ends = np.arange(room + 1) == lengths_B[:, None]
-        return Example(
-            strings_BN,
-            targets_BM1,
-            scored=np.arange(room + 1) <= lengths_B[:, None],
-            decoded=np.where(ends, 0, targets_BM1)[:, :room],
-        )
+        return said_in_steps(strings_BN, *source.transduce(strings_BN), len(source.outputs))
+
+
+def said_in_steps(strings_BN: Symbols, answers_BM: Symbols, lengths_B: Labels, end: int) -> Example:
+    """Return an example of the layout ``decoded``: each next symbol of the answers is asked for.
+
+    Args:
+        strings_BN: what is answered.
+        answers_BM: symbols of the answers, anything behind their ends.
+        lengths_B: how long each answer is.
+        end: the output that ends them.
+    """
+    room = int(lengths_B.max(initial=0))
+    targets_BM1 = _wide(answers_BM, lengths_B, room, end)
+    ends = np.arange(room + 1) == lengths_B[:, None]
+    return Example(
+        strings_BN,
+        targets_BM1,
+        scored=np.arange(room + 1) <= lengths_B[:, None],
+        decoded=np.where(ends, 0, targets_BM1)[:, :room],
+    )
 
 
 def _wide(answers_BM: Symbols, lengths_B: Labels, room: int, end: int) -> Symbols:

@@ -11,6 +11,7 @@ from formalbench.cache import cached, code_digest
 from formalbench.contracts.record import TestResult
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.evaluation.search import search_of
 from formalbench.running.results import RunResult, cells_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ def test_run(
     alive()
     assert result.network is not None
     precision = run.protocol.precision
-    scores = evaluate(result.network, task, test_set, device, cores, precision, alive)
+    how = search_of(run.protocol)
+    scores = evaluate(result.network, task, test_set, device, cores, precision, alive, how)
     result.tested = _tested(run, task, test_set, scores, time.perf_counter() - start)
 
 
@@ -94,4 +96,5 @@ def _tested(
         seconds=round(seconds, 3),
         cells=cells_of(scores, task.primary.name),
         extra_metrics=dict(run.extra_metrics) or None,
+        signatures={one.name: one.signature for one in task.metrics if one.signature} or None,
     )

@@ -51,6 +51,11 @@ class Interval:
         """How many strings a run trains on."""
         return sum(count for mix in self.mixes for _, count in mix)
 
+    @property
+    def tokens(self) -> int:
+        """How many symbols they have."""
+        return sum(length * count for mix in self.mixes for length, count in mix)
+
 
 class TrainingData:
     """Draws the training examples of a task under a protocol.

@@ -162,7 +162,8 @@ class _CohortTraining:
             self.groups = {runs: g for runs, g in self.groups.items() if runs in together}
             for indices in together:
                 start = time.perf_counter()
-                self._evaluate(*self._train(indices, done), done + every)
+                group, interval = self._train(indices, done)
+                self._evaluate(group, interval, done + every, start)
                 share = (time.perf_counter() - start) / len(indices)
                 for i in indices:
                     self.runs[i].seconds += share
@@ -183,11 +184,11 @@ class _CohortTraining:
         """Return the seed that the lengths of a run's batches depend on, if they do on any."""
         return None if self.cohort.protocol.shared_lengths else self.cohort.members[i].seed
 
-    def _train(self, indices: tuple[int, ...], done: int) -> tuple[Group, int]:
+    def _train(self, indices: tuple[int, ...], done: int) -> tuple[Group, Interval]:
         """Take the steps up to the next evaluation; nothing is read back from the device.
 
         Returns:
-            The runs as a group, and on how many strings each has trained.
+            The runs as a group, and what each has trained on.
         """
         every, device = self.cohort.protocol.evaluate_every, self.cohort.device
         steps = range(done, done + every)
@@ -212,7 +213,7 @@ class _CohortTraining:
             mine = tuple(share.map(lambda part: part[own]) for share in shares)
             group.step(StepInputs(mine, rate, scalars), noise)
         group.finish(states)
-        return group, interval.strings
+        return group, interval
 
     def _rate(self, i: int, step: int) -> float:
         return self.regime.rate(self.runs[i], self.cohort.members[i].learning_rate, step)
@@ -247,13 +248,14 @@ class _CohortTraining:
         seeds = sorted({self.cohort.members[i].seed for i in indices})
         return Interval(first, mixes, stage[-1], tuple(seeds))
 
-    def _evaluate(self, group: Group, strings: int, done: int) -> None:
+    def _evaluate(self, group: Group, interval: Interval, done: int, start: float) -> None:
         """Judge each run by its own training strings since the last time, and move it on."""
         every = self.cohort.protocol.evaluate_every
         sums = (group.losses.tolist(), group.wrong.tolist())
+        speed = interval.tokens / (time.perf_counter() - start)  # now that the device is done
         for i, loss, missed in zip(group.runs, *sums, strict=True):
             run = self.runs[i]
-            training = {"train/loss": loss / every, "train/error": missed / strings}
+            training = {"train/loss": loss / every, "train/error": missed / interval.strings}
             try:
                 validated = math.isfinite(loss) and self.regime.validates(run, done)
                 if validated:
@@ -261,19 +263,22 @@ class _CohortTraining:
                 if math.isfinite(loss) and self.watcher and self.regime.watched(done):
                     self.layout.load(self.networks[i], run.parameters)
                     run.curves.append(self.watcher.look(self.networks[i]))
-                run.strings += strings
-                self._move_on(i, done, training, validated)
+                run.strings += interval.strings
+                self._move_on(i, done, training, validated, speed)
             except NotFiniteError as error:
                 self.regime.diverge(run, done, str(error))
 
-    def _move_on(self, i: int, done: int, training: dict[str, float], validated: bool) -> None:
+    def _move_on(
+        self, i: int, done: int, training: dict[str, float], validated: bool, speed: float
+    ) -> None:
         """Let a run go on from an evaluation, and report how far it is."""
         run = self.runs[i]
         stage = self.regime.stages[run.stage][-1]
         known = run.validation
         self.regime.judge(run, done, training | (known if validated else {}))
         if run.status != "diverged":
-            self.cohort.members[i].report(Progress("train", done, stage, training | known))
+            told = {**training, "train/tokens-per-second": speed, **known}
+            self.cohort.members[i].report(Progress("train", done, stage, told))
 
     def _validate(self, i: int, done: int) -> None:
         run, network = self.runs[i], self.networks[i]

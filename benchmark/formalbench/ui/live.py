@@ -142,16 +142,17 @@ class LiveTable:
         from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in ("model", "task", "seed", "step", "length", "loss", "error"):
+        for column in ("model", "task", "seed", "step", "length", "loss", "error", "tokens/s"):
             table.add_column(column, justify="left" if column in ("model", "task") else "right")
         for run, progress in self._flying.values():
-            step, length, loss, error = "…", "", "", ""
+            step, length, loss, error, speed = "…", "", "", "", ""
             if progress:
                 step = f"{progress.step}/{run.steps}" if progress.phase == "train" else "test"
                 length = str(progress.stage)
                 loss = _told(progress, "train/loss", "{:.3g}")
                 error = _told(progress, "train/error", "{:.1%}")
-            cells = (run.model, run.task, str(run.seed), step, length, loss, error)
+                speed = _told(progress, "train/tokens-per-second", "{:,.0f}")
+            cells = (run.model, run.task, str(run.seed), step, length, loss, error, speed)
             table.add_row(*map(Text, cells))
         seconds = int(time.monotonic() - self._start)
         done = f"{self._done} of {self._total} runs"

@@ -85,6 +85,7 @@ RUNS: Mapping[type[Part], Mapping[str, Trust]] = {
     TestResult: {
         **dict.fromkeys(("metric", "fingerprint", "chance_constant", "chance_length"), AGAIN),
         "extra_metrics": AGAIN,
+        "signatures": WORD,
         "seconds": WORD,
         "cells": PARTS,
     },

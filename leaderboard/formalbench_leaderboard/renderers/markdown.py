@@ -19,10 +19,11 @@ from formalbench.analysis.tables import (
     LEGEND,
     exact_table,
     of_task,
+    perplexity_table,
     published_table,
     ranking,
 )
-from formalbench.analysis.text import grouped, markdown, percent, plural
+from formalbench.analysis.text import PERPLEXITY_LEGEND, grouped, markdown, percent, plural
 from formalbench.contracts.published import PublishedTable
 
 T = TypeVar("T")
@@ -141,7 +142,11 @@ def by_task(board: Board, name: Name = plain_name) -> list[str]:
             parts.append(f"### {markdown(title)}")
             facts = board.facts_of(title)
             parts += [_facts(facts)] if facts else []
-            parts.append(table(shown, {"model": lambda outcome: name(outcome.row)}))
+            if title in board.language_models:
+                named = {"model": lambda pair: name(pair[0])}
+                parts += [PERPLEXITY_LEGEND, table(perplexity_table(board, title), named)]
+            else:
+                parts.append(table(shown, {"model": lambda outcome: name(outcome.row)}))
     return parts
 
 

@@ -14,8 +14,14 @@ from typing import TypeVar
 from formalbench.analysis.board import Board, Page
 from formalbench.analysis.columns import FAILED, SOME, Column, Table
 from formalbench.analysis.constructions import ExactModels
-from formalbench.analysis.tables import LEGEND, exact_table, published_table, ranking
-from formalbench.analysis.text import harmless, plural
+from formalbench.analysis.tables import (
+    LEGEND,
+    exact_table,
+    perplexity_table,
+    published_table,
+    ranking,
+)
+from formalbench.analysis.text import PERPLEXITY_LEGEND, harmless, plural
 from formalbench.contracts.published import PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -109,13 +115,16 @@ def _print_board(board: Board, title: str, console: Console, manner: Manner) -> 
     columns = [marked if column.form == "name" else column for column in shown.columns]
     if not manner.everything:
         columns = [replace(column, below=_first_lines(column.below)) for column in columns]
-    _print_table(
-        Table(columns, rows),
-        console,
-        style=lambda place: "bold green" if new[place] else None,
-        apart=manner.everything,
-    )
-    console.print(_LONG_LEGEND if manner.everything else _SHORT_LEGEND, style="dim", markup=False)
+    if len(board.language_models) < len(board.tasks) or not board.language_models:
+        _print_table(
+            Table(columns, rows),
+            console,
+            style=lambda place: "bold green" if new[place] else None,
+            apart=manner.everything,
+        )
+        legend = _LONG_LEGEND if manner.everything else _SHORT_LEGEND
+        console.print(legend, style="dim", markup=False)
+    _print_perplexities(board, console)
     if manner.other_tasks and board.other_tasks:
         line = f"Not in the score: {', '.join(board.other_tasks)}."
         console.print(Text(harmless(line)), style="dim")
@@ -126,6 +135,14 @@ def _print_board(board: Board, title: str, console: Console, manner: Manner) -> 
         told = " and ".join([*more, "intervals"])
         console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
     _print_notes(notes, console)
+
+
+def _print_perplexities(board: Board, console: Console) -> None:
+    for title in board.language_models:
+        console.print(Text(harmless(f"{title}: perplexity by test length")))
+        _print_table(perplexity_table(board, title).without("rate", "command"), console)
+    if board.language_models:
+        console.print(PERPLEXITY_LEGEND, style="dim")
 
 
 def _first_lines(below: Mapping[str, str]) -> dict[str, str]:

@@ -23,8 +23,13 @@ PROTOCOLS = protocols(
     {
         "chi-table1-quick": "RegularGPT's Table 1 on a CPU: 6,000 steps, one learning rate",
         "chi-table1": "RegularGPT's Table 1 on a GPU, as in the paper: 100,000 steps, three rates",
+        "chi-table3-quick": "RegularGPT's Table 3 on a CPU: texts, 2,000 steps of 4,096 tokens",
+        "chi-table3": "RegularGPT's Table 3 on a GPU, as in the paper: texts, 50,000 steps",
     },
 )
+
+LENGTHS = (512, 1024, 2048, 4096, 8192)
+"""Tokens of the windows of Table 3; the first is that of training."""
 
 SOURCE = (
     "Chi, Fan, Rudnicky & Ramadge (2023), Transformer Working Memory Enables Regular Language "
@@ -113,5 +118,25 @@ REPRODUCTIONS = (
         duration="quick: ten minutes on two cores (45 runs); paper: hours on a GPU (135 runs).",
         figure=False,
         inside=True,
+    ),
+    ReproductionSpec(
+        name="chi-table3",
+        summary="RegularGPT, KERPLE, T5 and ALiBi on texts longer than any trained on",
+        reference=f"{SOURCE}, Table 3 and §6",
+        about=(
+            "Perplexity of the last token of windows of 512 to 8,192 tokens after training on 512. "
+            "RegularGPT C/K has chunks of C positions and K blocks a level: two levels reach "
+            "C² positions back, and what is longer has a third level, which was never trained. "
+            "Numbers of other texts than the paper's are `approx`: shown, and not judged."
+        ),
+        factory="formalbench_papers.chi.table3:carry_out",
+        reduced=(
+            "bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
+            "OpenWebText2; one seed instead of three; networks of width 64 with 2 heads instead of "
+            "768 with 12, of 2 blocks instead of 12, or a level instead of 6; 2,000 steps of 8 "
+            "windows instead of 50,000 of 32; no 128/12 and no 256/6."
+        ),
+        duration="quick: about an hour on two cores (6 runs); paper: a day on a GPU (24 runs).",
+        figure=False,
     ),
 )

@@ -55,6 +55,12 @@ def every(answers: Iterable[Answer]) -> Answer:
     return True if all(answer is True for answer in given) else "cannot tell"
 
 
+def across(seeds: Iterable[bool]) -> Answer:
+    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any."""
+    said = set(seeds)
+    return "cannot tell" if len(said) > 1 else next(iter(said), None)
+
+
 def opposite(answer: Answer) -> Answer:
     """Return the answer to the opposite question."""
     return not answer if isinstance(answer, bool) else answer

@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-Answer = bool | Literal["cannot tell"] | None
-"""Whether something holds; None if nothing was run that could tell."""
+Answer = bool | Literal["approx", "cannot tell"] | None
+"""Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
+used, so that a number cannot be the paper's."""
 
 Row = Mapping[str, str | int | float]
 
@@ -67,8 +68,8 @@ def verdict(holds: Answer) -> Verdict:
     """Return the words for an answer."""
     if holds is None:
         return "not run at this scale"
-    if holds == "cannot tell":
-        return "cannot tell"
+    if isinstance(holds, str):
+        return holds
     return "holds" if holds else "differs"
 
 

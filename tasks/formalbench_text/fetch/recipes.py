@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from formalbench.contracts.errors import unknown
 
+from formalbench_text.fetch.debian import DEBIAN
 from formalbench_text.fetch.libreoffice import LIBREOFFICE
 from formalbench_text.fetch.recipe import CorpusRecipe
 from formalbench_text.fetch.sotu import SOTU
 from formalbench_text.fetch.wikipedia import WIKIPEDIA
 
-RECIPES = {recipe.name: recipe for recipe in (SOTU, WIKIPEDIA, LIBREOFFICE)}
+RECIPES = {recipe.name: recipe for recipe in (SOTU, WIKIPEDIA, LIBREOFFICE, DEBIAN)}
 
 
 def recipe_of(name: str) -> CorpusRecipe:

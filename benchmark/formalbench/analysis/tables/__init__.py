@@ -3,6 +3,7 @@
 from formalbench.analysis.tables.exact import LEGEND, exact_table
 from formalbench.analysis.tables.outcomes import Outcome, of_row, of_task
 from formalbench.analysis.tables.papers import published_outcomes, published_table
+from formalbench.analysis.tables.perplexities import perplexity_table
 from formalbench.analysis.tables.ranking import CELL, cell, ranking
 
 __all__ = [
@@ -13,6 +14,7 @@ __all__ = [
     "exact_table",
     "of_row",
     "of_task",
+    "perplexity_table",
     "published_outcomes",
     "published_table",
     "ranking",

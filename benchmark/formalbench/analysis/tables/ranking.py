@@ -79,13 +79,19 @@ def standing(board: Board) -> Table[Row]:
 def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Table[Row]:
     """Return the ranking of a board: a row per model, and behind its standing a column per task.
 
+    Tasks for language models have tables of their own (`perplexity_table`).
+
     Args:
         board: what is ranked.
         best_seed: whether a task's cell has the best seed's accuracy in parentheses.
         other_tasks: whether tasks that are measured but not ranked by have columns, too.
     """
     titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
-    tasks = [_task_column(board, title, best_seed=best_seed) for title in titles]
+    tasks = [
+        _task_column(board, title, best_seed=best_seed)
+        for title in titles
+        if title not in board.language_models
+    ]
     return Table([*STANDING, *tasks], board.rows)
 
 

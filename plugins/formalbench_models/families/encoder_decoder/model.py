@@ -14,6 +14,9 @@ positions of the decoder, D width, K outputs.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import torch
 from formalbench import Batch, ExtendedAlphabet, Task, Traits
 from torch import Tensor, nn
 
@@ -34,8 +37,18 @@ class CrossAttention(Attention):
             other_BSD: the sequence asked.
             lengths_B: how many of its positions are real, if not all.
         """
-        query_BHQE = self._split(self.query(x_BQD))
+        return self.take(x_BQD, *self.told(other_BSD), lengths_B)
+
+    def told(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and the values of a sequence that is asked, (B, H, S, E) each."""
         key_BHSE, value_BHSE = map(self._split, self.key_value(other_BSD).chunk(2, dim=-1))
+        return key_BHSE, value_BHSE
+
+    def take(
+        self, x_BQD: Tensor, key_BHSE: Tensor, value_BHSE: Tensor, lengths_B: Tensor | None
+    ) -> Tensor:
+        """Return what each position takes of what `told` returned, (B, Q, D)."""
+        query_BHQE = self._split(self.query(x_BQD))
         span = Span(0, x_BQD.shape[1])
         weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
         answer_BQD: Tensor = self.merge_heads(
@@ -56,17 +69,30 @@ class DecoderBlock(nn.Module):
         )
         self.norm_cross = make_norm(config.block)
 
-    def forward(self, x_BQD: Tensor, other_BSD: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """Update all positions of the decoder: (B, Q, D)."""
-        said, every = self.said, Span(0, x_BQD.shape[1])
+    def forward(
+        self,
+        x_BQD: Tensor,
+        told: tuple[Tensor, Tensor],
+        lengths_B: Tensor | None,
+        first: int = 0,
+    ) -> Tensor:
+        """Update the positions of the decoder from `first` on.
+
+        Args:
+            x_BQD: all positions.
+            told: keys and values of the string (`CrossAttention.told`).
+            lengths_B: how many of its positions are real, if not all.
+            first: the first position that is wanted.
+        """
+        said, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
         if self.pre_norm:
-            x_BQD = x_BQD + said.attention(said.norm_attention(x_BQD), every)[0]
-            x_BQD = x_BQD + self.cross.across(self.norm_cross(x_BQD), other_BSD, lengths_B)
-            after_BQD: Tensor = x_BQD + said.feed_forward(said.norm_feed_forward(x_BQD))
+            now_BQD = now_BQD + said.attention(said.norm_attention(x_BQD), span)[0]
+            now_BQD = now_BQD + self.cross.take(self.norm_cross(now_BQD), *told, lengths_B)
+            after_BQD: Tensor = now_BQD + said.feed_forward(said.norm_feed_forward(now_BQD))
             return after_BQD
-        x_BQD = said.norm_attention(x_BQD + said.attention(x_BQD, every)[0])
-        x_BQD = self.norm_cross(x_BQD + self.cross.across(x_BQD, other_BSD, lengths_B))
-        after_BQD = said.norm_feed_forward(x_BQD + said.feed_forward(x_BQD))
+        now_BQD = said.norm_attention(now_BQD + said.attention(x_BQD, span)[0])
+        now_BQD = self.norm_cross(now_BQD + self.cross.take(now_BQD, *told, lengths_B))
+        after_BQD = said.norm_feed_forward(now_BQD + said.feed_forward(now_BQD))
         return after_BQD
 
 
@@ -105,15 +131,57 @@ class EncoderDecoder(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return logits for the next symbol after each prefix of what was said, (B, M+1, K)."""
+        state_BSD, lengths_B = self._encoded(batch)
+        assert batch.decoded is not None
+        x_BQD: Tensor = self.said(self.said_alphabet.prepend(batch.decoded, "begin"), None)
+        for block in self._blocks():
+            x_BQD = block(x_BQD, block.cross.told(state_BSD), lengths_B)
+        logits: Tensor = self.readout(self.norm_decoder(x_BQD))
+        return logits
+
+    def begin(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Read strings, to say symbol by symbol what is next (`Stepwise` in the contracts).
+
+        What is kept: the symbols said, a begin symbol first, (B, Q); how many positions of the
+        string are real, (B,); of each block what it was given so far, (B, Q-1, D), and then of each
+        its keys and values of the string.
+        """
+        state_BSD, lengths_B = self._encoded(batch)
+        count, size, width = state_BSD.shape
+        if lengths_B is None:
+            lengths_B = batch.symbols.new_full((count,), size)
+        said_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
+        given = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
+        told = [part for block in self._blocks() for part in block.cross.told(state_BSD)]
+        return (said_B1, lengths_B, *given, *told)
+
+    def next(
+        self, kept: tuple[Tensor, ...], said_B: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the logits of the next symbol, (B, K), and what to keep."""
+        said_BQ, lengths_B, *rest = kept
+        if said_B is not None:
+            said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)
+        given, told = rest[: len(self.decoder)], rest[len(self.decoder) :]
+        last = said_BQ.shape[1] - 1
+        x_B1D: Tensor = self.said(said_BQ, None)[:, last:]
+        for index, block in enumerate(self._blocks()):
+            given[index] = torch.cat((given[index], x_B1D), dim=1)
+            pair = told[2 * index], told[2 * index + 1]
+            x_B1D = block(given[index], pair, lengths_B, last)
+        logits: Tensor = self.readout(self.norm_decoder(x_B1D))
+        return logits[:, 0], (said_BQ, lengths_B, *given, *told)
+
+    def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return the encoder's states, (B, S, D), and how many are real, if not all."""
         lengths_B = None if batch.lengths is None else batch.lengths + 1
         state_BSD: Tensor = self.read(self.read_alphabet.prepend(batch.symbols, "begin"), lengths_B)
         every = Span(0, state_BSD.shape[1])
         for block in self.encoder:
             state_BSD, _ = block(state_BSD, every, lengths_B)
-        state_BSD = self.norm_encoder(state_BSD)
-        assert batch.decoded is not None
-        x_BQD: Tensor = self.said(self.said_alphabet.prepend(batch.decoded, "begin"), None)
+        return self.norm_encoder(state_BSD), lengths_B
+
+    def _blocks(self) -> Iterator[DecoderBlock]:
         for block in self.decoder:
-            x_BQD = block(x_BQD, state_BSD, lengths_B)
-        logits: Tensor = self.readout(self.norm_decoder(x_BQD))
-        return logits
+            assert isinstance(block, DecoderBlock)
+            yield block

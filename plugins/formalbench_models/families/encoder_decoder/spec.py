@@ -15,7 +15,7 @@ _HERE = "encoder_decoder."
 def _encoder_decoder(name: str, summary: str, reference: str, **defaults: Value) -> ModelSpec:
     factory, config = f"{_HERE}model:EncoderDecoder", f"{_HERE}config:EncoderDecoderConfig"
     announced = family(name, factory, config, summary, reference, **defaults)
-    return replace(announced, objectives=("decode",))
+    return replace(announced, objectives=("decode", "translate"))
 
 
 ENCODER_DECODERS = (

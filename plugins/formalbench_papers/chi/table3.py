@@ -1,0 +1,166 @@
+"""Table 3 of Chi et al. (2023): perplexity of texts longer than any trained on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from itertools import product
+
+from formalbench.analysis.perplexity import perplexities
+from formalbench.contracts.config import Value
+
+from formalbench_papers.chi.specs import LENGTHS
+from formalbench_papers.framework.accuracies import obtain
+from formalbench_papers.framework.answers import across
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
+from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.texts import text_task
+
+PAPER: Mapping[str, tuple[float, ...]] = {
+    "RegularGPT 32/6": (32.06, 32.03, 791.74, 812.00, 818.49),
+    "RegularGPT 64/6": (30.17, 30.30, 30.56, 30.80, 1175.91),
+    "RegularGPT 128/6": (28.80, 28.94, 29.14, 29.25, 29.41),
+    "RegularGPT 128/12": (26.37, 26.91, 27.08, 27.28, 27.39),
+    "RegularGPT 256/6": (27.90, 34.38, 34.85, 35.11, 35.42),
+    "KERPLE": (24.71, 24.42, 24.21, 24.53, 24.74),
+    "T5": (24.50, 24.38, 25.01, 28.91, 39.08),
+    "ALiBi": (24.53, 24.90, 25.08, 25.08, 25.08),
+}
+"""Perplexities by model (RegularGPT's chunk and thickness) and length."""
+
+QUICK = ("RegularGPT 32/6", "RegularGPT 64/6", "RegularGPT 128/6", "KERPLE", "T5", "ALiBi")
+"""The models of that scale; RegularGPT's thickness is then `QUICK_THICKNESS`."""
+
+QUICK_THICKNESS = 2
+
+POSITIONS = {"KERPLE": "kerple-log", "T5": "t5", "ALiBi": "alibi"}
+
+CORPORA = {"quick": "sotu", "paper": "openwebtext2"}
+PROTOCOLS = {"quick": "chi-table3-quick", "paper": "chi-table3"}
+
+FLAT = 1.1
+"""Times the perplexity at 512, and what is no more than that is flat. In the paper's flat rows it
+is 1.04 at most."""
+
+BLOWN = 2.0
+"""Times the perplexity at 512, and what is at least that is blown up. In the paper it is 24.7."""
+
+Perplexities = Mapping[str, Sequence[Mapping[int, float]]]
+"""By model: of each seed that finished, by length."""
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Train every model on windows of 512 tokens and test it on longer ones."""
+    task = text_task(bench, CORPORA[bench.scale], "causal-lm")
+    wanted = [_wanted(model, task, bench) for model in PAPER]
+    now = bench.choose(QUICK, tuple(PAPER))
+    held = obtain(bench, wanted, lambda one: one.row in now)
+    return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
+
+
+def _wanted(model: str, task: str, bench: Bench) -> Wanted:
+    """Return the runs of a model."""
+    size: dict[str, Value] = bench.choose({"width": 64, "heads": 2}, {"width": 768, "heads": 12})
+    if model in POSITIONS:
+        layers = bench.choose(2, 12)
+        options = {**size, "positions": POSITIONS[model], "layers": layers}
+        return Wanted(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
+    chunk, thickness = (int(part) for part in model.split()[1].split("/"))
+    thickness = bench.choose(QUICK_THICKNESS, thickness)
+    options = {**size, "chunk": chunk, "thickness": thickness, "norm": "pre"}
+    return Wanted(model, task, "regulargpt", task, PROTOCOLS[bench.scale], options)
+
+
+def findings(got: Mapping[str, Got]) -> Findings:
+    """Make the table and check the claims.
+
+    Args:
+        got: what was trained, by model.
+    """
+    found = {
+        model: [here for run in one.chosen if (here := perplexities(run))]
+        for model, one in got.items()
+    }
+    cells, rows = [], []
+    for (model, numbers), (place, length) in product(PAPER.items(), enumerate(LENGTHS)):
+        seeds = [seed[length] for seed in found.get(model, ())]
+        told = _told(seeds)
+        holds: Answer = "approx" if seeds else None
+        cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", told, holds))
+        rows.append(_row(model, length, numbers[place], seeds))
+    records = [record for one in got.values() for record in one.records]
+    return Findings(rows, claims(found), None, REMARKS, cells, records)
+
+
+def _told(seeds: Sequence[float]) -> str:
+    if not seeds:
+        return ""
+    return f"{_mean(seeds):.2f} ({len(seeds)} seed{'s' * (len(seeds) != 1)})"
+
+
+def _row(model: str, length: int, paper: float, seeds: Sequence[float]) -> Row:
+    return {
+        "model": model,
+        "length": length,
+        "paper": paper,
+        "ours": _mean(seeds) if seeds else "",
+        "low": min(seeds, default=""),
+        "high": max(seeds, default=""),
+        "seeds": len(seeds),
+    }
+
+
+def _mean(values: Sequence[float]) -> float:
+    return math.fsum(values) / len(values)
+
+
+def claims(found: Perplexities) -> list[Claim]:
+    """Hold the shape of what was found against the paper's; other texts have other numbers."""
+    return [
+        *(_flat(found, model, 8192) for model in ("RegularGPT 128/6", "RegularGPT 128/12")),
+        *(_flat(found, f"RegularGPT {c}/6", c * c) for c in (32, 64)),
+        *(_blown_up(found, f"RegularGPT {c}/6", 2 * c * c) for c in (32, 64)),
+        *(_flat(found, model, 8192) for model in ("KERPLE", "ALiBi")),
+        _claim(
+            found,
+            "T5",
+            8192,
+            f"T5 is no longer flat at 8192: more than {FLAT:g} times its perplexity at 512",
+            lambda times: times > FLAT,
+        ),
+    ]
+
+
+def _flat(found: Perplexities, model: str, length: int) -> Claim:
+    text = f"{model} is flat up to {length}: at most {FLAT:g} times its perplexity at 512"
+    return _claim(found, model, length, text, lambda times: times <= FLAT)
+
+
+def _blown_up(found: Perplexities, model: str, length: int) -> Claim:
+    text = (
+        f"{model} blows up at {length}, beyond two levels: at least {BLOWN:g} times its perplexity "
+        "at 512"
+    )
+    return _claim(found, model, length, text, lambda times: times >= BLOWN)
+
+
+def _claim(
+    found: Perplexities, model: str, length: int, text: str, holds: Callable[[float], bool]
+) -> Claim:
+    """Return a claim about a perplexity, times that at 512."""
+    paper = PAPER[model][LENGTHS.index(length)] / PAPER[model][0]
+    times = [seed[length] / seed[LENGTHS[0]] for seed in found.get(model, ())]
+    ours = ", ".join(f"{one:.3g} times" for one in times)
+    return Claim(text, f"{paper:.3g} times", ours, across(map(holds, times)))
+
+
+REMARKS = (
+    "Perplexities of other texts, by other tokens, are other numbers, so none is held against the "
+    "paper's; the claims are about their shape.",
+    "Every window of a length ends with the same token as that of another length, and is asked for "
+    "that one alone; none reaches across the end of a text, if the corpus says `within`.",
+    "Here a position is read after the levels that its own prefix has, in training too; in the "
+    "paper after those of the whole window. At the lengths tested the last position is the same.",
+    "The thickness is 6 or 12 blocks a level in the paper; KERPLE is the logarithmic one.",
+)

@@ -1,0 +1,1 @@
+"""Texts and their translations: files, tokens, and what is drawn of them."""

@@ -1,0 +1,113 @@
+"""Table 1 of Chiang & Cholak (2022): its cells, its claims, and a small one carried out."""
+
+from __future__ import annotations
+
+import pytest
+from formalbench.host import PluginHost
+from formalbench_papers.chiang_cholak import table1
+from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER, claims
+from formalbench_papers.framework.bench import Bench
+from formalbench_text.completing import as_yaml, completed
+
+PROTOCOL = """
+name: small-pairs
+version: 1
+seeds: 1
+learning_rates: [0.01]
+batch: 4
+steps: 4
+evaluate_every: 2
+label_smoothing: 0.1
+curriculum: {kind: uniform}
+decay: {steps: 2, mastered: 0.0}
+validation: {every: 4, strings: 4}
+test: {lengths: all, beam: 2}
+"""
+
+TEXTS = {"train": ["a b", "b a", "a " * 21], "validation": ["b b"], "test": ["b a b", "b " * 21]}
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "small.yaml").write_text(PROTOCOL)
+    files = {}
+    for split, texts in TEXTS.items():
+        for side in ("source", "target"):
+            (tmp_path / f"{split}.{side}").write_text("".join(f"{text}\n" for text in texts))
+            files.setdefault(split, {})[side] = {"file": f"{split}.{side}"}
+    few = tmp_path / "few.yaml"
+    few.write_text(as_yaml(completed(few, {"name": "few", "pairs": files})))
+    return PluginHost.load([tmp_path / "small.yaml", few])
+
+
+def as_the_paper(seeds=(0, 1)):
+    return {key: dict.fromkeys(seeds, bleu) for key, bleu in PAPER.items()}
+
+
+def verdicts(found):
+    return [claim.verdict for claim in found]
+
+
+def test_the_papers_own_numbers_hold():
+    assert verdicts(claims(as_the_paper())) == ["holds", "holds"]
+
+
+@pytest.mark.parametrize(("column", "bleu", "index"), [(LONG, 11.3, 0), (ALL, 30.0, 1)])
+def test_a_claim_differs_if_its_column_does(column, bleu, index):
+    found = as_the_paper()
+    found["scaled", column] = {0: bleu, 1: bleu}
+    expected = ["holds", "holds"]
+    expected[index] = "differs"
+    assert verdicts(claims(found)) == expected
+    found["scaled", column] = {0: bleu, 1: PAPER["scaled", column]}
+    expected[index] = "cannot tell"
+    assert verdicts(claims(found)) == expected
+
+
+def test_only_runs_of_one_seed_are_compared():
+    found = {("baseline", LONG): {0: 50.0, 1: 10.0}, ("scaled", LONG): {1: 11.0, 2: 1.0}}
+    first, second = claims(found)
+    assert (first.ours, first.verdict) == ("+1.0 BLEU", "holds")
+    assert second.verdict == "not run at this scale"
+
+
+def test_what_was_not_run_is_not_judged():
+    found = table1.findings({})
+    assert {one.verdict for one in (*found.claims, *found.cells)} == {"not run at this scale"}
+    assert len(found.cells) == len(found.rows) == 4
+
+
+def test_models_and_protocols_are_as_small_and_as_large_as_said(host):
+    for scale, width, steps in (("quick", 128, 3000), ("paper", 512, 70_000)):
+        bench = Bench(host, scale, lambda line: None)
+        wanted = table1._wanted("scaled", LONG, "tiny-pairs:translate", bench)
+        protocol = host.protocol(wanted.protocol)
+        task = protocol.apply(host.task(wanted.task, dict(wanted.task_options)))
+        network = host.network(wanted.model, task, dict(wanted.model_options))
+        assert network.traits.width == width
+        assert (protocol.steps, protocol.label_smoothing, protocol.test.beam) == (steps, 0.1, 4)
+        assert task.objective.smoothing == 0.1
+
+
+def test_a_small_table_is_carried_out(host, tmp_path, monkeypatch):
+    pytest.importorskip("sacrebleu")
+    monkeypatch.setattr(table1, "CORPORA", {"quick": "few"})
+    monkeypatch.setattr(table1, "PROTOCOLS", {"quick": "small-pairs"})
+
+    class Small(Bench):
+        def choose(self, quick, paper):
+            return {"width": 8, "heads": 2, "layers": 1} if isinstance(quick, dict) else 1
+
+    found = table1.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
+    assert [cell.verdict for cell in found.cells] == ["approx"] * 4
+    assert [claim.verdict in ("holds", "differs") for claim in found.claims] == [True] * 2
+    assert any(remark.startswith("BLEU by sacrebleu: nrefs:1") for remark in found.remarks)
+    by_options = {tuple(one.task.options.items()): one for one in found.records}
+    assert set(by_options) == {(("whole", True),), (("longest", 20),)}
+    assert by_options[("whole", True),].test.cells.group is None
+    short = by_options[("longest", 20),].test.cells
+    assert short.group[-1] == "over-20"
+    assert table1.bleu_of(by_options[("longest", 20),]) == pytest.approx(
+        100 * short.correct[-1] / short.strings[-1]
+    )

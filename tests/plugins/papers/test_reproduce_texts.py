@@ -1,0 +1,144 @@
+"""Reproductions on natural language: claims that can fail, and a small one carried out."""
+
+from __future__ import annotations
+
+import pytest
+from formalbench import RequestError
+from formalbench.analysis.perplexity import perplexities
+from formalbench.host import PluginHost
+from formalbench_papers.chi import table3
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.texts import HOW, text_task
+from formalbench_papers.yao import fig6
+from formalbench_papers.yao.fig6 import LossCurve
+
+STEPS = tuple(range(50, 3050, 50))
+
+PROTOCOL = """
+name: small
+version: 1
+seeds: 1
+learning_rates: [0.01]
+batch: 4
+steps: 20
+evaluate_every: 2
+curriculum: {kind: uniform}
+decay: {steps: 10, mastered: 0.0}
+validation: {every: 20, lengths: 1, strings: 8}
+watch: {every: 2, lengths: [32], strings: 8}
+test: {lengths: all}
+"""
+
+
+@pytest.fixture
+def host(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "small.yaml").write_text(PROTOCOL)
+    return PluginHost.load([tmp_path / "small.yaml"])
+
+
+def verdicts(claims):
+    return [claim.verdict for claim in claims]
+
+
+def as_the_paper():
+    return {
+        model: [dict(zip(table3.LENGTHS, numbers, strict=True))]
+        for model, numbers in table3.PAPER.items()
+    }
+
+
+def test_every_claim_holds_of_the_numbers_of_table_3():
+    assert verdicts(table3.claims(as_the_paper())) == ["holds"] * 9
+
+
+@pytest.mark.parametrize(
+    ("model", "length", "times", "index"),
+    [
+        ("RegularGPT 128/6", 8192, 1.2, 0),
+        ("RegularGPT 128/12", 8192, 1.2, 1),
+        ("RegularGPT 32/6", 1024, 1.2, 2),
+        ("RegularGPT 64/6", 4096, 1.2, 3),
+        ("RegularGPT 32/6", 2048, 1.5, 4),
+        ("RegularGPT 64/6", 8192, 1.5, 5),
+        ("KERPLE", 8192, 1.2, 6),
+        ("ALiBi", 8192, 1.2, 7),
+        ("T5", 8192, 1.05, 8),
+    ],
+)
+def test_a_claim_of_table_3_differs_if_its_row_does(model, length, times, index):
+    found = as_the_paper()
+    found[model][0][length] = times * found[model][0][512]
+    expected = ["holds"] * 9
+    expected[index] = "differs"
+    assert verdicts(table3.claims(found)) == expected
+    found[model].append(as_the_paper()[model][0])  # a seed that says otherwise
+    expected[index] = "cannot tell"
+    assert verdicts(table3.claims(found)) == expected
+
+
+def test_what_was_not_run_is_not_judged():
+    found = table3.findings({})
+    assert {claim.verdict for claim in found.claims} == {"not run at this scale"}
+    assert {cell.verdict for cell in found.cells} == {"not run at this scale"}
+    assert len(found.cells) == len(found.rows) == 40
+
+
+def sudden():
+    """Return a loss that drops in a tenth of the training."""
+    return LossCurve(STEPS, tuple(3.0 - 0.001 * i - 1.5 * (i > 20) for i in range(len(STEPS))))
+
+
+def gradual():
+    return LossCurve(STEPS, tuple(1.2 + 1.8 * 0.95**i for i in range(len(STEPS))))
+
+
+def test_plateaus_and_drops():
+    assert sudden().steepest > 0.95
+    assert 0.2 < gradual().steepest < 0.35
+    rising = LossCurve(STEPS, tuple(1.0 + 0.01 * i for i in range(len(STEPS))))
+    assert rising.steepest == 0.0
+    fig = fig6.claims({fig6.LEARN: [sudden()], fig6.SCALAR: [gradual()]})
+    assert verdicts(fig) == ["differs", "holds", "holds"]  # it ends at 1.44, and the other at 1.29
+    fig = fig6.claims({fig6.LEARN: [gradual()], fig6.SCALAR: [sudden()]})
+    assert verdicts(fig) == ["holds", "differs", "differs"]
+
+
+def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
+    for corpus, how in HOW.items():
+        with pytest.raises(RequestError) as refused:
+            text_task(Bench(host, "quick", lambda line: None), corpus, "causal-lm")
+        assert str(refused.value) == f"no corpus {corpus}: {how}"
+
+
+def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(fig6, "CORPORA", {"quick": "tiny"})
+    monkeypatch.setattr(fig6, "PROTOCOLS", {"quick": "small"})
+
+    class Small(Bench):
+        def choose(self, quick, paper):
+            return (8, 2, 1)
+
+    found = fig6.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
+    assert [cell.verdict for cell in found.cells] == ["approx", "approx"]
+    assert [claim.verdict in ("holds", "differs") for claim in found.claims] == [True] * 3
+    assert len(found.rows) == 2 * 10
+    found.draw().savefig(tmp_path / "figure.svg")
+    assert [len(perplexities(record)) for record in found.records] == [1, 1]
+
+
+def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
+    bench = Bench(host, "quick", lambda line: None)
+    sizes = {}
+    for model in table3.PAPER:
+        wanted = table3._wanted(model, "tiny:causal-lm", bench)
+        host.network(wanted.model, host.task(wanted.task), dict(wanted.model_options))
+        sizes[model] = {**wanted.model_options}
+    assert sizes["RegularGPT 64/6"]["chunk"] == 64
+    assert sizes["RegularGPT 64/6"]["thickness"] == table3.QUICK_THICKNESS
+    paper = Bench(host, "paper", lambda line: None)
+    wanted = table3._wanted("RegularGPT 128/12", "tiny:causal-lm", paper)
+    assert wanted.model_options["thickness"] == 12
+    assert wanted.protocol == "chi-table3"
+    for name in ("chi-table3", "chi-table3-quick", "yao-fig6", "yao-fig6-quick"):
+        assert host.protocol(name).name == name

@@ -1,0 +1,57 @@
+"""RegularGPT with large chunks: matrix products against attention chunk by chunk."""
+
+import pytest
+import torch
+from formalbench import Batch
+from formalbench.host import PluginHost
+from formalbench_models.configs.regulargpt import RegularGptConfig
+from formalbench_models.regulargpt import RegularGPT
+from formalbench_models.regulargpt_bands import LEAST
+from formalbench_models.regulargpt_block import RegularGptBlock
+from formalbench_models.regulargpt_reference import reference
+
+
+def make_block(chunk: int) -> RegularGptBlock:
+    torch.manual_seed(chunk)
+    block = RegularGptBlock(RegularGptConfig(chunk=chunk, width=8, heads=2)).double()
+    torch.nn.init.normal_(block.relative_CH)
+    return block
+
+
+@pytest.mark.parametrize("chunk", [LEAST, LEAST + 1])
+@pytest.mark.parametrize("length", [1, LEAST - 1, LEAST, LEAST + 1, 2 * LEAST + 1, 70])
+def test_bands_are_what_attention_chunk_by_chunk_is(chunk, length):
+    block = make_block(chunk)
+    x_BND = torch.randn(2, length, 8).double().requires_grad_()
+    pad_D = torch.randn(8).double().requires_grad_()
+    for dilation in (1, chunk, chunk**2):
+        bands = block.keep_all(x_BND, pad_D, dilation)
+        one_by_one = block.keep_all(x_BND, pad_D, dilation, trace={})
+        assert torch.allclose(bands, one_by_one, atol=1e-10)
+        weights = torch.randn_like(bands)
+        inputs = [x_BND, pad_D, block.relative_CH]
+        ours, theirs = (
+            torch.autograd.grad((y * weights).sum(), inputs) for y in (bands, one_by_one)
+        )
+        for gradient, expected in zip(ours, theirs, strict=True):
+            assert torch.allclose(gradient, expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("thickness", [1, 2])
+def test_the_network_is_the_reference(thickness):
+    config = RegularGptConfig(chunk=LEAST, width=8, heads=2, thickness=thickness)
+    network = RegularGPT(PluginHost.load().task("dyck-1:next-symbols"), config).double()
+    for block in network.blocks:
+        torch.nn.init.normal_(block.relative_CH)
+    symbols_BN = torch.randint(2, (2, 2 * LEAST + 3))
+    with torch.no_grad():
+        answers, expected = network(Batch(symbols_BN)), reference(network, symbols_BN)
+    assert torch.allclose(answers, expected, atol=1e-9)
+
+
+def test_bands_under_vmap():
+    block = make_block(LEAST)
+    pad_D = torch.randn(8).double()
+    x_RBND = torch.randn(3, 2, 40, 8).double()
+    together = torch.func.vmap(lambda x_BND: block.keep_all(x_BND, pad_D, 1))(x_RBND)
+    assert torch.allclose(together, torch.stack([block.keep_all(x, pad_D, 1) for x in x_RBND]))
