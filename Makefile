@@ -4,10 +4,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-EXTRAS = base test page docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed tests
+EXTRAS = base test page published docs speed dev
+SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
 
-.PHONY: demo test test-slurm test-page campaign lint format speed lock clean
+.PHONY: demo test test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -18,6 +18,10 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
 
+# Our models against other people's, with the same weights; it installs them.
+test-published: $(VENV)/.installed-test $(VENV)/.installed-published
+	$(BIN)/python -m pytest -m published tests/plugins/families
+
 # Faults on purpose (tests/campaign), for minutes; other cases with SEED=1, more with SIZE=500.
 SEED = 0
 SIZE = 100
@@ -25,11 +29,13 @@ campaign: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto tests/campaign -m "" \
 		--campaign-seed $(SEED) --campaign-size $(SIZE)
 
-# The executor `slurm` on a Slurm of its own, on this machine; it installs one where it may.
+# The executor `slurm` on a Slurm of its own, on this machine: minutes. It installs one where it
+# may; where there is none the tests are skipped.
 test-slurm: $(VENV)/.installed-test
 	@command -v slurmctld >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends \
-			slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge; }
+			slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge; } || \
+		echo "no Slurm can be installed here: its tests are skipped" >&2
 	$(BIN)/python -m pytest -m slurm tests/plugins/executors
 
 # The web page in a browser, offline; it installs its own extra, and the browser where it may.
@@ -38,6 +44,16 @@ test-page: $(VENV)/.installed-page
 		{ test "$$(id -u)" = 0 && apt-get update && apt-get install --yes chromium; } || \
 		{ echo "make test-page needs Chromium: apt-get install chromium" >&2; exit 1; }
 	$(BIN)/python -m pytest tests/page
+
+# The site, into build/docs: the tutorial is executed, the reference made from the code. Warnings
+# are errors, dead links too. The leaderboard's page lies in it.
+docs: $(VENV)/.installed-docs
+	rm -rf build/docs
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/sphinx-build \
+		-c docs -d build/doctrees -E -W --keep-going . build/docs
+	$(BIN)/formalbench leaderboard --results leaderboard/results \
+		--format html --output build/docs/leaderboard
+	$(BIN)/python -m pytest tests/site
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
@@ -53,6 +69,29 @@ format: $(VENV)/.installed-dev
 speed: $(VENV)/.installed-speed
 	$(BIN)/python speed/measure.py \
 		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
+
+# What needs a GPU, part by part, into one folder (gpu/README.md); torch is the machine's own. Without a
+# network the rest comes from the folder of wheels that `make wheels` fills elsewhere.
+GPU_VENV = .venv-gpu
+WHEELS = wheels
+GPU =
+gpu: $(GPU_VENV)/.installed
+	$(GPU_VENV)/bin/python gpu/run.py $(GPU)
+
+$(GPU_VENV)/.installed: locks/published.txt
+	$(PYTHON) -c "import torch" || { echo "make gpu needs a torch in $(PYTHON)" >&2; exit 1; }
+	$(PYTHON) -m venv --system-site-packages $(GPU_VENV)
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --require-hashes --requirement $< \
+		$(if $(wildcard $(WHEELS)),--no-index --find-links '$(WHEELS)')
+	$(GPU_VENV)/bin/python -m pip --disable-pip-version-check install --no-index --no-deps \
+		--no-build-isolation --editable .
+	touch $@
+
+# For a machine that has another Python: WHEELS_FOR="--python-version 3.12 --platform manylinux_2_28_x86_64"
+WHEELS_FOR =
+wheels:
+	$(PYTHON) -m pip --disable-pip-version-check download --require-hashes --only-binary :all: --no-deps \
+		$(WHEELS_FOR) --dest '$(WHEELS)' --requirement locks/published.txt
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
@@ -79,4 +118,4 @@ lock:
 		--output-file locks/$$extra.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(GPU_VENV) build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis

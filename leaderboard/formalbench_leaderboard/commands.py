@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from formalbench.contracts.theory import CLASSES
+from formalbench.ui.completion import names_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
@@ -48,13 +49,17 @@ def show(
     suite: Annotated[
         str,
         typer.Option(
-            metavar="S", help="Rank by the tasks of this suite (`formalbench list suites`)."
+            metavar="S",
+            help="Rank by the tasks of this suite (`formalbench list suites`).",
+            autocompletion=names_of("suites"),
         ),
     ] = "default",
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help="Show this protocol only. Different protocols are never compared."
+            metavar="P",
+            help="Show this protocol only. Different protocols are never compared.",
+            autocompletion=names_of("protocols"),
         ),
     ] = None,
     within: Annotated[

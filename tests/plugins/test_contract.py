@@ -147,6 +147,16 @@ def test_shapes_and_gradients(name, options, layout):
         assert parameter.grad.isfinite().all(), label
 
 
+@pytest.mark.parametrize("name", SPECS)
+def test_no_strings_and_empty_ones_have_no_states(name):
+    network = build(name, {}, "each")
+    backbone = network.backbone if isinstance(network, Readout) else network
+    for shape in ((0, 0), (3, 0), (0, 5)):
+        found = backbone(Batch(torch.zeros(shape, dtype=torch.long)))
+        assert found.shape == (*shape, traits_of(backbone).backbone or 4)
+    assert network.trace(Batch(torch.zeros((3, 0), dtype=torch.long)))
+
+
 @every_case
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_padded_strings_get_their_own_answers(name, options, layout):

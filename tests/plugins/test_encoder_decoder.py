@@ -133,3 +133,21 @@ def test_its_promises_and_its_task():
         get_host().network("encoder-decoder", get_host().task("parity"), {})
     with pytest.raises(RequestError, match="width must be divisible by heads: 8 is not by 3"):
         make(heads=3)
+
+
+def test_gradients_are_those_of_finite_differences():
+    network = make(width=4, layers=1, feed_forward=1)
+    names, values = zip(*network.named_parameters(), strict=True)
+    batch = Batch(strings(2, 4), torch.tensor([4, 2]), strings(2, 3, 4))
+
+    def answer(*values):
+        parameters = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(network, parameters, (batch,))
+
+    assert torch.autograd.gradcheck(answer, values, fast_mode=True)
+
+
+@torch.no_grad()
+def test_no_number_is_lost_at_length_4096():
+    network = make(width=4, layers=1).float()
+    assert network(Batch(strings(1, 4096), None, strings(1, 8, 4))).isfinite().all()

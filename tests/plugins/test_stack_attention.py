@@ -84,8 +84,8 @@ def test_one_block_has_the_stack(options, index):
 
 @torch.no_grad()
 def test_a_long_string_gives_numbers():
-    network = make(fake_task(longest=2048), layers=1)
-    assert network(Batch(strings(1, 2048))).isfinite().all()
+    network = make(fake_task(longest=4096), layers=1)
+    assert network(Batch(strings(1, 4096))).isfinite().all()
 
 
 def test_bad_requests_are_one_line():

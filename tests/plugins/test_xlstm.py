@@ -49,3 +49,30 @@ def test_blocks_follow_each_other():
     x = x + torch.stack([naive.change(second.mixer, one) for one in second.norm_mixer(x)])
     x = x + second.feed_forward(second.norm_feed_forward(x))
     torch.testing.assert_close(network(Batch(symbols)), network.norm(x), rtol=0, atol=1e-10)
+
+
+def test_gradients_are_those_of_finite_differences():
+    network = shaken(build(fake_task(), XlstmConfig(width=4, heads=2, block=2, chunk=2)))
+    names, values = zip(*network.named_parameters(), strict=True)
+    batch = Batch(strings(2, 5))
+
+    def answer(*values):
+        parameters = dict(zip(names, values, strict=True))
+        return torch.func.functional_call(network, parameters, (batch,))
+
+    assert torch.autograd.gradcheck(answer, values, fast_mode=True)
+
+
+@torch.no_grad()
+def test_no_number_is_lost_at_length_4096():
+    network = build(fake_task(), XlstmConfig(width=8, heads=2))
+    assert network(Batch(strings(1, 4096))).isfinite().all()
+
+
+def test_what_is_kept_of_a_string_does_not_grow():
+    network = shaken(build(fake_task(), XlstmConfig(width=8, heads=2)))
+    memories, sizes = [()] * 2, set()
+    for length in (1, 3, 6):
+        _, memories = network.go_on(strings(2, length), memories)
+        sizes.add(tuple(part.shape for memory in memories for part in memory))
+    assert len(sizes) == 1

@@ -38,7 +38,7 @@ class ShortConvolution(nn.Module):
         seen = torch.cat((past_BFW, x_BTW), dim=1)
         mixed_BTW = seen[:, :length] * self.weight[0]
         for place in range(1, size):
-            mixed_BTW = mixed_BTW + seen[:, place : place + length] * self.weight[place]
+            mixed_BTW = mixed_BTW.addcmul(seen[:, place : place + length], self.weight[place])
         if self.bias is not None:
             mixed_BTW = mixed_BTW + self.bias
         return mixed_BTW, seen[:, length:]

@@ -8,7 +8,8 @@ Source: Chi et al., "KERPLE: kernelized relative positional embedding for length
 
 its r_1, r_2 > 0 learned. As in the authors' code they begin uniform, below 2 and 1 in the first and
 below 1 and 2 in the second, and are never taken for less than 0.01; their gradient passes that
-bound, so that none is caught below.
+bound, so that none is caught below (that code sets the parameters themselves back to it). The paper
+has causal masks; without one the distance counts both ways.
 
 Legend: B batch, N keys, Q queries, H heads, E width of a head.
 """

@@ -12,14 +12,13 @@ Gated linear attention), with a_t = -β k_t and b_t = k_t the delta rule (Schlag
 at once. What is read inside one, p_t = S_{t-1}ᵀ b_t, is linear in the state that the chunk begins
 with and in the p before it, so all of them are the solution of a triangular system (the WY form:
 Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing linear transformers
-with the delta rule, section 3.2). Every chunk then is one affine map of the state, and only
-these are composed one after the other. Time and memory are linear in the number of symbols.
+with the delta rule, section 3.2). It is solved for all chunks together; what goes from chunk to
+chunk is the state, by two thin products each. Time and memory are linear in the number of symbols.
 
-Products of decays are made by multiplying, never as quotients or exponentials of sums: decays may
-be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
+Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
-Legend: B batch, T symbols, H heads, K rows, V columns, N chunks, C symbols of a chunk. Rows of
-decays may be 1 (one decay for a head). ... any leading dimensions.
+Legend: B batch, T symbols, H heads, X = B·H, K rows, V columns, N chunks, C symbols of a chunk.
+Rows of decays may be 1 (one decay for a head). ... any leading dimensions.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from formalbench_models.layers.decays import Decays
+from formalbench_models.layers.decays import Decays, decays_of
 
 
 class Steps(NamedTuple):
@@ -58,13 +57,16 @@ def wide(x: Tensor) -> Tensor:
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 
-def remember(steps: Steps, state_BHKV: Tensor | None, chunk: int) -> tuple[Tensor, Tensor]:
+def remember(
+    steps: Steps, state_BHKV: Tensor | None, chunk: int, *, least: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Run the memory over some symbols, in fp32 at least.
 
     Args:
         steps: what the symbols do.
         state_BHKV: what is remembered from before; None for nothing.
         chunk: C; 1 for symbol by symbol.
+        least: what no decay is below, if that is known: then less is computed (`decays.py`).
 
     Returns:
         The answers y, (B, H, T, V), in the values' dtype, and the state after the last symbol.
@@ -79,7 +81,7 @@ def remember(steps: Steps, state_BHKV: Tensor | None, chunk: int) -> tuple[Tenso
     with torch.autocast(key_BHTK.device.type, enabled=False):
         chunk = min(chunk, key_BHTK.shape[2])
         if chunk > 1:
-            answers_BHTV, state_BHKV = by_chunk(steps, state_BHKV, chunk)
+            answers_BHTV, state_BHKV = by_chunk(steps, state_BHKV, chunk, least)
         else:
             answers_BHTV, state_BHKV = by_symbol(steps, state_BHKV)
     return answers_BHTV.to(dtype), state_BHKV
@@ -102,76 +104,107 @@ def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
     return torch.stack(answers, dim=2), state_BHKV
 
 
-def by_chunk(steps: Steps, state_BHKV: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
+def by_chunk(
+    steps: Steps, state_BHKV: Tensor, chunk: int, least: float = 0.0
+) -> tuple[Tensor, Tensor]:
     """Return what `by_symbol` does, the symbols of a chunk at once."""
-    length = steps.key.shape[2]
+    length, heads = steps.key.shape[2], steps.key.shape[:2]
     cut = Steps._make(
-        None if part is None else _cut(part, chunk, 1.0 if name == "decay" else 0.0)
+        None if part is None else _cut(part.flatten(0, 1), chunk, 1.0 if name == "decay" else 0.0)
         for name, part in steps._asdict().items()
     )
-    inside = _inside(cut)
-    states = []
-    for index in range(inside.add.shape[2]):
-        states.append(state_BHKV)
-        kept_BHKV = inside.keep[:, :, index] * state_BHKV
-        if inside.turn is not None:
-            kept_BHKV = kept_BHKV + inside.turn[:, :, index] @ state_BHKV
-        state_BHKV = kept_BHKV + inside.add[:, :, index]
-    answers = inside.answers + inside.queries @ torch.stack(states, dim=2)
-    return answers.flatten(2, 3)[:, :, :length], state_BHKV
+    alike = cut.key.new_ones(cut.key.shape[2], 1)
+    decays = decays_of(alike if cut.decay is None else cut.decay, least)
+    whole = _Chunks(cut, decays)
+    states = _states if cut.write is None else _states_read
+    answers, state_XKV = states(whole, state_BHKV.flatten(0, 1))
+    answers = torch.unflatten(answers.flatten(1, 2)[:, :length], 0, heads)
+    return answers, torch.unflatten(state_XKV, 0, heads)
 
 
-class _Inside(NamedTuple):
-    """The chunks as affine maps of the states they begin with.
+class _Chunks(NamedTuple):
+    """Symbols in chunks, and the products of their decays.
 
     Attributes:
-        keep: how the rows decay, (B, H, N, K, 1), K being 1 for one decay.
-        turn: what else a chunk multiplies the state by, (B, H, N, K, K).
-        add: what it adds to the state, (B, H, N, K, V).
-        queries: what is asked of the state it begins with, (B, H, N, C, K).
-        answers: what its own symbols add to the answers, (B, H, N, C, V).
+        steps: what the symbols do; parts are (X, N, C, …).
+        decays: of the rows.
     """
 
-    keep: Tensor
-    turn: Tensor | None
-    add: Tensor
-    queries: Tensor
-    answers: Tensor
+    steps: Steps
+    decays: Decays
+
+    def asks(self) -> Tensor:
+        """Return what is asked of the state that a chunk begins with, (X, N, C, K)."""
+        return self._decayed(self.steps.query, self.decays.since)
+
+    def reads(self) -> Tensor:
+        """Return what is read of it, (X, N, C, K): before the symbol's own decay."""
+        assert self.steps.read is not None
+        return self._decayed(self.steps.read, self.decays.before)
+
+    def left(self, written_CK: Tensor) -> Tensor:
+        """Return what is left at a chunk's end of what was written, (X, N, K, C)."""
+        return self._decayed(written_CK, self.decays.until).mT
+
+    def keeps(self) -> list[Tensor | None]:
+        """Return how rows decay over each chunk, (X, K, 1), K being 1 for one decay."""
+        chunks = self.steps.key.shape[1]
+        if self.steps.decay is None:
+            return [None] * chunks
+        return list(self.decays.since[..., -1, :, None].unbind(1))
+
+    def _decayed(self, part_CK: Tensor, factor: Tensor) -> Tensor:
+        return part_CK if self.steps.decay is None else part_CK * factor
 
 
-def _inside(cut: Steps) -> _Inside:
-    """Work out the chunks; the parts of `cut` are (B, H, N, C, …)."""
-    decay_CK = cut.decay
-    if decay_CK is None:
-        decay_CK = cut.key.new_ones(cut.key.shape[-2], 1)
-    decays = Decays(decay_CK)
-    queries_CK = decays.since * cut.query
-    answers_CV = decays.scores(cut.query, cut.key) @ cut.value
-    add_KV = (decays.until * cut.key).mT @ cut.value
-    keep_K1 = decays.since[..., -1:, :].mT
-    keep_K1 = keep_K1.expand(*add_KV.shape[:-2], *keep_K1.shape[-2:])
-    if cut.write is None or cut.read is None:
-        return _Inside(keep_K1, None, add_KV, queries_CK, answers_CV)
-    # Reading comes before the symbol's own decay.
-    reads_CK = functional.pad(decays.since[..., :-1, :], (0, 0, 1, 0), value=1.0) * cut.read
-    system_CC = -decays.scores(cut.read, cut.write, before=True)
-    written_CV = decays.scores(cut.read, cut.key, before=True) @ cut.value
-    solved = torch.linalg.solve_triangular(
-        system_CC, torch.cat((written_CV, reads_CK), -1), upper=False, unitriangular=True
+def _states(chunks: _Chunks, state_XKV: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the answers, (X, N, C, V), and the last state where nothing is read and written."""
+    steps, decays = chunks.steps, chunks.decays
+    answers = decays.scores([steps.query], [steps.key]) @ steps.value
+    added = chunks.left(steps.key) @ steps.value
+    states = []
+    # Unbound at once: going back, each chunk picked out alone would fill a gradient for all.
+    for keep, add_XKV in zip(chunks.keeps(), added.unbind(1), strict=True):
+        states.append(state_XKV)
+        state_XKV = _kept(state_XKV, keep, add_XKV)
+    return answers + chunks.asks() @ torch.stack(states, 1), state_XKV
+
+
+def _states_read(chunks: _Chunks, state_XKV: Tensor) -> tuple[Tensor, Tensor]:
+    """Return what `_states` does, where p is read and written back."""
+    steps, decays, size = chunks.steps, chunks.decays, chunks.steps.key.shape[2]
+    assert steps.read is not None and steps.write is not None  # noqa: PT018
+    scores = decays.scores([steps.query, steps.read], [steps.key, steps.write])
+    answers, written = torch.split(scores[..., :size] @ steps.value, size, dim=-2)
+    asked_CC, system_CC = torch.split(scores[..., size:], size, dim=-2)
+    eye = torch.eye(size, dtype=scores.dtype, device=scores.device)
+    solved_CC = torch.linalg.solve_triangular(-system_CC, eye, upper=False, unitriangular=True)
+    parts = (
+        chunks.left(steps.key) @ steps.value,
+        chunks.left(steps.write),
+        solved_CC @ chunks.reads(),
+        solved_CC @ written,
     )
-    own_CV, of_state_CK = torch.split(solved, [cut.value.shape[-1], cut.key.shape[-1]], dim=-1)
-    writes_KC = (decays.until * cut.write).mT
-    asked_CC = decays.scores(cut.query, cut.write)
-    return _Inside(
-        keep_K1,
-        writes_KC @ of_state_CK,
-        add_KV + writes_KC @ own_CV,
-        queries_CK + asked_CC @ of_state_CK,
-        answers_CV + asked_CC @ own_CV,
-    )
+    states, found = [], []
+    for keep, add_XKV, write_XKC, read_XCK, own_XCV in zip(
+        chunks.keeps(), *(part.unbind(1) for part in parts), strict=True
+    ):
+        states.append(state_XKV)
+        found.append(torch.baddbmm(own_XCV, read_XCK, state_XKV))
+        state_XKV = torch.baddbmm(_kept(state_XKV, keep, add_XKV), write_XKC, found[-1])
+    answers = answers + asked_CC @ torch.stack(found, 1)
+    return answers + chunks.asks() @ torch.stack(states, 1), state_XKV
+
+
+def _kept(state_XKV: Tensor, keep_XK1: Tensor | None, add_XKV: Tensor) -> Tensor:
+    if keep_XK1 is None:
+        return state_XKV + add_XKV
+    return torch.addcmul(add_XKV, keep_XK1, state_XKV)
 
 
 def _cut(part: Tensor, chunk: int, fill: float) -> Tensor:
-    """Cut (B, H, T, …) into chunks, the last one filled up: (B, H, N, C, …)."""
-    missing = -part.shape[2] % chunk
-    return torch.unflatten(functional.pad(part, (0, 0, 0, missing), value=fill), 2, (-1, chunk))
+    """Cut (X, T, …) into chunks, the last one filled up: (X, N, C, …)."""
+    missing = -part.shape[1] % chunk
+    if missing:
+        part = functional.pad(part, (0, 0, 0, missing), value=fill)
+    return torch.unflatten(part, 1, (-1, chunk))

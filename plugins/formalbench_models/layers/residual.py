@@ -56,6 +56,8 @@ class Block(nn.Module):
 
     def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the symbols after the block, (B, N, W), and what to keep."""
+        if not x_BNW.shape[1]:  # of no symbol, no mixer makes anything
+            return x_BNW, memory
         change_BNW, memory = self.mixer(self.norm_mixer(x_BNW), memory)
         x_BNW = x_BNW + change_BNW
         if self.feed_forward is not None:

@@ -14,13 +14,18 @@ Legend: B batch, T symbols, N chunks, C symbols of a chunk, E size of a block. .
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-Product = Callable[[Tensor, Tensor], Tensor]
+Compose = Callable[[Tensor, Tensor], Tensor]
+"""The product of two of A."""
+
+Advance = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""The next state, from A, a state and b; None for no b."""
 
 
 def scan(factor: Tensor, added: Tensor, state: Tensor | None, chunk: int) -> Tensor:
@@ -37,7 +42,7 @@ def scan(factor: Tensor, added: Tensor, state: Tensor | None, chunk: int) -> Ten
     chunk = min(chunk, added.shape[1])
     if chunk == 1:
         return scan_by_symbol(factor, added, state)
-    return _by_chunk(torch.mul, torch.mul, factor, added, state, chunk)
+    return _by_chunk(torch.mul, _scaled, factor, added, state, chunk)
 
 
 def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
@@ -49,68 +54,85 @@ def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
     return torch.stack(states, dim=1)
 
 
-def matrix_scan(matrix: Tensor, added: Tensor, state: Tensor, chunk: int) -> Tensor:
+def matrix_scan(matrix: Tensor, added: Tensor | None, state: Tensor, chunk: int) -> Tensor:
     """Return the state after each symbol, (B, T, ..., E).
 
     Args:
         matrix: A, (B, T, ..., E, E).
-        added: b, (B, T, ..., E).
+        added: b, (B, T, ..., E); None for zero.
         state: before the first symbol, (B, ..., E).
         chunk: C; 1 for symbol by symbol.
     """
     chunk = min(chunk, matrix.shape[1])
     if chunk == 1:
         return matrix_scan_by_symbol(matrix, added, state)
-    return _by_chunk(torch.matmul, _apply, matrix, added, state, chunk)
+    return _by_chunk(torch.matmul, _applied, matrix, added, state, chunk)
 
 
-def matrix_scan_by_symbol(matrix: Tensor, added: Tensor, state: Tensor) -> Tensor:
+def matrix_scan_by_symbol(matrix: Tensor, added: Tensor | None, state: Tensor) -> Tensor:
     """Return what `matrix_scan` does: the definition."""
     states = []
     for time in range(matrix.shape[1]):
-        state = _apply(matrix[:, time], state) + added[:, time]
+        state = _applied(matrix[:, time], state, None if added is None else added[:, time])
         states.append(state)
     return torch.stack(states, dim=1)
 
 
-def _apply(matrix: Tensor, vector: Tensor) -> Tensor:
-    return (matrix @ vector.unsqueeze(-1)).squeeze(-1)
+def _scaled(factor: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
+    return factor * state if added is None else torch.addcmul(added, factor, state)
+
+
+def _applied(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
+    moved = (matrix @ state.unsqueeze(-1)).squeeze(-1)
+    return moved if added is None else moved + added
 
 
 def _by_chunk(
-    compose: Product, apply: Product, factor: Tensor, added: Tensor, state: Tensor, chunk: int
+    compose: Compose,
+    advance: Advance,
+    factor: Tensor,
+    added: Tensor | None,
+    state: Tensor,
+    chunk: int,
 ) -> Tensor:
     """Scan in chunks.
 
     Args:
-        compose: the product of two of A.
-        apply: the product of A and a state.
+        compose: how to make one A of two.
+        advance: how to make the next state.
         factor: A.
-        added: b.
+        added: b; None for zero.
         state: before the first symbol.
         chunk: C.
     """
-    length = added.shape[1]
-    factor, added = _cut(factor, chunk), _cut(added, chunk)
-    product, inner = factor[:, :, 0], added[:, :, 0]
-    products, inners = [product], [inner]
-    for time in range(1, chunk):
-        step = factor[:, :, time]
-        product, inner = compose(step, product), apply(step, inner) + added[:, :, time]
-        products.append(product)
-        inners.append(inner)
+    length = factor.shape[1]
+    # Unbound at once: going back, each symbol picked out alone would fill a gradient for all.
+    factors = _cut(factor, chunk).unbind(2)
+    products = list(accumulate(factors, lambda product, step: compose(step, product)))
+    wholes, inner = products[-1].unbind(1), None
+    ends: Sequence[Tensor | None] = [None] * len(wholes)
+    if added is not None:
+        inners = _inners(advance, factors, _cut(added, chunk).unbind(2))
+        inner, ends = torch.stack(inners, dim=2), inners[-1].unbind(1)
     starts = []
-    for index in range(added.shape[1]):
+    for whole, end in zip(wholes, ends, strict=True):
         starts.append(state)
-        state = apply(product[:, index], state) + inner[:, index]
+        state = advance(whole, state, end)
     begun = torch.stack(starts, dim=1).unsqueeze(2)
-    states = apply(torch.stack(products, dim=2), begun) + torch.stack(inners, dim=2)
-    return states.flatten(1, 2)[:, :length]
+    return advance(torch.stack(products, dim=2), begun, inner).flatten(1, 2)[:, :length]
+
+
+def _inners(advance: Advance, factors: Sequence[Tensor], addeds: Sequence[Tensor]) -> list[Tensor]:
+    """Return the states inside chunks that begin with 0, a symbol of all chunks each."""
+    inners = [addeds[0]]
+    for factor, added in zip(factors[1:], addeds[1:], strict=True):
+        inners.append(advance(factor, inners[-1], added))
+    return inners
 
 
 def _cut(part: Tensor, chunk: int) -> Tensor:
     """Cut (B, T, ...) into chunks, the last one filled up: (B, N, C, ...)."""
     missing = -part.shape[1] % chunk
-    # What it is filled up with comes after all that is read.
-    padding = (0, 0) * (part.ndim - 2) + (0, missing)
-    return torch.unflatten(functional.pad(part, padding), 1, (-1, chunk))
+    if missing:  # what it is filled up with comes after all that is read
+        part = functional.pad(part, (0, 0) * (part.ndim - 2) + (0, missing))
+    return torch.unflatten(part, 1, (-1, chunk))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
+from pathlib import Path
+
 import torch
 from formalbench.host.host import load
 from formalbench.host.options import make_config
@@ -16,3 +19,13 @@ def build(name, options, **more):
     spec = SPECS[name]
     config = make_config(spec, {"width": 8, "chunk": 4} | options | more)
     return shaken(load(spec.factory)(fake_task(), config))
+
+
+def file_of(package, path):
+    """Load one file of a package, without what importing the package asks for."""
+    folder = Path(importlib.util.find_spec(package).submodule_search_locations[0])
+    name = f"published_{package}_{path.replace('/', '_').removesuffix('.py')}"
+    spec = importlib.util.spec_from_file_location(name, folder / path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

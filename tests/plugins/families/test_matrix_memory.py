@@ -9,6 +9,9 @@ from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, 
 
 SIZES = {"batch": 2, "heads": 2, "rows": 3, "columns": 4}
 KINDS = ("plain", "head", "rows", "delta", "signed", "low-rank")
+LEAST = {"slow-rows": 0.0067, "slow-low-rank": 0.5}
+"""What no decay of some kinds is below, with which blocks begin larger."""
+EVERY = (*KINDS, *LEAST)
 
 
 def make_steps(kind: str, length: int, dtype: torch.dtype = torch.float64) -> Steps:
@@ -33,6 +36,11 @@ def make_steps(kind: str, length: int, dtype: torch.dtype = torch.float64) -> St
         decay[:, :, length // 2] = 0
         return Steps(query, rate * unit, value, decay, -rate * decay * unit, unit)
     decay = draw(SIZES["rows"]).sigmoid()
+    if kind in LEAST:
+        decay = LEAST[kind] + (1 - LEAST[kind]) * decay
+        decay[:, :, length // 2 :] = LEAST[kind]
+    if kind == "slow-rows":
+        return Steps(query, key, value, decay)
     return Steps(query, key, value, decay, -unit, unit * draw(SIZES["rows"]).sigmoid())
 
 
@@ -41,16 +49,17 @@ def start_of(steps: Steps) -> torch.Tensor:
     return torch.randn(sizes, dtype=steps.key.dtype)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 @pytest.mark.parametrize(("length", "chunk"), [(1, 4), (7, 4), (37, 16), (33, 5), (9, 64)])
 def test_chunks_give_the_same_answers(kind, length, chunk):
     steps = make_steps(kind, length)
     start = start_of(steps)
-    for mine, other in zip(by_chunk(steps, start, chunk), by_symbol(steps, start), strict=True):
+    found = by_chunk(steps, start, chunk, LEAST.get(kind, 0.0))
+    for mine, other in zip(found, by_symbol(steps, start), strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EVERY)
 def test_chunks_give_the_same_gradients(kind):
     steps = make_steps(kind, 37)
     parts = [start_of(steps), *(part for part in steps if part is not None)]
@@ -58,7 +67,7 @@ def test_chunks_give_the_same_gradients(kind):
         part.requires_grad_()
     found = []
     for chunk in (16, 1):
-        answers, state = remember(steps, parts[0], chunk)
+        answers, state = remember(steps, parts[0], chunk, least=LEAST.get(kind, 0.0))
         loss = answers.square().sum() + state.square().sum()
         found.append(torch.autograd.grad(loss, parts))
     for mine, other in zip(*found, strict=True):
@@ -87,6 +96,20 @@ def test_products_of_decays(chunk):
         for early in range(chunk):
             want = decay[:, early + 1 : late + 1].prod(-1) * (early <= late)
             torch.testing.assert_close(found[:, late, early], want, rtol=1e-12, atol=1e-14)
+
+
+def test_in_single_precision_the_fastest_decays_lose_no_number():
+    """All at their bound, so that quotients are as large as they can be."""
+    for kind, least in LEAST.items():
+        steps = make_steps(kind, 130, torch.float32)
+        steps = steps._replace(decay=torch.full_like(steps.decay, least))
+        steps.decay.requires_grad_()
+        answers, _ = remember(steps, None, 128, least=least)
+        want, _ = remember(Steps(*(None if p is None else p.double() for p in steps)), None, 1)
+        torch.testing.assert_close(answers.double(), want, rtol=1e-4, atol=1e-4)
+        (gradient,) = torch.autograd.grad(answers.square().sum(), steps.decay)
+        (wanted,) = torch.autograd.grad(want.square().sum(), steps.decay)
+        torch.testing.assert_close(gradient, wanted, rtol=1e-2, atol=1e-2)
 
 
 def test_the_memory_goes_on_where_it_stopped():

@@ -1,20 +1,24 @@
-"""Published implementations get the same weights and give the same numbers.
+"""Published recurrences get the same weights, or the same inputs, and give the same numbers.
 
-None of them is installed with the tests: docs/recurrences.md says how to have them.
+`make test-published` installs them; `make test` goes without.
 """
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
+from importlib import import_module
 
 import pytest
 import torch
-from family_helpers import SPECS
+from family_helpers import SPECS, file_of
 from formalbench.host.host import load
 from formalbench.host.options import make_config
+from formalbench_models.families.slstm.config import SlstmConfig
+from formalbench_models.families.slstm.model import SlstmMixer
 from formalbench_models.layers.matrix_memory import Steps, remember
 from model_helpers import fake_task
+
+# What they use may be deprecated.
+pytestmark = [pytest.mark.published, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
 
 CLOSE = {"rtol": 1e-5, "atol": 1e-5}
 
@@ -23,18 +27,6 @@ def mixer_of(name, **options):
     spec = SPECS[name]
     network = load(spec.factory)(fake_task(), make_config(spec, {"width": 16} | options))
     return network.blocks[0].mixer
-
-
-def file_of(package, path):
-    """Load one file of a package, without what importing the package asks for."""
-    found = importlib.util.find_spec(package)
-    if found is None:
-        pytest.skip(f"{package} is not installed")
-    file = Path(found.submodule_search_locations[0]) / path
-    spec = importlib.util.spec_from_file_location(f"published_{file.parent.name}", file)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def draw(*sizes):
@@ -47,7 +39,7 @@ def unit(x):
 
 @torch.no_grad()
 def test_mamba_is_that_of_mambapy():
-    mambapy = pytest.importorskip("mambapy.mamba")
+    mambapy = import_module("mambapy.mamba")
     theirs = mambapy.MambaBlock(mambapy.MambaConfig(d_model=16, n_layers=1))
     mine = mixer_of("mamba")
     for one, other in (
@@ -67,7 +59,7 @@ def test_mamba_is_that_of_mambapy():
 
 @torch.no_grad()
 def test_mingru_is_that_of_mingru_pytorch():
-    package = pytest.importorskip("minGRU_pytorch.minGRU")
+    package = import_module("minGRU_pytorch.minGRU")
     theirs = package.minGRU(16, expansion_factor=2)
     mine = mixer_of("mingru")
     candidate, gates = theirs.to_hidden_and_gate.weight.chunk(2)
@@ -80,8 +72,47 @@ def test_mingru_is_that_of_mingru_pytorch():
 
 
 @torch.no_grad()
+def test_minlstm_is_that_of_mingru_pytorch():
+    theirs = import_module("minGRU_pytorch.minLSTM").minLSTM(16, expansion_factor=2)
+    mine = mixer_of("minlstm")
+    candidate, forget, write = theirs.to_hidden_and_f_i_gate.weight.chunk(3)
+    for layer, weight in ((mine.candidate, candidate), (mine.gates, torch.cat((forget, write)))):
+        layer.weight.copy_(weight)
+        layer.bias.zero_()
+    mine.merge.load_state_dict(theirs.to_out.state_dict())
+    x = torch.randn(2, 37, 16)
+    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 4])
+@torch.no_grad()
+def test_slstm_is_that_of_xlstm(heads):
+    package = import_module("xlstm.blocks.slstm.layer")
+    config = package.sLSTMLayerConfig(
+        embedding_dim=16, num_heads=heads, backend="vanilla", dropout=0.0
+    )
+    theirs = package.sLSTMLayer(config).eval()
+    mine, size = SlstmMixer(SlstmConfig(width=16, heads=heads), 0.5), 16 // heads
+    # Of their gates the one named f is read first, and is the input's.
+    first, second = ((theirs.fgate, theirs.igate), (theirs.zgate, theirs.ogate))
+    for parameter, layers in ((mine.of_mixed, first), (mine.of_symbol, second)):
+        parameter.copy_(torch.cat([layer.weight.mT for layer in layers], -1))
+    torch.nn.init.normal_(mine.recurrent, std=0.3)
+    torch.nn.init.normal_(mine.bias, std=0.3)
+    cell = theirs.slstm_cell
+    kernel = mine.recurrent.unflatten(-1, (4, size)).permute(0, 2, 3, 1)
+    cell._recurrent_kernel_.copy_(kernel.reshape(cell._recurrent_kernel_.shape))
+    bias = mine.bias.unflatten(-1, (4, size)).transpose(0, 1)
+    cell._bias_.copy_(bias.reshape(cell._bias_.shape))
+    mine.convolution.weight.copy_(theirs.conv1d.conv.weight.squeeze(1).mT)
+    mine.convolution.bias.copy_(theirs.conv1d.conv.bias)
+    x = torch.randn(2, 37, 16)
+    torch.testing.assert_close(mine(x, ())[0], theirs(x), **CLOSE)
+
+
+@torch.no_grad()
 def test_lru_is_that_of_lru_pytorch():
-    theirs = pytest.importorskip("LRU_pytorch").LRU(16, 16, 64, rmin=0.9, rmax=0.999)
+    theirs = import_module("LRU_pytorch").LRU(16, 16, 64, rmin=0.9, rmax=0.999)
     mine = mixer_of("lru")
     for one, other in (
         (mine.log_decay, theirs.nu_log),
@@ -166,3 +197,25 @@ def test_retention_is_that_of_flash_linear_attention():
     decay = (1 - 2.0 ** (-5 - torch.arange(3)))[:, None, None].expand(2, 3, 37, 1)
     mine, _ = remember(Steps(query, key, value, decay), None, 16)
     torch.testing.assert_close(mine * 8**-0.5, theirs(query, key, value), **CLOSE)
+
+
+@torch.no_grad()
+def test_the_delta_rule_with_a_decay_is_that_of_flash_linear_attention():
+    theirs = file_of("fla", "ops/gated_delta_rule/naive.py").naive_recurrent_gated_delta_rule
+    query, key, value = draw(8), unit(draw(8)), draw(4)
+    decay, rate = draw(1).sigmoid(), draw(1).sigmoid()
+    places = [x.transpose(1, 2) for x in (query, key, value, rate[..., 0], decay[..., 0].log())]
+    want = theirs(*places)[0].transpose(1, 2)
+    mine, _ = remember(Steps(query, rate * key, value, decay, -rate * decay * key, key), None, 16)
+    torch.testing.assert_close(mine * 8**-0.5, want, **CLOSE)
+
+
+@torch.no_grad()
+def test_sums_and_their_normaliser_are_those_of_flash_linear_attention():
+    theirs = file_of("fla", "ops/linear_attn/naive.py").naive_recurrent_linear_attn
+    query, key, value = draw(8).exp(), draw(8).exp(), draw(4)
+    places = [x.transpose(1, 2) for x in (query, key, value)]
+    want = theirs(*places, normalize=True)[0].transpose(1, 2)
+    ones = torch.ones_like(value[..., :1])
+    mine, _ = remember(Steps(query, key, torch.cat((value, ones), -1)), None, 16)
+    torch.testing.assert_close(mine[..., :-1] / mine[..., -1:], want, **CLOSE)

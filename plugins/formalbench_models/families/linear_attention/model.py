@@ -9,10 +9,13 @@ A head's state S is a matrix; a symbol writes its value at its key, and asks wit
 * RetNet (Sun et al. 2023, Retentive network, section 2): d = γ = 1 - 2^(-5-h) for head h. Queries
   and keys are rotated by their positions, so the factor is γ e^(iθ) for each pair of rows.
 * Gated linear attention (Yang et al. 2024, Gated linear attention transformers, section 4.3):
-  d_t = σ(·)^(1/16), for each row, by a map of low rank.
+  d_t = σ(·)^(1/16), for each row, by a map of low rank; here not below e^-5, at which a gate of
+  the paper's would be σ(-80).
 
 The last two normalise each head's answer and multiply it by a gate, SiLU of a map of the symbol.
-The blocks are those of `layers/residual.py`.
+Queries, keys and values are equally wide (RetNet's values are twice as wide as its keys, so are
+those of gated linear attention), and the norm is of the root mean square, with a gain that heads
+share (a group norm and a layer norm in the papers). The blocks are those of `layers/residual.py`.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head.
 """
@@ -34,6 +37,12 @@ from formalbench_models.rotary import rotate
 
 TEMPERATURE = 16
 """The root of the gates that is taken: they begin near 1."""
+
+FASTEST = -5.0
+"""The logarithm of the fastest of gated decays."""
+
+LEAST_DECAY = 0.0067
+"""What none is below, however it is rounded."""
 
 
 class LinearAttention(Mixer):
@@ -77,9 +86,11 @@ class GatedAttention(LinearAttention):
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
         query, key, value = self._heads(x_BTW)
-        decay = (functional.logsigmoid(wide(self.decay(x_BTW))) / TEMPERATURE).exp()
+        logs = functional.logsigmoid(wide(self.decay(x_BTW))) / TEMPERATURE
+        decay = logs.clamp(min=FASTEST).exp()
         steps = Steps(query, key, value, split(decay, self.heads))
-        answers, state = remember(steps, memory[0] if memory else None, self.chunk)
+        state = memory[0] if memory else None
+        answers, state = remember(steps, state, self.chunk, least=LEAST_DECAY)
         return self._after(x_BTW, answers), (state,)
 
     def _after(self, x_BTW: Tensor, answers_BHTE: Tensor) -> Tensor:

@@ -86,6 +86,8 @@ class NondeterministicStack(nn.Module):
         sizes = [cell.input_size - size, size]
         of_symbol, of_reading = torch.split(cell.weight_ih, sizes, 1)
         symbols_BNW = self.embedding(batch.symbols)
+        if not batch.symbols.shape[1]:
+            return symbols_BNW, symbols_BNW.new_zeros(*batch.symbols.shape, size)
         fed_BNG = functional.linear(symbols_BNW, of_symbol, cell.bias_ih + cell.bias_hh)
         hidden = memory = torch.zeros_like(symbols_BNW[:, 0])
         runs: PdaRuns | None = None

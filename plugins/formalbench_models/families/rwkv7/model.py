@@ -34,6 +34,9 @@ from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
 FASTEST = -math.exp(-0.5)
 """The logarithm of the fastest decay."""
 
+LEAST_DECAY = 0.54
+"""What no decay is below, however it is rounded."""
+
 NORM_EPSILON = 64e-5
 """Added to the variance by the norm of the answers, as in the paper's code."""
 
@@ -66,7 +69,8 @@ class Rwkv7Mixer(Mixer):
         """Return the change to x, (B, T, W), and what to keep."""
         last_B1W, state_BHEE = memory or (torch.zeros_like(x_BTW[:, :1]), None)
         before_BTW = torch.cat((last_B1W, x_BTW[:, :-1]), dim=1)
-        seen = [x_BTW + (before_BTW - x_BTW) * share for share in self.shift]
+        change_BTW = before_BTW - x_BTW
+        seen = [x_BTW.addcmul(change_BTW, share) for share in self.shift]
         parts = dict(zip(SHIFTED, seen, strict=True))
         receptance, value = self.receptance(parts["receptance"]), self.value(parts["value"])
         rate = wide(self.rate(parts["rate"])).sigmoid()
@@ -84,7 +88,7 @@ class Rwkv7Mixer(Mixer):
             -split(rate, self.heads) * removal,
             removal,
         )
-        answers, state_BHEE = remember(steps, state_BHEE, self.chunk)
+        answers, state_BHEE = remember(steps, state_BHEE, self.chunk, least=LEAST_DECAY)
         mixed_BTW = self.norm(merge(answers).flatten(0, 1)).reshape(x_BTW.shape)
         bonus = (split(receptance * key * self.bonus, self.heads)).sum(-1, keepdim=True)
         mixed_BTW = mixed_BTW + merge(bonus * steps.value)

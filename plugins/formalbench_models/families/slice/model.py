@@ -13,7 +13,8 @@ I + A: at a thousand symbols its products overflow. ``bounded`` divides each blo
 max(1, √(‖M‖₁ ‖M‖∞)), which is at least its spectral norm; the identity and permutations stay
 as they are.
 
-The blocks of layers are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S
+The paper computes h_0 from the first symbol, and ends a layer with a layer norm and dropout; here
+the blocks of layers are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S
 size of the state, M blocks of it, E size of a block, K rank.
 """
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 import torch
 from formalbench import Task
 from torch import Tensor, nn
+from torch.nn import functional
 
 from formalbench_models.families.slice.config import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
@@ -49,34 +51,38 @@ class SliceMixer(Mixer):
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
         with torch.autocast(x_BTW.device.type, enabled=False):
-            matrices = self.matrices(wide(self.choose(x_BTW.to(self.choose.weight.dtype))))
+            matrices = self.matrices(wide(x_BTW))
             if memory:
                 (state_BME,) = memory
             else:
                 state_BME = wide(self.start).expand(len(x_BTW), *self.start.shape)
-            none = torch.zeros_like(matrices[..., 0])
-            states_BTME = matrix_scan(matrices, none, state_BME, self.chunk)
+            states_BTME = matrix_scan(matrices, None, state_BME, self.chunk)
         mixed_BTS = states_BTME.flatten(2).to(x_BTW.dtype)
         return self.merge(mixed_BTS).tanh(), (states_BTME[:, -1],)
 
-    def matrices(self, entries: Tensor) -> Tensor:
-        """Return I + A, (B, T, M, E, E), of what the symbols choose."""
+    def matrices(self, x_BTW: Tensor) -> Tensor:
+        """Return I + A, (B, T, M, E, E)."""
         blocks, size = self.start.shape
+        weight, bias = wide(self.choose.weight), wide(self.choose.bias)
+        eye = torch.eye(size, dtype=weight.dtype, device=weight.device)
         if self.rank:
+            entries = functional.linear(x_BTW, weight, bias)
             diagonal, left, right = torch.split(
                 entries, [size, size * self.rank, size * self.rank], dim=-1
             )
             left_EK = torch.unflatten(left, -1, (size, self.rank))
             right_EK = torch.unflatten(right, -1, (size, self.rank))
-            change = (diagonal.diag_embed() + left_EK @ right_EK.mT).unsqueeze(2)
-        else:
-            change = torch.unflatten(entries, -1, (blocks, size, size))
-        matrix = torch.eye(size, dtype=change.dtype, device=change.device) + STEP * change
+            change = diagonal.diag_embed() + left_EK @ right_EK.mT
+            matrix = torch.add(eye, change, alpha=STEP).unsqueeze(2)
+        else:  # the identity comes with the bias: the matrices are large, and this map makes them
+            begin = torch.unflatten(STEP * bias, -1, (blocks, size, size)) + eye
+            entries = functional.linear(x_BTW, STEP * weight, begin.flatten())
+            matrix = torch.unflatten(entries, -1, (blocks, size, size))
         if not self.bounded:
             return matrix
         sums = matrix.abs()
         rows, columns = sums.sum(-1).amax(-1), sums.sum(-2).amax(-1)
-        return matrix / (rows * columns).sqrt().clamp(min=1.0)[..., None, None]
+        return matrix * (rows * columns).clamp(min=1.0).rsqrt()[..., None, None]
 
 
 def build(task: Task, config: SliceConfig) -> Backbone:

@@ -1,0 +1,200 @@
+"""Do on a GPU what needs one, part by part, into one folder: `make gpu` (README.md beside this).
+
+A part that is done is not repeated, one that was cut off is taken up again; so the same command
+goes on wherever it was stopped, on another machine too if it gets the folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import plan
+from plan import Part
+
+GRACE = 45.0
+"""Seconds that a part has to end by itself when it is told to."""
+
+STOP = "STOP"
+"""A file of this name in the folder ends it after the part at hand."""
+
+
+class Index:
+    """What became of each part: index.json, and index.md to read.
+
+    Args:
+        folder: that everything goes to.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "index.json"
+        text = self._path.read_text("utf-8") if self._path.exists() else "{}"
+        self.entries: dict[str, dict[str, Any]] = json.loads(text)
+
+    def status(self, part: Part) -> str:
+        """Return ``done``, ``failed``, ``cut`` or, if it was never begun, nothing."""
+        return str(self.entries.get(part.name, {}).get("status", ""))
+
+    def note(self, part: Part, status: str, seconds: float) -> None:
+        """Write down what became of a part."""
+        before = self.entries.get(part.name, {})
+        self.entries[part.name] = {
+            "what": part.what,
+            "status": status,
+            "minutes": round(before.get("minutes", 0.0) + seconds / 60, 2),
+            "tries": before.get("tries", 0) + 1,
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "log": f"{part.name}.log",
+            "command": list(part.command),
+        }
+        _replace(self._path, json.dumps(self.entries, indent=1) + "\n")
+        _replace(self.folder / "index.md", self._table())
+
+    def _table(self) -> str:
+        lines = ["| part | what | status | minutes | tries |", "| --- | --- | --- | ---: | ---: |"]
+        for name, entry in self.entries.items():
+            cells = (entry[key] for key in ("what", "status", "minutes", "tries"))
+            lines.append(f"| [{name}]({entry['log']}) | {' | '.join(map(str, cells))} |")
+        return "\n".join(lines) + "\n"
+
+
+def _replace(path: Path, text: str) -> None:
+    fresh = path.with_name(f"{path.name}.new")
+    fresh.write_text(text, "utf-8")
+    fresh.replace(path)
+
+
+def work(parts: Sequence[Part], index: Index, limit: float, total: float) -> int:
+    """Do the parts that are not done; return 0, or 1 if one failed.
+
+    Args:
+        parts: in their order.
+        index: what became of them so far.
+        limit: seconds that a part takes at most.
+        total: seconds that all take at most.
+    """
+    deadline = time.monotonic() + total
+    for part in parts:
+        while index.status(part) not in ("done", "failed"):
+            left = min(limit, deadline - time.monotonic())
+            if left <= GRACE or (index.folder / STOP).exists():
+                return _failed(parts, index)
+            status, seconds = attempt(part, index.folder, left)
+            index.note(part, status, seconds)
+            _tell(f"{part.name}: {status} after {seconds:.0f} s")
+            if not part.resumes:
+                break
+    return _failed(parts, index)
+
+
+def attempt(part: Part, folder: Path, limit: float) -> tuple[str, float]:
+    """Run a part; return ``done``, ``failed`` or ``cut``, and the seconds that it took."""
+    _tell(f"{part.name}: {part.what}")
+    places = {"XDG_CACHE_HOME": str(folder / "cache"), "XDG_DATA_HOME": str(folder / "data")}
+    start = time.monotonic()
+    with (folder / f"{part.name}.log").open("ab") as log:
+        process = subprocess.Popen(
+            part.command,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=plan.ROOT,
+            env={**os.environ, **places, "PYTHONUNBUFFERED": "1"},
+            start_new_session=True,
+        )
+        try:
+            code = process.wait(max(limit - GRACE, 0.0))
+        except subprocess.TimeoutExpired:
+            _end(process)
+            return "cut", time.monotonic() - start
+        except BaseException:
+            _end(process)
+            raise
+    return ("done" if code == 0 else "failed"), time.monotonic() - start
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ask a part and what it started to end, and see to it that they do."""
+    os.killpg(process.pid, signal.SIGINT)
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _failed(parts: Sequence[Part], index: Index) -> int:
+    failed = [part.name for part in parts if index.status(part) == "failed"]
+    if failed:
+        _tell(f"failed: {', '.join(failed)}; see their logs in {index.folder}")
+    return 1 if failed else 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Return the options."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--device", default="cuda", help="cuda, cuda:i or, to rehearse, cpu")
+    parser.add_argument("--out", type=Path, default=plan.ROOT / "gpu-results", help="the folder")
+    parser.add_argument("--part-minutes", type=float, default=9.0, help="of a part at most")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of all at most")
+    parser.add_argument("--only", default="", help="parts whose names begin like one of these")
+    parser.add_argument("--again", action="store_true", help="failed parts, too")
+    parser.add_argument("--short", action="store_true", help="as little of each as possible")
+    parser.add_argument("--list", action="store_true", help="name the parts, and do none")
+    return parser.parse_args(arguments)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Do the parts; return the exit code."""
+    options = parse(arguments)
+    out = options.out.resolve()
+    parts = plan.parts(options.device, out, short=options.short)
+    if options.only:
+        beginnings = tuple(options.only.split(","))
+        parts = [part for part in parts if part.name.startswith(beginnings)]
+        if not parts:
+            _tell(f"--only {options.only}: no part's name begins like that; --list names them")
+            return 2
+    if options.list:
+        print("\n".join(f"{part.name}: {part.what}" for part in parts))
+        return 0
+    if problem := _no_device(options.device):
+        _tell(problem)
+        return 2
+    index = Index(out)
+    if options.again:
+        for part in parts:
+            if index.status(part) == "failed":
+                index.entries[part.name]["status"] = "cut"
+    try:
+        return work(parts, index, 60 * options.part_minutes, 60 * options.minutes)
+    except KeyboardInterrupt:
+        _tell("interrupted; the same command goes on")
+        return 130
+
+
+def _no_device(device: str) -> str:
+    """Return what is wrong with the device; nothing if it is there."""
+    import torch
+
+    if device == "cpu" or torch.cuda.is_available():
+        return ""
+    return f"--device {device}: torch {torch.__version__} finds no CUDA device here"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,53 @@
+"""On a device, too, a cohort gives the numbers of its runs alone, and the CPU's."""
+
+from __future__ import annotations
+
+import torch
+from formalbench.contracts.protocol import Protocol
+from formalbench.training.programs import OneByOne, Together
+from formalbench.training.recipe import make_recipe
+from formalbench.training.run_state import Member
+from formalbench.training.trainer import Cohort, train_cohort
+
+MEMBERS = [Member(0.003, 0), Member(0.001, 0), Member(0.003, 1)]
+PROTOCOL = Protocol(
+    name="ten",
+    version=1,
+    batch=8,
+    steps=10,
+    evaluate_every=5,
+    shared_lengths=True,
+    curriculum={"kind": "uniform"},
+    decay={"steps": 5},
+    validation={"every": 10, "lengths": 1, "strings": 4},
+)
+
+
+def train(host, task, model, device, members, program):
+    """Return the parameters of each run after ten steps in double precision."""
+
+    def build():
+        return host.network(model, task, {"width": 8}).double()
+
+    def choose(networks, task, device, batch=None):
+        return program(networks, task)
+
+    recipe = make_recipe(host, PROTOCOL)
+    trained = train_cohort(Cohort(build, task, PROTOCOL, members, device, recipe, choose))
+    assert [run.status for run in trained] == ["finished"] * len(members)
+    return [
+        torch.cat([p.detach().cpu().flatten() for p in run.network.parameters()]) for run in trained
+    ]
+
+
+def test_a_cohort_equals_its_runs(host, task, model, device):
+    together = train(host, task, model, device, MEMBERS, Together)
+    for member, mine in zip(MEMBERS, together, strict=True):
+        (alone,) = train(host, task, model, device, [member], OneByOne)
+        torch.testing.assert_close(mine, alone, rtol=0, atol=1e-8)
+
+
+def test_a_run_equals_that_of_the_cpu(host, task, model, device):
+    (here,) = train(host, task, model, torch.device("cpu"), MEMBERS[:1], OneByOne)
+    (there,) = train(host, task, model, device, MEMBERS[:1], Together)
+    torch.testing.assert_close(there, here, rtol=0, atol=1e-6)
