@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from formalbench.contracts.theory import CLASSES
-from formalbench.ui.completion import names_of
+from formalbench.ui.completion import lists_of, names_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
@@ -64,13 +64,13 @@ def show(
         typer.Option(
             metavar="M[,M]",
             help="Show these models only, with the ranks they have.",
-            autocompletion=names_of("models"),
+            autocompletion=lists_of("models"),
         ),
     ] = None,
     task: Annotated[
         str | None,
         typer.Option(
-            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=names_of("tasks")
+            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=lists_of("tasks")
         ),
     ] = None,
     protocol: Annotated[

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from formalbench import RequestError
 from formalbench.ui.flags import JsonFlag
 
 corpus = typer.Typer(
@@ -108,6 +109,9 @@ def import_(
     lines: Annotated[
         bool, typer.Option("--lines", help="A row is a line; headings begin texts, as in WikiText.")
     ] = False,
+    languages: Annotated[
+        str, typer.Option(metavar="FROM,TO", help="As en,vi: texts with translations.")
+    ] = "",
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
     ] = None,
@@ -121,5 +125,13 @@ def import_(
 
     asked = HubDataset(name, subset, revision, column, lines)
     folder = output or Path(asked.short)
-    typer.echo(import_into(asked, folder), nl=False)
+    if languages:
+        from formalbench_text.fetch.hub_pairs import import_pairs_into
+
+        source, comma, target = languages.partition(",")
+        if not comma or not source.isidentifier() or not target.isidentifier():
+            raise RequestError(f"--languages {languages}: name two, as en,vi")
+        typer.echo(import_pairs_into(asked, (source, target), folder), nl=False)
+    else:
+        typer.echo(import_into(asked, folder), nl=False)
     typer.echo(f"made: {folder / f'{asked.short}.yaml'}")

@@ -22,7 +22,7 @@ class Rows:
 
     def __iter__(self):
         for row in self._rows:
-            yield {self._column: row}
+            yield {self._column: row} if self._column else row
         if self._fault:
             raise self._fault
 
@@ -107,3 +107,42 @@ def test_without_the_library(cli, own_place, monkeypatch, tmp_path):
     assert done.code == 2
     assert "pip install 'formalbench[hub]'" in done.err
     assert not (tmp_path / "made").exists()
+
+
+def talks(column=None):
+    """Return rows as translation tasks have them: by language, or a column for each."""
+    both = [{"en": f"A {word}\nis here now.", "vi": f"Đây là {word}."} for word in ("cat", "dog")]
+    return Rows([{column: pair} for pair in both] if column else both, column=None)
+
+
+@pytest.mark.parametrize("column", [None, "translation"])
+def test_translations_become_pairs(hub, cli, own_place, tmp_path, column):
+    pytest.importorskip("tokenizers")
+    hub.held["a/talks"] = {split: talks(column) for split in ("train", "validation", "test")}
+    done = cli("corpus", "import", "a/talks", "--languages", "en,vi", "--output", tmp_path / "made")
+    assert done.code == 0, done.err
+    assert "train: 2 pairs, 0 of more than 20 words and marks" in done.lines
+    lines = (tmp_path / "made" / "test.en").read_text(encoding="utf-8").splitlines()
+    assert lines == ["A cat is here now.", "A dog is here now."]
+    assert read_yaml(tmp_path / "made" / "talks.yaml")["pairs"].keys() == {*hub.held["a/talks"]}
+    assert cli("show", "task", "talks", "--plugin", tmp_path / "made" / "talks.yaml").code == 0
+
+
+@pytest.mark.parametrize(
+    ("languages", "splits", "problem"),
+    [
+        (
+            "en,de",
+            ("train", "validation", "test"),
+            "no texts in en and de in a row",
+        ),
+        ("en", ("train", "validation", "test"), "--languages en: name two, as en,vi"),
+        ("en,vi", ("train", "test"), "no split 'validation' (it has: train, test)"),
+    ],
+)
+def test_translations_that_are_refused(hub, cli, own_place, tmp_path, languages, splits, problem):
+    hub.held["a/talks"] = {split: talks() for split in splits}
+    output = tmp_path / "deep" / "made"
+    done = cli("corpus", "import", "a/talks", "--languages", languages, "--output", output)
+    assert (done.code, problem in done.err) == (2, True)
+    assert not output.exists()

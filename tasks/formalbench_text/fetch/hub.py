@@ -25,7 +25,7 @@ HELD_OUT = 100
 """Where there is training text alone, of so many texts one is for validation and one for the
 test."""
 
-_NAMES: dict[str, Split] = {
+SPLIT_NAMES: dict[str, Split] = {
     "train": "train",
     "validation": "validation",
     "valid": "validation",
@@ -73,19 +73,28 @@ def import_into(asked: HubDataset, folder: Path) -> str:
         RequestError: one line.
     """
     with whole_folder(folder) as room:
-        found = _load(asked)
+        found = load_rows(asked)
         made = room / folder.name
-        licence = next((one.info.license for one in found.values() if one.info.license), "")
-        facts = (f"texts of {asked.name}", _source(asked), licence or "not told")
-        about = CorpusFacts(asked.short, *facts)
+        about = facts_of(asked, found)
         with TextsWriter(made) as writer:
             for split, text in _texts(asked, found):
                 writer.add(split, text)
         return describe_in(made, about, writer.describe(about))
 
 
-def _load(asked: HubDataset) -> Mapping[str, Any]:
-    """Return streams of rows, by split."""
+def facts_of(asked: HubDataset, found: Mapping[str, Any]) -> CorpusFacts:
+    """Return what a data set says of itself."""
+    licence = next((one.info.license for one in found.values() if one.info.license), "")
+    facts = (f"texts of {asked.name}", source_of(asked), licence or "not told")
+    return CorpusFacts(asked.short, *facts)
+
+
+def load_rows(asked: HubDataset) -> Mapping[str, Any]:
+    """Return streams of rows, by split.
+
+    Raises:
+        RequestError: one line, if the library is not there, or the data set cannot be had.
+    """
     try:
         from datasets import load_dataset
     except ImportError:
@@ -97,13 +106,13 @@ def _load(asked: HubDataset) -> Mapping[str, Any]:
             asked.name, asked.subset, revision=asked.revision, streaming=True
         )
     except Exception as error:  # noqa: BLE001  # the library raises whatever a server says
-        raise _refused(asked, error) from None
+        raise refused(asked, error) from None
     return found
 
 
 def _texts(asked: HubDataset, found: Mapping[str, Any]) -> Iterator[tuple[Split, Text]]:
     """Return all texts, each with what it is for."""
-    known = {_NAMES[name]: rows for name, rows in found.items() if name in _NAMES}
+    known = {SPLIT_NAMES[name]: rows for name, rows in found.items() if name in SPLIT_NAMES}
     if "train" not in known:
         raise RequestError(f"{asked.name}: no split 'train' (it has: {', '.join(found)})")
     apart = len(known) > 1
@@ -146,14 +155,16 @@ def _rows(asked: HubDataset, rows: Iterable[Any]) -> Iterator[str]:
     except RequestError:
         raise
     except Exception as error:  # noqa: BLE001  # a connection that breaks, a file that is damaged
-        raise _refused(asked, error) from None
+        raise refused(asked, error) from None
 
 
-def _refused(asked: HubDataset, error: Exception) -> RequestError:
+def refused(asked: HubDataset, error: Exception) -> RequestError:
+    """Return the one line for whatever the library raised."""
     said = " ".join(str(error).split())[:300] or type(error).__name__
     return RequestError(f"{asked.name}: cannot be had: {said}")
 
 
-def _source(asked: HubDataset) -> str:
+def source_of(asked: HubDataset) -> str:
+    """Return where a data set is from, in words."""
     parts = (asked.subset, asked.revision and f"revision {asked.revision}")
     return ", ".join([f"the data set {asked.name} (Hugging Face)", *filter(None, parts)])

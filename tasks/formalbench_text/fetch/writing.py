@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from formalbench_text.completing import as_yaml, completed
 from formalbench_text.fetch.folder import check_parts, describe_in, whole_folder
+from formalbench_text.fetch.pairs import write_pairs
 from formalbench_text.fetch.recipe import (
     CorpusRecipe,
     PairedPage,
@@ -16,16 +16,9 @@ from formalbench_text.fetch.recipe import (
     distinct_texts,
 )
 from formalbench_text.fetch.texts import WORD, TextsWriter
-from formalbench_text.pairs.description import SIDES
-
-VOCABULARY = 4096
-"""Tokens of both languages together."""
 
 LEAST, LONGEST = 5, 100
 """Words and marks of a piece to translate; others are left out: names on buttons, and tables."""
-
-SHORT = 20
-"""Those of the pieces that are short; Chiang and Cholak (2022), section 4.4, train on these."""
 
 
 def fetch_into(recipe: CorpusRecipe, folder: Path, packages: Path | None = None) -> str:
@@ -71,27 +64,9 @@ def _write_pages(recipe: CorpusRecipe, pages: Sequence[PairedPage], folder: Path
     kept = [page._replace(pairs=[pair for pair in page.pairs if _fits(pair)]) for page in pages]
     parts = apart([page for page in kept if page.pairs])
     check_parts(recipe, parts)
-    counts, files = [], {}
-    for split, some in parts.items():
-        pairs = [pair for page in some for pair in page.pairs]
-        names = [f"{split}.{language}" for language in recipe.languages]
-        for name, side in zip(names, zip(*pairs, strict=True), strict=True):
-            (folder / name).write_text("".join(f"{text}\n" for text in side), encoding="utf-8")
-        files[split] = {side: {"file": name} for side, name in zip(SIDES, names, strict=True)}
-        short = sum(len(WORD.findall(source)) <= SHORT for source, _ in pairs)
-        told = f"{len(pairs):,} pairs on {len(some):,} pages, {len(pairs) - short:,}"
-        counts.append(f"{split}: {told} of more than {SHORT} words and marks")
-    data = {
-        "name": recipe.name,
-        "summary": recipe.summary,
-        "reference": recipe.source if len(recipe.source) <= 200 else "",
-        "pairs": files,
-        "tokeniser": {"kind": "bpe", "vocabulary": VOCABULARY},
-        "short": SHORT,
-    }
-    path = folder / f"{recipe.name}.yaml"
-    path.write_text(as_yaml(completed(path, data)), encoding="utf-8")
-    return counts
+    pairs = {split: [pair for page in some for pair in page.pairs] for split, some in parts.items()}
+    told = {split: f"pairs on {len(some):,} pages" for split, some in parts.items()}
+    return write_pairs(recipe, pairs, told, recipe.languages, folder)
 
 
 def _fits(pair: tuple[str, str]) -> bool:
