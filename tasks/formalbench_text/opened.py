@@ -73,7 +73,7 @@ def _zst(raw: io.RawIOBase) -> IO[bytes]:
         ) from None
     # Several frames one after another are one file, as with the program.
     reader = zstandard.ZstdDecompressor(max_window_size=1 << 31).stream_reader(
-        raw, read_across_frames=True
+        _plain(raw), read_across_frames=True
     )
     return io.BufferedReader(_Whole(reader, zstandard.ZstdError), 1 << 20)
 
