@@ -42,7 +42,7 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
         RequestError: if there is no record on one of them.
     """
     titles = [title.removesuffix(":classify") for title in wanted]
-    known = {title_of(record) for record in (*held.records, *held.verifications)} | {*view.tasks}
+    known = {*map(title_of, held.records), *map(title_of, held.verifications), *view.tasks}
     for title in titles:
         if title not in known:
             raise unknown("task among the records", title, known)

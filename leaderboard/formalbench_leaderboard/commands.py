@@ -156,7 +156,7 @@ def show(
     page = build_page(held.records, view, held.verifications)
     if model is not None:
         page = asked.of_models(page, _names("model", model))
-    records = [*held.records, *held.verifications]
+    records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
         _print(page, everything=everything, own=bool(results))
     else:
@@ -197,9 +197,9 @@ def _names(option: str, text: str) -> list[str]:
 def _print(page: Page, *, everything: bool, own: bool) -> None:
     from formalbench.ui.screen import Screen
 
-    from formalbench_leaderboard.renderers.terminal import Manner, print_page
+    from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
-    print_page(page, Screen(), Manner(everything, "yours" if own else "new", other_tasks=own))
+    print_page(page, Screen(), Extent(everything, "yours" if own else "new", other_tasks=own))
 
 
 def _show(
