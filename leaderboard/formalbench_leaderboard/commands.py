@@ -197,9 +197,9 @@ def _names(option: str, text: str) -> list[str]:
 def _print(page: Page, *, everything: bool, own: bool) -> None:
     from formalbench.ui.screen import Screen
 
-    from formalbench_leaderboard.renderers.terminal import Manner, print_page
+    from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
-    print_page(page, Screen(), Manner(everything, "yours" if own else "new", other_tasks=own))
+    print_page(page, Screen(), Extent(everything, "yours" if own else "new", other_tasks=own))
 
 
 def _show(

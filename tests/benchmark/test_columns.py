@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.columns import Column, Table, share
+from formalbench.analysis.columns import Column, Sheet, share
 from formalbench.analysis.tables.exact import EXACT
 from formalbench.analysis.tables.outcomes import OUTCOME
 from formalbench.analysis.tables.ranking import STANDING
@@ -25,7 +25,7 @@ def test_standing_and_outcome_share_no_name_in_data():
     assert len(set(names)) == len(names)
 
 
-NUMBERS = Table(
+NUMBERS = Sheet(
     [
         Column("name", "a word", str, {"name": str}, "name"),
         Column(

@@ -59,7 +59,7 @@ class Column(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class Table(Generic[T]):
+class Sheet(Generic[T]):
     """Items under columns.
 
     Attributes:
@@ -93,12 +93,12 @@ class Table(Generic[T]):
             for item in self.items
         ]
 
-    def without(self, *headings: str) -> Table[T]:
+    def without(self, *headings: str) -> Sheet[T]:
         """Return the table without some columns."""
         kept = [column for column in self.columns if column.heading not in headings]
-        return Table(kept, self.items)
+        return Sheet(kept, self.items)
 
-    def only(self, *headings: str) -> Table[T]:
+    def only(self, *headings: str) -> Sheet[T]:
         """Return the table with these columns, in this order."""
         named = {column.heading: column for column in self.columns}
-        return Table([named[heading] for heading in headings], self.items)
+        return Sheet([named[heading] for heading in headings], self.items)

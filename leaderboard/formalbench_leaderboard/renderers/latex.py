@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page
-from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
 from formalbench.analysis.tables import LEGEND, exact_table, published_table, ranking
 from formalbench.analysis.text import harmless
 from tabulate import tabulate
@@ -59,7 +59,7 @@ def _board(board: Board) -> str:
     return _comments(comments) + _tabular(shown)
 
 
-def _below(name: str, table: Table[T]) -> str:
+def _below(name: str, table: Sheet[T]) -> str:
     texts = zip(table.headings, table.below[name], strict=True)
     return f"{name}: {', '.join(f'{heading} {text}' for heading, text in texts if text)}."
 
@@ -68,7 +68,7 @@ def _comments(lines: Sequence[str]) -> str:
     return "".join(f"% {harmless(line)}\n" for line in lines)
 
 
-def _tabular(table: Table[T]) -> str:
+def _tabular(table: Sheet[T]) -> str:
     columns = [_column(column, table.items) for column in table.columns]
     rows = [list(cells) for cells in zip(*columns, strict=True)]
     text = tabulate(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModel, ExactModels
 from formalbench.analysis.markdown import bullets
 from formalbench.analysis.markdown import table as plain_table
@@ -105,7 +105,7 @@ def joined(parts: Iterable[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def table(shown: Table[T], markup: Markup[T] | None = None) -> str:
+def table(shown: Sheet[T], markup: Markup[T] | None = None) -> str:
     """Return a table; its lines below come last, and in italics."""
     written = [_writer(column, markup or {}) for column in shown.columns]
     lines = [[write(item) for write in written] for item in shown.items]
@@ -163,7 +163,7 @@ def ranked(board: Board, name: Name = plain_name) -> list[str]:
     return [legend, *tables, *([bullets(board.notes)] if board.notes else [])]
 
 
-def _narrow(shown: Table[T]) -> Iterator[Table[T]]:
+def _narrow(shown: Sheet[T]) -> Iterator[Sheet[T]]:
     """Distribute tasks over tables that fit; rank and model begin each of them."""
     cells = [column for column in shown.columns if column.form == "cell"]
     fixed = [column for column in shown.columns if column.form != "cell"]
@@ -171,7 +171,7 @@ def _narrow(shown: Table[T]) -> Iterator[Table[T]]:
     columns, first = fixed, True
     while cells or first:
         room = MOST_COLUMNS - len(columns)
-        yield Table([*columns, *cells[:room]], shown.items)
+        yield Sheet([*columns, *cells[:room]], shown.items)
         cells, columns, first = cells[room:], again, False
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import Column, Table
+from formalbench.analysis.columns import Column, Sheet
 from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.markdown import table as plain_table
 from formalbench.analysis.results import Result, SeedResult
@@ -53,7 +53,7 @@ def _measured(model: ModelPage, site: Site, board: Board, row: Row) -> list[str]
         f"## Protocol {markdown(board.name)}",
         f"{count(*row.parameters)} parameters. The last column leads to the record of each seed.",
         table(
-            Table([*shown.columns, seeds], shown.items),
+            Sheet([*shown.columns, seeds], shown.items),
             {
                 "seeds": lambda outcome: " ".join(
                     _seed(model, site, run) for run in outcome.result.runs
@@ -95,7 +95,7 @@ def _verified(model: ModelPage, site: Site) -> list[str]:
         "## Verified",
         f"{count(min(sizes), max(sizes))} parameters. {LEGEND}",
         table(
-            Table([*shown.columns, records], rows),
+            Sheet([*shown.columns, records], rows),
             {
                 "records": lambda row: " ".join(
                     site.links.record(identity, str(number), model.path)

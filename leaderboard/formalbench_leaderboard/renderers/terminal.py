@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page
-from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
@@ -66,7 +66,7 @@ def render(page: Page) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Manner:
+class Extent:
     """How much of a page is printed.
 
     Attributes:
@@ -81,13 +81,13 @@ class Manner:
     other_tasks: bool = False
 
 
-def print_page(page: Page, console: Console, manner: Manner = Manner()) -> None:
+def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
     """Print the boards, then exact models and the published tables, as wide as the console."""
     if not page.boards and not page.exact.rows:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     for board in page.boards:
-        _print_board(board, page.title, console, manner)
-    if not manner.everything:
+        _print_board(board, page.title, console, extent)
+    if not extent.everything:
         return
     if page.exact.rows:
         _print_exact(page.exact, console)
@@ -98,40 +98,40 @@ def print_page(page: Page, console: Console, manner: Manner = Manner()) -> None:
             _print_published(paper, tasks, console)
 
 
-def _print_board(board: Board, title: str, console: Console, manner: Manner) -> None:
+def _print_board(board: Board, title: str, console: Console, extent: Extent) -> None:
     console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
     hidden = ["kind", "parameters", "IQM interval"]
     rows, notes = board.rows, board.notes
-    if not manner.everything:
+    if not extent.everything:
         hidden += ["within", "interval", "IQM"]
         rows = tuple(row for n, row in enumerate(rows) if n < MOST_ROWS or row.is_new)
         notes = notes[:MOST_NOTES]
-    shown = ranking(board, other_tasks=manner.other_tasks).without(*hidden)
+    shown = ranking(board, other_tasks=extent.other_tasks).without(*hidden)
     new = [row.is_new for row in rows]
     marked = replace(
         next(column for column in shown.columns if column.form == "name"),
-        text=lambda row: f"{row.model} ({manner.mark})" if row.is_new else row.model,
+        text=lambda row: f"{row.model} ({extent.mark})" if row.is_new else row.model,
     )
     columns = [marked if column.form == "name" else column for column in shown.columns]
-    if not manner.everything:
+    if not extent.everything:
         columns = [replace(column, below=_first_lines(column.below)) for column in columns]
     if len(board.language_models) < len(board.tasks) or not board.language_models:
         _print_table(
-            Table(columns, rows),
+            Sheet(columns, rows),
             console,
             style=lambda place: "bold green" if new[place] else None,
-            apart=manner.everything,
+            apart=extent.everything,
         )
-        legend = _LONG_LEGEND if manner.everything else _SHORT_LEGEND
+        legend = _LONG_LEGEND if extent.everything else _SHORT_LEGEND
         console.print(legend, style="dim", markup=False)
     _print_perplexities(board, console)
-    if manner.other_tasks and board.other_tasks:
+    if extent.other_tasks and board.other_tasks:
         line = f"Not in the score: {', '.join(board.other_tasks)}."
         console.print(Text(harmless(line)), style="dim")
     left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
     named = zip(left, ("row", "note"), strict=True)
     more = [plural(count, f"more {noun}") for count, noun in named if count]
-    if not manner.everything:
+    if not extent.everything:
         told = " and ".join([*more, "intervals"])
         console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
     _print_notes(notes, console)
@@ -193,7 +193,7 @@ def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Conso
 
 
 def _print_table(
-    shown: Table[T],
+    shown: Sheet[T],
     console: Console,
     *,
     narrow: int | None = None,
@@ -221,7 +221,7 @@ def _says(part: Sequence[_Column], line: int) -> bool:
     return any(column.cells[line] for column in part if not column.again)
 
 
-def _column(column: Column[T], shown: Table[T], limit: int) -> _Column:
+def _column(column: Column[T], shown: Sheet[T], limit: int) -> _Column:
     texts = [column.text(item) for item in shown.items]
     if column.form == "cell":
         texts = [text.replace(f" {FAILED}", "!") for text in texts]

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import FAILED, Column
-from formalbench.analysis.columns import Table as Shown
+from formalbench.analysis.columns import Sheet as Shown
 from formalbench.analysis.constructions import ExactModel, ExactModels
 from formalbench.analysis.results import Result
 from formalbench.analysis.tables import exact_table as exact_models

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench.analysis.columns import Column, Table
+from formalbench.analysis.columns import Column, Sheet
 from formalbench.analysis.constructions import DTYPES, SHOWN_LENGTHS, ExactModel, ExactModels
 from formalbench.analysis.text import MISSING, grouped
 from formalbench.contracts.verification import dtype_title
@@ -110,6 +110,6 @@ EXACT: tuple[Column[ExactModel], ...] = (
 """What a verification says of an exact model."""
 
 
-def exact_table(exact: ExactModels) -> Table[ExactModel]:
+def exact_table(exact: ExactModels) -> Sheet[ExactModel]:
     """Return the table of exact models."""
-    return Table(EXACT, exact.rows)
+    return Sheet(EXACT, exact.rows)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import Column, Datum, Table, share
+from formalbench.analysis.columns import Column, Datum, Sheet, share
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.text import MISSING, grouped, interval, percent, rate
 
@@ -149,20 +149,20 @@ def validation(result: Result) -> str:
     return f"{shown} (not learned in {grouped(result.budget)} steps{some})"
 
 
-def of_task(board: Board, title: str) -> Table[Outcome]:
+def of_task(board: Board, title: str) -> Sheet[Outcome]:
     """Return what every row of a board reached on a task, the best first."""
     facts = board.facts_of(title)
     found = [
         Outcome(row, result, facts) for row in board.rows if (result := row.on(title)) is not None
     ]
     found.sort(key=lambda outcome: (-_order(outcome.result.mean), outcome.row.model))
-    return Table(OUTCOME, found)
+    return Sheet(OUTCOME, found)
 
 
-def of_row(board: Board, row: Row) -> Table[Outcome]:
+def of_row(board: Board, row: Row) -> Sheet[Outcome]:
     """Return what a row of a board reached on each of its tasks."""
     found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
-    return Table(OUTCOME, found)
+    return Sheet(OUTCOME, found)
 
 
 def _order(mean: float | None) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from formalbench.analysis.columns import Column, Table, share
+from formalbench.analysis.columns import Column, Sheet, share
 from formalbench.analysis.text import MISSING
 from formalbench.contracts.published import PublishedResult, PublishedRow, PublishedTable
 
 
-def published_table(paper: PublishedTable) -> Table[PublishedRow]:
+def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
     """Return a paper's table: below each task the maximum and the mean over the seeds."""
     model: Column[PublishedRow] = Column(
         "model", "as the paper names it", lambda row: row.model, form="name"
@@ -15,7 +15,7 @@ def published_table(paper: PublishedTable) -> Table[PublishedRow]:
     origin: Column[PublishedRow] = Column(
         "origin", "not measured here", lambda row: "published", form="words"
     )
-    return Table([model, origin, *map(_published_column, paper.tasks)], paper.rows)
+    return Sheet([model, origin, *map(_published_column, paper.tasks)], paper.rows)
 
 
 def _published_column(task: str) -> Column[PublishedRow]:
@@ -40,7 +40,7 @@ def published_cell(result: PublishedResult | None) -> str:
     )
 
 
-def published_outcomes(paper: PublishedTable) -> Table[tuple[str, str, PublishedResult]]:
+def published_outcomes(paper: PublishedTable) -> Sheet[tuple[str, str, PublishedResult]]:
     """Return a paper's numbers as data: an item per model and task."""
     items = [(row.model, task, cell) for row in paper.rows for task, cell in row.results.items()]
     columns = [
@@ -49,7 +49,7 @@ def published_outcomes(paper: PublishedTable) -> Table[tuple[str, str, Published
         Column("max", "", lambda item: "", {"max": lambda item: _hundredth(item[2].max)}),
         Column("mean", "", lambda item: "", {"mean": lambda item: _hundredth(item[2].mean)}),
     ]
-    return Table(columns, items)
+    return Sheet(columns, items)
 
 
 def _hundredth(value: float | None) -> float | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import Column, Table
+from formalbench.analysis.columns import Column, Sheet
 from formalbench.analysis.results import Result
 from formalbench.analysis.text import perplexity, rate
 
@@ -41,10 +41,10 @@ _HOW: tuple[Column[Reached], ...] = (
 )
 
 
-def perplexity_table(board: Board, title: str) -> Table[Reached]:
+def perplexity_table(board: Board, title: str) -> Sheet[Reached]:
     """Return the perplexities on a task for language models, the best model first."""
     lengths, found = board.by_perplexity(title)
-    return Table([_MODEL, *map(_at, lengths), *_HOW], found)
+    return Sheet([_MODEL, *map(_at, lengths), *_HOW], found)
 
 
 def _at(length: int) -> Column[Reached]:

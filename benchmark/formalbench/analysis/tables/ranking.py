@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Table, share
+from formalbench.analysis.columns import FAILED, SOME, Column, Sheet, share
 from formalbench.analysis.results import Result
 from formalbench.analysis.text import MISSING, count, interval, percent, ranks
 
@@ -71,12 +71,12 @@ STANDING: tuple[Column[Row], ...] = (
 """What a row says of itself on a board."""
 
 
-def standing(board: Board) -> Table[Row]:
+def standing(board: Board) -> Sheet[Row]:
     """Return what each row of a board says of itself."""
-    return Table(STANDING, board.rows)
+    return Sheet(STANDING, board.rows)
 
 
-def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Table[Row]:
+def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Sheet[Row]:
     """Return the ranking of a board: a row per model, and behind its standing a column per task.
 
     Tasks for language models have tables of their own (`perplexity_table`).
@@ -92,7 +92,7 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
         for title in titles
         if title not in board.language_models
     ]
-    return Table([*STANDING, *tasks], board.rows)
+    return Sheet([*STANDING, *tasks], board.rows)
 
 
 CELL = (
