@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 from formalbench.analysis.aggregate import selected_rate
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.perplexity import mean_perplexities, perplexities
 from formalbench.contracts.cells import Sums
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 
 LENGTHS = (41, 51, 61, 71)
