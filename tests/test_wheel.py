@@ -56,7 +56,7 @@ WORKS = [  # what a command is given, and what it must say
     (f"run --model lstm --task parity {' '.join(SHORT)} --results runs", "lstm"),
     ("verify exact-parity --exhaustive 4 --lengths 5 --count 2 --results runs", "exact-parity"),
     ("leaderboard --suite chomsky", "rnn"),
-    ("leaderboard --results runs", "exact-parity"),
+    ("leaderboard --results runs --all", "exact-parity"),
     ("leaderboard --results runs --format markdown", "exact-parity"),
     ("leaderboard --format latex", r"\begin{tabular}"),
     ("leaderboard --format csv", "gru"),

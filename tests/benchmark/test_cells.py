@@ -214,7 +214,9 @@ def test_a_group_that_is_tested_together_is_one_cell(host):
     class Source(Grouped, type(host.task("first").source)):
         pass
 
-    task = dataclasses.replace(host.task("first"), source=Source(), splits=Splits((1, 9), (1, 9)))
+    plain = host.task("first")
+    source = Source(plain.source.definition)
+    task = dataclasses.replace(plain, source=source, splits=Splits((1, 9), (1, 9)))
     (cell,) = cells.test_set(task, SMALL).cells
     assert (cell.first, cell.last, cell.group, cell.strings) == (1, 9, "all", 45)
     (few,) = cells.validation_set(task, SMALL).cells

@@ -257,9 +257,9 @@ def test_without_closing_brackets_there_is_nothing_to_count():
 
 
 def test_other_languages_are_refused_by_name(host):
-    task = host.task("tomita-3")
+    task = host.task("parity")
     refused = host.task("dyck-2-3:generate").objective.refusal(task.source)
-    assert refused.startswith("generate needs a process that generates members, and Tomita3")
+    assert refused.startswith("generate needs a process that generates members, and Parity")
 
 
 # On the command line.

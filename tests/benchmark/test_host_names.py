@@ -280,7 +280,7 @@ def test_what_the_engine_and_the_texts_announce(host):
     assert names(host.objectives) == {
         *("classify", "tag", "next-symbols", "generate", "transduce", "decode")
     }
-    assert names(host.objectives, "formalbench-text") == {"causal-lm", "masked-lm"}
+    assert names(host.objectives, "formalbench-text") == {"causal-lm", "masked-lm", "translate"}
     assert names(host.optimisers) == {"adam", "adamw", "sgd"}
     assert names(host.schedules) == {"constant", "linear", "cosine", "inverse-sqrt", "plateau"}
     assert names(host.executors) == {"serial", "local"}

@@ -76,6 +76,7 @@ TASKS = [
     for entry in HOST.tasks.all()
     if "{" not in entry.spec.name
     for objective in entry.spec.objectives
+    if objective != "translate"  # it knows the translations of its own texts, and no others
 ]
 
 

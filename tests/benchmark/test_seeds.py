@@ -5,8 +5,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from formalbench.analysis.ranks import separably_better
 from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws, spread
-from formalbench.analysis.statistics import Measured, percentile_interval, separable
+from formalbench.analysis.statistics import Measured, percentile_interval
 from scipy.stats import beta, t
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
@@ -121,8 +122,8 @@ def test_rows_are_compared_seed_by_seed():
         for by in (0.0, -0.2)
     )
     same = mean_draws([sample(*[lv] * 5, task=str(lv)) for lv in levels], ("twin",))
-    assert separable(better, worse)
-    assert not separable(better, same)
+    assert separably_better([worse, better], [5, 5])[1, 0]
+    assert not separably_better([same, better], [5, 5]).any()
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
@@ -136,5 +137,5 @@ def test_equal_models_are_seldom_parted(share):
             )
             for name in "ab"
         ]
-        parted += separable(*rows)
+        parted += separably_better(rows, [3, 3]).any()
     assert parted / 300 <= 0.07

@@ -43,7 +43,7 @@ def search_of(protocol: Protocol) -> Search | None:
     return None if test.beam is None else Search(test.beam, test.length_penalty or 0.0)
 
 
-class Found(NamedTuple):
+class Searched(NamedTuple):
     """The best hypothesis of each string.
 
     Attributes:
@@ -56,7 +56,7 @@ class Found(NamedTuple):
 
 
 @torch.no_grad()
-def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Found:
+def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Searched:
     """Search for the answers to a batch.
 
     Args:
@@ -76,7 +76,7 @@ def search(network: nn.Module, batch: Batch, room: int, how: Search) -> Found:
             break
         kept = tuple(part[rows_R] for part in kept)
         logits_RK, kept = speaker.next(kept, beams.newest())
-    return Found(beams.said_BWQ[:, 0], beams.finite_B)
+    return Searched(beams.said_BWQ[:, 0], beams.finite_B)
 
 
 def searched(network: nn.Module, example: Example, room: int, outputs: int, how: Search) -> Tensor:

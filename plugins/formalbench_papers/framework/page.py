@@ -18,6 +18,8 @@ from formalbench.analysis.text import markdown, plural
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""
 
+NOT_RUN: Verdict = "not run at this scale"
+
 BEFORE = "none: measured before records were kept"
 
 
@@ -30,6 +32,9 @@ def as_markdown(one: Document) -> str:
         markdown(one.about),
         markdown(scale_note(one.scale, one.reduced)),
     ]
+    told = [*(cell.verdict for cell in one.cells), *(claim.verdict for claim in one.claims)]
+    if told and set(told) == {NOT_RUN}:
+        parts.append("**Nothing of it has been run yet.** This page shows what would be measured.")
     if one.notes:
         parts += ["## Since this was measured", bullets(one.notes)]
     figures = ""
@@ -41,7 +46,9 @@ def as_markdown(one: Document) -> str:
         parts += [f"## Cell by cell: {counted}", _cells(one.cells)]
     if one.claims:
         held = sum(claim.verdict == "holds" for claim in one.claims)
-        parts += [f"## Claims: {held} of {len(one.claims)} hold", _claims(one.claims)]
+        run = any(claim.verdict != NOT_RUN for claim in one.claims)
+        heading = f"{held} of {len(one.claims)} hold" if run else "none was run"
+        parts += [f"## Claims: {heading}", _claims(one.claims)]
     if one.remarks:
         parts += ["## How this differs from the paper", bullets(one.remarks)]
     facts = [

@@ -104,6 +104,11 @@ def findings(got: Mapping[str, Got]) -> Findings:
         for seed, curve in enumerate(curves)
         for step, nats in zip(curve.steps, curve.nats, strict=True)
     ]
+    rows += [
+        {"positions": name, "seed": "", "step": "", "loss": ""}
+        for name in POSITIONS
+        if not found.get(name)
+    ]
     records = [record for one in got.values() for record in one.records]
     cells = [_cell(name, found.get(name, ())) for name in POSITIONS]
     return Findings(rows, claims(found), lambda: _draw(found), REMARKS, cells, records)
