@@ -143,7 +143,7 @@ def show(
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
     host, shown = host_of(ctx), None if protocol is None else [protocol]
     view = suite_view(host, suite or DEFAULT_SUITE, shown, ranks_unchecked=False)
-    held, view = _held(results, view, narrowed=not suite and format == "table")
+    held, view = _held(results, view, among=format == "table", narrowed=not suite)
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.title for record in held.records})
         held = held._replace(verifications=[])  # they are made under no protocol
@@ -166,20 +166,27 @@ def show(
         raise typer.Exit(1)
 
 
-def _held(results: Sequence[Path] | None, view: View, *, narrowed: bool) -> tuple[Held, View]:
+def _held(
+    results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
+) -> tuple[Held, View]:
     """Read records, and say how they are seen.
 
     Args:
         results: folders that somebody named; None for their own results.
         view: of the suite.
-        narrowed: whether records in named folders are ranked on their own tasks alone.
+        among: whether records in named folders stand among the published ones: where somebody
+            looks, and not in what is written for others.
+        narrowed: whether they are then ranked on their own tasks alone.
     """
     from formalbench_leaderboard import asked
     from formalbench_leaderboard.sources import read_all, read_published, read_with_published
 
     if not results:
         return read_with_published(), view
-    own, published = read_all(results), read_published()
+    own = read_all(results)
+    if not among:
+        return own, view
+    published = read_published()
     held = asked.among_published(own, published)
     return held, asked.standing(view, own, published) if narrowed else view
 

@@ -15,8 +15,8 @@ def models(page: Page) -> list[str]:
 def column(page: Page, name: str) -> list[float]:
     heads = page.locator(f"{BOARD} thead th").all_inner_texts()
     index = next(i for i, head in enumerate(heads) if head == name)
-    cells = page.locator(f"{BOARD} tbody tr:visible > :nth-child({index + 1})").all_inner_texts()
-    return [float(cell) for cell in cells]
+    cells = page.locator(f"{BOARD} tbody tr:visible > :nth-child({index + 1})").all()
+    return [float(cell.get_attribute("data-sort") or "") for cell in cells]
 
 
 def head(page: Page, name: str):
