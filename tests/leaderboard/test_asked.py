@@ -49,7 +49,8 @@ def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, publish
 
 def test_a_row_that_lacks_tasks_of_a_suite_asked_for_has_no_rank(invoke, published, mine):
     shown = invoke("--results", mine, "--suite", "default")
-    assert {row[0] for row in lines_of(shown, "newcomer")} == {"–"}
+    lines = lines_of(shown, "newcomer")
+    assert {line[0] for line in lines} == {"–", "!"}  # no rank, and a note that says why
     assert all(lines_of(shown, model) for model in ("regulargpt", "rnn", "lstm", "newcomer"))
 
 
