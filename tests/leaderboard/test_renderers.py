@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import pytest
 from formalbench.analysis.build import View, build_page
@@ -263,3 +264,10 @@ def test_escapes():
     assert spreadsheet("-1+cmd") == "'-1+cmd"
     assert spreadsheet("rnn-2") == "rnn-2"
     assert harmless(" a\t\tb\u2028c ") == "a b c"
+
+
+def test_a_board_without_rows_is_its_notes_in_the_terminal(make_record):
+    page = build_page([make_record()], View("test", ("parity",)))
+    (board,) = page.boards
+    empty = replace(page, boards=(replace(board, rows=(), notes=("3 runs not counted",)),))
+    assert renderer("table")(empty).split("\n")[1:3] == ["! 3 runs not counted", ""]

@@ -100,6 +100,9 @@ def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
 
 def _print_board(board: Board, title: str, console: Console, extent: Extent) -> None:
     console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
+    if not board.rows:
+        _print_notes(board.notes, console)
+        return
     hidden = ["kind", "parameters", "IQM interval"]
     rows, notes = board.rows, board.notes
     if not extent.everything:
