@@ -5,9 +5,9 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests
+SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
 
-.PHONY: demo test test-published test-slurm test-page campaign lint format speed gpu wheels lock clean
+.PHONY: demo test test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -29,11 +29,13 @@ campaign: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto tests/campaign -m "" \
 		--campaign-seed $(SEED) --campaign-size $(SIZE)
 
-# The executor `slurm` on a Slurm of its own, on this machine; it installs one where it may.
+# The executor `slurm` on a Slurm of its own, on this machine: minutes. It installs one where it
+# may; where there is none the tests are skipped.
 test-slurm: $(VENV)/.installed-test
 	@command -v slurmctld >/dev/null || test "$$(id -u)" != 0 || ! command -v apt-get >/dev/null || \
 		{ apt-get update && apt-get install --yes --no-install-recommends \
-			slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge; }
+			slurmctld slurmd slurm-client slurm-wlm-basic-plugins munge; } || \
+		echo "no Slurm can be installed here: its tests are skipped" >&2
 	$(BIN)/python -m pytest -m slurm tests/plugins/executors
 
 # The web page in a browser, offline; it installs its own extra, and the browser where it may.
@@ -42,6 +44,16 @@ test-page: $(VENV)/.installed-page
 		{ test "$$(id -u)" = 0 && apt-get update && apt-get install --yes chromium; } || \
 		{ echo "make test-page needs Chromium: apt-get install chromium" >&2; exit 1; }
 	$(BIN)/python -m pytest tests/page
+
+# The site, into build/docs: the tutorial is executed, the reference made from the code. Warnings
+# are errors, dead links too. The leaderboard's page lies in it.
+docs: $(VENV)/.installed-docs
+	rm -rf build/docs
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/sphinx-build \
+		-c docs -d build/doctrees -E -W --keep-going . build/docs
+	$(BIN)/formalbench leaderboard --results leaderboard/results \
+		--format html --output build/docs/leaderboard
+	$(BIN)/python -m pytest tests/site
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
@@ -106,4 +118,4 @@ lock:
 		--output-file locks/$$extra.txt || exit 1; done
 
 clean:
-	rm -rf $(VENV) $(GPU_VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(GPU_VENV) build docs/reference .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -119,7 +119,7 @@ def _data(draw: random.Random, model: str, task: str) -> dict[str, object]:
 
 def main() -> None:
     """Make a page of the records of a folder, and print what that took."""
-    from formalbench_leaderboard.build import View, build_page
+    from formalbench.analysis.build import View, build_page
     from formalbench_leaderboard.sources import read_all
 
     begin = time.process_time()

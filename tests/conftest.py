@@ -9,7 +9,9 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import textwrap
+import venv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -217,6 +219,31 @@ def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)  # its workers, too
         process.communicate()
+
+
+@pytest.fixture(scope="session")
+def fresh_environment() -> Callable[..., Path]:
+    """Install something into an environment of its own, without its dependencies.
+
+    These are seen through a path file: torch alone would take minutes to install. `see` is the
+    line of that file: the path itself, or code that follows the path files in it, too (as those of
+    what is installed for editing). Returns the folder of its scripts.
+    """
+
+    def make(folder: Path, what: Path, see: str = "{path}") -> Path:
+        venv.create(folder, with_pip=False, symlinks=True)
+        python = folder / "bin" / "python"
+        paths = dict.fromkeys(map(sysconfig.get_path, ("purelib", "platlib")))
+        lines = "".join(f"{see.format(path=path)}\n" for path in paths)
+        ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
+        site = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True)
+        (Path(site.stdout.strip()) / "parent.pth").write_text(lines)
+        pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
+        install = [*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", str(what)]
+        subprocess.run(install, check=True, capture_output=True, text=True)
+        return folder / "bin"
+
+    return make
 
 
 @pytest.fixture

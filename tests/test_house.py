@@ -87,13 +87,13 @@ def test_the_import_rule(package, module, file):
 def test_the_import_rule_sees_every_kind_of_import(tmp_path):
     file = tmp_path / "probe.py"
     file.write_text(
-        "import formalbench_tasks.bits\n"
+        "import formalbench_tasks.parity\n"
         "from formalbench_models import plugin\n"
         "from . import sibling\n"
         "def late():\n    from ..up.there import thing\n"
     )
     assert imports(file, "a.b.probe") == {
-        "formalbench_tasks.bits",
+        "formalbench_tasks.parity",
         "formalbench_models.plugin",
         "a.b.sibling",
         "a.up.there.thing",

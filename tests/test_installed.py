@@ -41,10 +41,18 @@ def needed(extra):
 
 
 def test_there_is_a_lock_for_each_extra_that_make_installs():
-    assert [path.stem for path in LOCKS] == ["base", "dev", "docs", "page", "speed", "test"]
+    assert [path.stem for path in LOCKS] == [
+        "base",
+        "dev",
+        "docs",
+        "page",
+        "published",
+        "speed",
+        "test",
+    ]
     makefile = (REPOSITORY / "Makefile").read_text()
     assert "--editable '.[" not in makefile
-    assert re.search(r"^EXTRAS = base test page docs speed dev$", makefile, re.MULTILINE)
+    assert re.search(r"^EXTRAS = base test page published docs speed dev$", makefile, re.MULTILINE)
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench.api import run
+    from formalbench.api import results, run
     from formalbench.contracts.alphabet import ExtendedAlphabet
     from formalbench.contracts.batch import Batch
     from formalbench.contracts.config import Config, option
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _PLACES = {
-    "api": ("run",),
+    "api": ("results", "run"),
     "contracts.alphabet": ("ExtendedAlphabet",),
     "contracts.batch": ("Batch",),
     "contracts.config": ("Config", "option"),
@@ -178,6 +178,7 @@ __all__ = [
     "option",
     "pad",
     "read_yaml",
+    "results",
     "run",
     "theory_of",
 ]

@@ -98,6 +98,29 @@ def run(
     return pd.DataFrame([_row(record) for record in records])
 
 
+def results(path: Path | str | None = None) -> pd.DataFrame:
+    """Return the records of a folder as a tidy table: a row a cell, that is a test length of a run.
+
+    Args:
+        path: the folder; None for the per-user one. One that is not there has no records.
+
+    Returns:
+        The columns of `formalbench.analysis.frame.RUN_COLUMNS` and `CELL_COLUMNS`, where each is
+        explained. A run that did not finish has one row, without a length.
+
+    Raises:
+        RequestError: a line for each file that is no record.
+
+    Example:
+        >>> frame = formalbench.results("runs")  # doctest: +SKIP
+        >>> learned = frame[frame.learned & frame.selected_rate]  # doctest: +SKIP
+        >>> learned.pivot_table("accuracy", ["model", "task"], "length")  # doctest: +SKIP
+    """
+    from formalbench.analysis.frame import cells_frame
+
+    return cells_frame(Store(Path(path) if path else default_results()).records())
+
+
 def _row(record: Record) -> dict[str, object]:
     test, training = record.test, record.training
     return {

@@ -139,11 +139,12 @@ def code_digest(*things: object) -> str:
     What is kept under a key with it is found no more once that code has changed.
     """
     packages = sorted({type(thing).__module__.partition(".")[0] for thing in things})
-    return hashlib.sha256("".join(map(_package_digest, packages)).encode()).hexdigest()
+    return hashlib.sha256("".join(map(package_digest, packages)).encode()).hexdigest()
 
 
 @lru_cache(maxsize=64)
-def _package_digest(package: str) -> str:
+def package_digest(package: str) -> str:
+    """Return a digest of all code and YAML of a package that is imported."""
     place = getattr(sys.modules.get(package), "__file__", None)
     if place is None:  # it has no file: of a notebook, or a folder that is no package
         return ""

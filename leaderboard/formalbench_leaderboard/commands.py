@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -10,15 +11,18 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 from formalbench.contracts.theory import CLASSES
+from formalbench.ui.completion import names_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
 
 if TYPE_CHECKING:
+    from formalbench.analysis.board import Page
+    from formalbench.analysis.build import View
     from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
 
-    from formalbench_leaderboard.board import Page
+    from formalbench_leaderboard.sources import Held
 
 Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures"]
 
@@ -41,20 +45,40 @@ def show(
         list[Path] | None,
         typer.Option(
             metavar="DIR",
-            help="Folder of records; repeatable. Default: your own results, and the "
-            "published ones: of the repository you are in, or those that came with formalbench.",
+            help="Folder of records; repeatable. They are shown on their own tasks, among the "
+            "published ones: of the repository you are in, or those that came with formalbench. "
+            "Default: your own results.",
         ),
     ] = None,
     suite: Annotated[
         str,
         typer.Option(
-            metavar="S", help="Rank by the tasks of this suite (`formalbench list suites`)."
+            metavar="S",
+            help="Rank by the tasks of this suite (`formalbench list suites`). Default: default, "
+            "and with --results those of it that you ran.",
+            autocompletion=names_of("suites"),
         ),
-    ] = "default",
+    ] = "",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M[,M]",
+            help="Show these models only, with the ranks they have.",
+            autocompletion=names_of("models"),
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=names_of("tasks")
+        ),
+    ] = None,
     protocol: Annotated[
         str | None,
         typer.Option(
-            metavar="P", help="Show this protocol only. Different protocols are never compared."
+            metavar="P",
+            help="Show this protocol only. Different protocols are never compared.",
+            autocompletion=names_of("protocols"),
         ),
     ] = None,
     within: Annotated[
@@ -63,6 +87,12 @@ def show(
             "--class", metavar="C", help=f"Only tasks in a class of languages: {CLASS_NAMES}."
         ),
     ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="In the terminal all rows and columns, exact models, papers' numbers."
+        ),
+    ] = False,
     format: Annotated[
         Format,
         typer.Option(
@@ -83,52 +113,93 @@ def show(
 
     A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
     task the mean over all seeds; its interval is over seeds and test strings.
-    Neighbours that cannot be told apart share a rank. Numbers from papers come below, never
-    mixed with measured ones.
+    A rank is one more than the number of rows separably better, all pairs compared at once.
+    Numbers from papers come below, never mixed with measured ones.
 
     A result of your own goes in with `publish`. `check` holds what is published to the rules,
     `audit` its numbers to the truth: each has its own --help.
 
     \b
     formalbench leaderboard
-    formalbench leaderboard --results my-results --protocol quick
+    formalbench leaderboard --results my-results
+    formalbench leaderboard --model transformer,lstm --task parity,first
     formalbench leaderboard --class star-free
     formalbench leaderboard --format latex --output board.tex
     """
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
         return
+    from formalbench.analysis.build import build_page
     from formalbench.contracts.errors import RequestError
     from formalbench.theory.lookup import check_class
     from formalbench.ui.state import host_of
 
-    from formalbench_leaderboard.build import build_page
-    from formalbench_leaderboard.sources import (
-        check_folders,
-        read_all,
-        read_with_published,
-        suite_view,
-    )
+    from formalbench_leaderboard import asked
+    from formalbench_leaderboard.sources import DEFAULT_SUITE, check_folders, suite_view
     from formalbench_leaderboard.theory import in_class, predicted
 
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
-    shown = None if protocol is None else [protocol]
-    view = suite_view(host_of(ctx), suite, shown, ranks_unchecked=False)
-    held = read_all(results) if results else read_with_published()
+    host, shown = host_of(ctx), None if protocol is None else [protocol]
+    view = suite_view(host, suite or DEFAULT_SUITE, shown, ranks_unchecked=False)
+    held, view = _held(results, view, narrowed=not suite and format == "table")
     if protocol is not None:
         _check_protocol(protocol, {record.protocol.title for record in held.records})
         held = held._replace(verifications=[])  # they are made under no protocol
     if within is not None:
         held, view = in_class(held, view, check_class(within))
+    if task is not None:
+        held, view = asked.on_tasks(held, view, _names("task", task))
     if format == "json":
-        view = replace(view, predicted=cache(partial(predicted, host_of(ctx))))
+        view = replace(view, predicted=cache(partial(predicted, host)))
     page = build_page(held.records, view, held.verifications)
-    _show(page, [*held.records, *held.verifications], host_of(ctx), suite, format, output)
+    if model is not None:
+        page = asked.of_models(page, _names("model", model))
+    records = [*held.records, *held.verifications]
+    if format == "table" and output is None:
+        _print(page, everything=everything, own=bool(results))
+    else:
+        _show(page, records, host, suite or DEFAULT_SUITE, format, output)
     if held.invalid:
         _tell_invalid(held.invalid)
         raise typer.Exit(1)
+
+
+def _held(results: Sequence[Path] | None, view: View, *, narrowed: bool) -> tuple[Held, View]:
+    """Read records, and say how they are seen.
+
+    Args:
+        results: folders that somebody named; None for their own results.
+        view: of the suite.
+        narrowed: whether records in named folders are ranked on their own tasks alone.
+    """
+    from formalbench_leaderboard import asked
+    from formalbench_leaderboard.sources import read_all, read_published, read_with_published
+
+    if not results:
+        return read_with_published(), view
+    own, published = read_all(results), read_published()
+    held = asked.among_published(own, published)
+    return held, asked.standing(view, own, published) if narrowed else view
+
+
+def _names(option: str, text: str) -> list[str]:
+    """Return the names in a list with commas; options in brackets may have commas, too."""
+    names = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
+    if not all(names):
+        from formalbench.contracts.errors import RequestError
+
+        raise RequestError(f"--{option} {text!r} names nothing")
+    return names
+
+
+def _print(page: Page, *, everything: bool, own: bool) -> None:
+    from formalbench.ui.screen import Screen
+
+    from formalbench_leaderboard.renderers.terminal import Manner, print_page
+
+    print_page(page, Screen(), Manner(everything, "yours" if own else "new", other_tasks=own))
 
 
 def _show(
@@ -150,12 +221,6 @@ def _show(
         from formalbench.store import write_atomically
 
         write_atomically(output, renderer(format)(page))
-    elif format == "table":
-        from formalbench.ui.screen import Screen
-
-        from formalbench_leaderboard.renderers.terminal import print_page
-
-        print_page(page, Screen())
     else:
         typer.echo(renderer(format)(page), nl=False)
 
@@ -187,8 +252,9 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
     """Refuse options before a subcommand's name: they would be lost without a word."""
     from formalbench.contracts.errors import RequestError
 
-    defaults = {"suite": "default", "format": "table"}
-    given = {name.replace("within", "class"): value for name, value in ctx.params.items()}
+    defaults = {"format": "table"}
+    called = {"within": "class", "everything": "all"}
+    given = {called.get(name, name): value for name, value in ctx.params.items()}
     lost = [name for name, value in given.items() if value and value != defaults.get(name)]
     if lost:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import typer
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.current import Current
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.text import harmless, printable
@@ -18,7 +19,6 @@ from formalbench.ui.screen import Screen
 from rich.console import Console
 from rich.text import Text
 
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import read_with_published
 

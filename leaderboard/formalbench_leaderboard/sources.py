@@ -7,6 +7,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from formalbench.analysis.build import View
 from formalbench.analysis.current import current_of, current_task
 from formalbench.analysis.keys import (
     task_title,
@@ -18,9 +19,8 @@ from formalbench.running.used import task_used
 from formalbench.store import Store, default_results
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
-from formalbench_leaderboard.build import View
 from formalbench_leaderboard.snapshot import read_snapshot
-from formalbench_leaderboard.theory import theory_here
+from formalbench_leaderboard.theory import shortcut_here, theory_here
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -58,6 +58,14 @@ def read_with_published(own: Path | None = None) -> Held:
         return read_all([folder, repository / PUBLISHED_RESULTS])
     found, invalid = Store(folder).valid()
     return Held(*parted([*found, *read_snapshot()]), invalid)
+
+
+def read_published() -> Held:
+    """Read the published records: of the repository that the user is in, else the package's."""
+    repository = repository_above(Path.cwd())
+    if repository is not None:
+        return read_all([repository / PUBLISHED_RESULTS])
+    return Held(*parted(read_snapshot()), [])
 
 
 def read_all(folders: Iterable[Path]) -> Held:
@@ -125,4 +133,5 @@ def suite_view(
         current=current_of(host),
         ranks_unchecked=ranks_unchecked,
         theory=cache(partial(theory_here, host)),
+        shortcut=cache(partial(shortcut_here, host)),
     )

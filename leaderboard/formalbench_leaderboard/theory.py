@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
 from formalbench.analysis.results import Prediction
-from formalbench.cache import cached
-from formalbench.contracts.errors import FormalbenchError
+from formalbench.cache import cached, package_digest
+from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.host.options import parse_instance
 from formalbench.theory import VERSION
 from formalbench.theory.lookup import theory_of_task
 
 if TYPE_CHECKING:
+    from formalbench.analysis.build import View
     from formalbench.host import PluginHost
 
-    from formalbench_leaderboard.build import View
     from formalbench_leaderboard.sources import Held
 
 
@@ -26,6 +26,15 @@ def theory_here(host: PluginHost, task: str) -> Theory | None:
         return theory_of_task(host, task)
     except FormalbenchError:  # of a plugin that is not at hand, or broken
         return None
+
+
+def shortcut_here(host: PluginHost, title: str) -> float | None:
+    """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
+    try:
+        entry, objective, _ = host.task_entry(title)
+    except RequestError:  # with options, or of a plugin that is not at hand
+        return None
+    return entry.spec.shortcuts.get(title) if objective == "classify" else None
 
 
 def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
@@ -53,7 +62,10 @@ def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
         if entry.plugin.local is not None:
             return None
         plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
-        found = cached(["kind of network", VERSION, __version__, plugin, model, task], built)
+        home = entry.plugin.module.__name__.partition(".")[0]
+        # What a network is can change without any version.
+        code = [package_digest(home), package_digest("formalbench")]
+        found = cached(["kind of network", VERSION, __version__, plugin, code, model, task], built)
     except FormalbenchError:  # it is not here, or does not take this task any more
         return None
     if found is None:

@@ -100,6 +100,9 @@ class SlurmCluster:
                 jobs = submitter.map_array(carry_out, functions, units)
         except (FailedJobError, FailedSubmissionError, subprocess.SubprocessError) as error:
             raise RequestError(f"executor slurm: {_said(str(error))}") from None
+        except OSError as error:
+            said = f"cannot write {self._folder}: {error.strerror}"
+            raise RequestError(f"executor slurm: {said}") from None
         return [job.job_id for job in jobs]
 
     def _parameters(self, minutes: int) -> dict[str, Any]:
@@ -118,6 +121,7 @@ class SlurmCluster:
             "cpus_per_task": config.cpus,
             "array_parallelism": config.parallel,
             "stderr_to_stdout": True,
+            "signal_delay_s": 0,  # no warning of the end: it would kill a short job as it starts
             **{key: value for key, value in asked.items() if value},
         }
 
@@ -171,7 +175,7 @@ def _partition_limit(name: str) -> int | None:
     Raises:
         RequestError: if there is no such partition, or no controller to ask.
     """
-    done = _slurm("sinfo", "--noheader", "--format=%P %l")
+    done = _slurm("sinfo", "--all", "--noheader", "--format=%P %l")
     if done.returncode:
         raise RequestError(f"executor slurm: Slurm does not answer: {_said(done.stderr)}")
     limits = dict(line.split()[:2] for line in done.stdout.splitlines())

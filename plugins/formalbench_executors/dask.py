@@ -152,7 +152,9 @@ def make(workplace: Workplace, config: DaskConfig) -> DaskExecutor:
     from distributed import Client
 
     if config.address:
-        return DaskExecutor(_connected(config.address))
+        client = _connected(config.address)
+        _check_seen(client, workplace.store)
+        return DaskExecutor(client)
     workers = config.workers or workplace.jobs
     if config.cluster == "local":
         cluster = _of_this_machine(workplace, workers)
@@ -171,6 +173,21 @@ def _connected(address: str) -> distributed.Client:
     except (OSError, ValueError, TypeError) as error:
         said = " ".join(str(error).split())[:200]
         raise RequestError(f"--executor dask: no scheduler at {address}: {said}") from None
+
+
+def _check_seen(client: distributed.Client, store: Path | None) -> None:
+    """Refuse a cluster that cannot write there; workers that come later say so themselves.
+
+    Raises:
+        RequestError: one line.
+    """
+    if store is not None and not all(client.run(store.is_dir).values()):
+        client.close()
+        raise _unseen(store)
+
+
+def _unseen(store: Path) -> RequestError:
+    return RequestError(f"--executor dask: workers of the cluster do not see the folder {store}")
 
 
 def _of_this_machine(workplace: Workplace, workers: int) -> Any:
@@ -249,5 +266,5 @@ def _begin_once(key: str, fn: Callable[..., T], args: Any, kwargs: Any) -> T:
     begun.set()
     folder: Path | None = getattr(args[0], "store", None) if args else None
     if folder is not None and not folder.is_dir():
-        raise RequestError(f"the workers of the cluster do not see the folder {folder}")
+        raise _unseen(folder)
     return fn(*args, **kwargs)

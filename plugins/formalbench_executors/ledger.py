@@ -59,22 +59,24 @@ def forget_files(folder: Path, job: Job) -> None:
 
 
 def private_folder(store: Path, name: str) -> Path:
-    """Return a folder of this user's own in a results folder, made if it is not there.
+    """Return the name of a folder of this user's own in a results folder."""
+    return store / f".{name}-{os.geteuid()}"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else can put files into, if it is not there.
 
     Raises:
         RequestError: if it cannot be made, or if somebody else could put files there.
     """
-    user = os.geteuid()
-    folder = store / f".{name}-{user}"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         facts = folder.lstat()
     except OSError as error:
         raise RequestError(f"cannot make {folder}: {error.strerror}") from None
     others = stat.S_IWGRP | stat.S_IWOTH
-    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != user or facts.st_mode & others:
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & others:
         raise RequestError(f"{folder}: must be a folder that you own and nobody else can write to")
-    return folder
 
 
 class Ledger:

@@ -7,13 +7,11 @@ is in the queue no more and has left no result is lost; so much is known without
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future, InvalidStateError
-from dataclasses import dataclass, field, replace
-from itertools import islice
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,14 @@ from formalbench.extras import need_package
 from formalbench.running.unit import Unit
 
 from formalbench_executors.clusters import Cluster, LocalCluster, SlurmCluster
+from formalbench_executors.handed import Handed, JobFuture, Waiting, batches
 from formalbench_executors.ledger import (
     Job,
     Ledger,
     forget_files,
     key_of,
     log_of,
+    make_private,
     private_folder,
     result_name,
 )
@@ -41,27 +41,9 @@ TICK = 0.2
 RESULTS = 2.0
 """Seconds between two looks for results, at most."""
 
-QUIET = 1.0
-"""Seconds in which nothing more is handed over, after which an array is submitted."""
-
-AT_MOST = 30.0
-"""Seconds after which it is submitted in any case."""
-
 
 class JobLostError(RuntimeError):
     """A job is over and has left no result: it was cancelled, or killed."""
-
-
-class _JobFuture(Future[Any]):
-    """What comes of a unit; to cancel it ends its job."""
-
-    end: Callable[[], None] | None = None
-
-    def cancel(self) -> bool:
-        """Do it no more, whether it waits to be submitted, waits in the queue, or runs."""
-        if self.end is not None:
-            self.end()
-        return super().cancel()
 
 
 @dataclass
@@ -69,18 +51,8 @@ class _Followed:
     """A job, whoever waits for it, and since when it has been missed in the queue."""
 
     job: Job
-    futures: list[_JobFuture]
+    futures: list[JobFuture]
     missed: float | None = None
-
-
-@dataclass
-class _Waiting:
-    """A unit that was handed over and is not submitted yet."""
-
-    future: _JobFuture
-    function: Callable[[Any], Any]
-    unit: Unit
-    since: float = field(default_factory=time.monotonic)
 
 
 class SlurmExecutor(DetachedExecutor):
@@ -98,7 +70,7 @@ class SlurmExecutor(DetachedExecutor):
     def __init__(self, cluster: Cluster, folder: Path, config: SlurmConfig) -> None:
         self._cluster, self._folder, self._config = cluster, folder, config
         self._ledger = Ledger(folder)
-        self._waiting: list[_Waiting] = []
+        self._waiting = Waiting()
         self._followed: dict[str, _Followed] = {}
         self._left: list[str] = []
         self._lock = threading.RLock()
@@ -119,14 +91,14 @@ class SlurmExecutor(DetachedExecutor):
         if self._closed.is_set():
             raise RuntimeError("this executor was shut down")
         (unit,) = args
-        future = _JobFuture()
+        future = JobFuture()
         with self._lock:
             job = self._ledger.holder(unit.names[0])
             if job is not None and set(unit.names) <= set(job.runs):
                 self._follow(job, future)
             else:
                 unit = replace(unit, cores=max(unit.threads, self._config.cpus))
-                self._waiting.append(_Waiting(future, fn, unit))
+                self._waiting.add(Handed(future, fn, unit))
         return future
 
     def holder(self, run: str) -> str | None:
@@ -174,12 +146,12 @@ class SlurmExecutor(DetachedExecutor):
         self._closed.set()
         self._thread.join()  # it may be submitting
 
-    def _give_up(self) -> list[_JobFuture]:
+    def _give_up(self) -> list[JobFuture]:
         with self._lock:
-            futures = [one.future for one in self._waiting]
+            futures = self._waiting.clear()
             for followed in self._followed.values():
                 futures += followed.futures
-            self._waiting, self._followed = [], {}
+            self._followed = {}
             for future in futures:
                 future.end = None
         return futures
@@ -193,25 +165,15 @@ class SlurmExecutor(DetachedExecutor):
                 self._look()
             except Exception as error:  # noqa: BLE001  # nobody else would hear of it
                 for future in self._give_up():
-                    _tell(future, error)
+                    future.tell(error)
 
     def _submit_waiting(self) -> None:
         with self._lock:
-            now = time.monotonic()
-            ready = self._waiting and (
-                now - self._waiting[-1].since >= QUIET or now - self._waiting[0].since >= AT_MOST
-            )
-            self._waiting = [one for one in self._waiting if not one.future.cancelled()]
-            waiting = [*self._waiting] if ready else []
-        groups: dict[int, list[_Waiting]] = {}
-        for one in waiting:
-            groups.setdefault(self._config.minutes_of(one.unit), []).append(one)
-        for minutes, group in groups.items():
-            rest = iter(group)
-            while batch := list(islice(rest, self._cluster.array)):
-                self._submit_batch(batch, minutes)
+            ready = self._waiting.ready()
+        for minutes, batch in batches(ready, self._config.minutes_of, self._cluster.array):
+            self._submit_batch(batch, minutes)
 
-    def _submit_batch(self, batch: list[_Waiting], minutes: int) -> None:
+    def _submit_batch(self, batch: list[Handed], minutes: int) -> None:
         """Submit units as one array; while Slurm does not answer at all they go on waiting."""
         for one in batch:
             if one.unit.progress is not None:  # of an earlier job of the same runs
@@ -237,21 +199,17 @@ class SlurmExecutor(DetachedExecutor):
             self._refuse(batch, error)
             return
         with self._lock:
-            self._take_out(batch)
+            self._waiting.take_out(batch)
             for job, one in zip(jobs, batch, strict=True):
                 self._follow(job, one.future)
 
-    def _refuse(self, batch: list[_Waiting], error: RequestError) -> None:
+    def _refuse(self, batch: list[Handed], error: RequestError) -> None:
         with self._lock:
-            self._take_out(batch)
+            self._waiting.take_out(batch)
         for one in batch:
-            _tell(one.future, error)
+            one.future.tell(error)
 
-    def _take_out(self, batch: list[_Waiting]) -> None:
-        futures = {id(one.future) for one in batch}
-        self._waiting = [one for one in self._waiting if id(one.future) not in futures]
-
-    def _follow(self, job: Job, future: _JobFuture) -> None:
+    def _follow(self, job: Job, future: JobFuture) -> None:
         future.end = lambda: self._cluster.cancel([job.job_id])
         if future.cancelled():  # while it was submitted
             future.end()
@@ -284,6 +242,8 @@ class SlurmExecutor(DetachedExecutor):
         followed.missed = None if alive else followed.missed or now
         if followed.missed is not None and now - followed.missed >= self._config.grace:
             said = f"job {job_id} is in the queue no more and has left no result"
+            if not log_of(self._folder, job_id).exists():
+                said += f", nor a log: do the nodes see {self._folder.parent}?"
             self._end(job_id, False, JobLostError(said))
 
     def _answer(self, job_id: str) -> Answer:
@@ -306,25 +266,17 @@ class SlurmExecutor(DetachedExecutor):
         if done:
             log_of(self._folder, job_id).unlink(missing_ok=True)
         for future in followed.futures:
-            _tell(future, None if done else value, value)
+            future.tell(None if done else value, value)
 
 
 def _key(unit: Unit) -> str:
     return key_of(unit.names) if unit.progress is None else unit.progress.stem
 
 
-def _tell(future: _JobFuture, error: BaseException | None, value: Any = None) -> None:
-    """Tell whoever waits; one who has cancelled waits no more."""
-    future.end = None
-    with contextlib.suppress(InvalidStateError):
-        if error is None:
-            future.set_result(value)
-        else:
-            future.set_exception(error)
-
-
 def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
     """Return the executor; its files are in a folder of this user's in the results folder.
+
+    Nothing is written before the cluster has been asked what it is.
 
     Raises:
         RequestError: one line, if submitit is not installed, or there is no such cluster.
@@ -334,4 +286,6 @@ def make(workplace: Workplace, config: SlurmConfig) -> SlurmExecutor:
         raise RequestError("executor slurm needs a results folder that every node sees")
     folder = private_folder(workplace.store, config.cluster)
     kind = SlurmCluster if config.cluster == "slurm" else LocalCluster
-    return SlurmExecutor(kind(folder, config), folder, config)
+    cluster = kind(folder, config)
+    make_private(folder)
+    return SlurmExecutor(cluster, folder, config)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from formalbench_papers.framework.accuracies import Score
     from formalbench_papers.framework.bench import Bench
-    from formalbench_papers.framework.claims import is_at_chance, reaches
+    from formalbench_papers.framework.claims import is_at_chance, reaches, stays_below
     from formalbench_papers.framework.findings import Claim, Findings, TableCell
     from formalbench_papers.framework.runs import Got, Wanted
     from formalbench_papers.framework.tables import AccuracyTable, PaperModel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _PLACES = {
     "accuracies": ("Score",),
     "bench": ("Bench",),
-    "claims": ("is_at_chance", "reaches"),
+    "claims": ("is_at_chance", "reaches", "stays_below"),
     "findings": ("Claim", "Findings", "TableCell"),
     "runs": ("Got", "Wanted"),
     "tables": ("AccuracyTable", "PaperModel"),
@@ -38,6 +38,7 @@ __all__ = [
     "Wanted",
     "is_at_chance",
     "reaches",
+    "stays_below",
 ]
 
 

@@ -5,7 +5,7 @@ Light by rule: what is heavy is imported inside the functions.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,37 +26,40 @@ if TYPE_CHECKING:
     import typer
 
 
+PAPERS = (
+    *(chi, chiang_cholak, deletang, grazzi, huang),
+    *(path_attention, slice_cde, steffen, yao),
+)
+"""The folders; what each of them announces is in its `specs`, by kind."""
+
+
+def _announced(kind: str) -> Iterator[Any]:
+    for paper in PAPERS:
+        yield from getattr(paper, kind, ())
+
+
 @hookimpl
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
     """Announce how the papers' models are trained anew: NAME-quick for a CPU, NAME as there."""
-    return (
-        *(*chi.PROTOCOLS, *chiang_cholak.PROTOCOLS, *steffen.PROTOCOLS, *yao.PROTOCOLS),
-        *(*grazzi.PROTOCOLS, *slice_cde.PROTOCOLS),
-        *(*path_attention.PROTOCOLS, *huang.PROTOCOLS),
-    )
+    return _announced("PROTOCOLS")
 
 
 @hookimpl
 def formalbench_suites() -> Iterable[SuiteSpec]:
     """Announce what the papers train on, where the tasks' own package has no suite of it."""
-    return yao.SUITES
+    return _announced("SUITES")
 
 
 @hookimpl
 def formalbench_tables() -> Iterable[TableSpec]:
-    """Announce the papers' numbers."""
-    return (*chi.TABLES, *deletang.TABLES)
+    """Announce the papers' numbers that boards show."""
+    return _announced("TABLES")
 
 
 @hookimpl
 def formalbench_reproductions() -> Iterable[ReproductionSpec]:
     """Announce what can be measured anew."""
-    return (
-        *(*chi.REPRODUCTIONS, *chiang_cholak.REPRODUCTIONS),
-        *(*grazzi.REPRODUCTIONS, *huang.REPRODUCTIONS),
-        *(*path_attention.REPRODUCTIONS, *slice_cde.REPRODUCTIONS),
-        *(*steffen.REPRODUCTIONS, *yao.REPRODUCTIONS),
-    )
+    return _announced("REPRODUCTIONS")
 
 
 @hookimpl

@@ -31,7 +31,7 @@ from formalbench import RequestError, TaskSpec
 from formalbench_tasks.definition import TableDefinition
 from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST_TRANSITIONS
 from formalbench_tasks.yaml_parts import MOST_VERSIONS
-from formalbench_tasks.yaml_task import OBJECTIVES, SAMPLER
+from formalbench_tasks.yaml_task import OBJECTIVES, SAMPLERS
 
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
@@ -128,7 +128,7 @@ def read(path: Path) -> TaskSpec:
     definition = _definition(path)
     return TaskSpec(
         name=name,
-        version=MOST_VERSIONS * SAMPLER + 1,
+        version=MOST_VERSIONS * SAMPLERS["near-misses"] + 1,
         summary=definition.summary,
         factory=_factory(definition),
         objectives=OBJECTIVES,

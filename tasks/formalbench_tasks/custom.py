@@ -1,8 +1,8 @@
-"""A regular language that somebody defined in a YAML file."""
+"""Regular languages that somebody defined in a YAML file, by how strings are drawn of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,19 +15,14 @@ from formalbench_tasks.regular import RegularLanguage
 from formalbench_tasks.spoilt import ORDER, Spoilt
 
 
-class CustomLanguage(RegularLanguage):
-    """The language of a regular expression or an automaton.
-
-    Members are uniform. Of the non-members half are members with two parts exchanged that begin
-    alike and end alike, so that the symbols, the ends and all pairs of neighbours stay
-    (`formalbench_tasks.rearranged`); a quarter are members with what is between the ends in
-    another order, an eighth members after a few random edits, an eighth uniform. Where one way
-    of rearranging leads to members only, the other is tried, and then half are edited and half
-    uniform. Any change to this is a new `formalbench_tasks.yaml_task.SAMPLER`.
+class UniformLanguage(RegularLanguage):
+    """The language of a regular expression or an automaton, uniform within each class.
 
     Args:
         definition: what the file says.
     """
+
+    hard_negatives = False
 
     def __init__(self, definition: Definition) -> None:
         super().__init__(definition.alphabet, definition.build())
@@ -36,6 +31,24 @@ class CustomLanguage(RegularLanguage):
     def oracle(self, string: Sequence[int]) -> int:
         """Follow the definition as it was written, without the minimal automaton."""
         return int(self.definition.contains(string))
+
+
+class EditedLanguage(UniformLanguage):
+    """The same with uniform members; half of the non-members are edited members, half uniform."""
+
+    hard_negatives = True
+
+
+class CustomLanguage(UniformLanguage):
+    """The same with non-members that are mostly near misses.
+
+    Members are uniform. Of the non-members half are members with two parts exchanged that begin
+    alike and end alike, so that the symbols, the ends and all pairs of neighbours stay
+    (`formalbench_tasks.rearranged`); a quarter are members with what is between the ends in
+    another order, an eighth members after a few random edits, an eighth uniform. Where one way
+    of rearranging leads to members only, the other is tried, and then half are edited and half
+    uniform. Any change to this is a new number in `formalbench_tasks.yaml_task.SAMPLERS`.
+    """
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw as many members as non-members (up to one) where the length has both."""
@@ -66,3 +79,11 @@ class CustomLanguage(RegularLanguage):
         table_QS: Labels = self.automaton.transitions
         two_QSS = table_QS[table_QS[np.unique(table_QS)]]  # from states that some symbol leads to
         return not np.array_equal(two_QSS, two_QSS.transpose(0, 2, 1))
+
+
+DRAWN: Mapping[str, Callable[[Definition], UniformLanguage]] = {
+    "near-misses": CustomLanguage,
+    "edited": EditedLanguage,
+    "uniform": UniformLanguage,
+}
+"""By what a file says under ``sampling``."""

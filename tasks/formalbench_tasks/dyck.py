@@ -48,7 +48,12 @@ PAIRS = ("()", "[]", "{}", "<>")
 MOST = (500, 1_000)
 """The most types, and the greatest depth that can be asked for."""
 
-_ONE = Theory("counter", c_rasp=True, note="Fischer et al. (1968); C-RASP: Yang and Chiang (2024)")
+_ONE = Theory(
+    "counter",
+    c_rasp=True,
+    context_free=True,
+    note="Fischer et al. (1968); C-RASP: Yang and Chiang (2024)",
+)
 _MANY = Theory(
     "context-free",
     c_rasp=False,

@@ -18,6 +18,7 @@ Legend: B strings, N positions, S symbols, T lengths, R rows. A row is a pair
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -34,13 +35,18 @@ FEW = 4
 
 _NONE = -(1 << 40)  # the exponent of a count of zero: below every other
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
+_POWERS = np.ldexp(1.0, [0, *range(_LEAST, 0)])  # of two, by exponent: -1 is the last
 BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 _PLAIN = 1 << 16  # numbers of a table that may become plain ones
 _AT_ONCE = 1 << 16  # uniform numbers drawn at once
 _STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
+_LARGE = 1 << 12  # transitions of an automaton that are not all looked at for a few strings
 
 Row = tuple[Floats, Ints]
 """The counts at one length, (R,): mantissas and exponents."""
+
+Choose = Callable[[Ints, Floats], Ints]
+"""Returns a symbol for each row and uniform number, (B,)."""
 
 
 class Paths:
@@ -123,15 +129,30 @@ class Paths:
             return self._sample_few(stream, length, rows_B)
         strings_NB = np.empty((length, len(classes_B)), dtype=np.int64)
         uniforms_NB = _uniforms(stream, length, len(classes_B))
-        block = max(1, BLOCK // self._next_SR.size)
-        for first in range(0, length, block):
-            last = min(first + block, length)
-            thresholds = self.thresholds(length - last + 1, length - first)
-            for position in range(first, last):
-                symbols_B = _choose(thresholds[last - 1 - position], rows_B, next(uniforms_NB))
-                strings_NB[position] = symbols_B
-                rows_B = self._next_SR[symbols_B, rows_B]
+        few = len(rows_B) < self._next_SR.shape[1] and self._next_SR.size > _LARGE
+        choices = self._choices_by_string(length) if few else self._choices(length)
+        for symbols_B, choose, uniform_B in zip(strings_NB, choices, uniforms_NB, strict=True):
+            symbols_B[:] = choose(rows_B, uniform_B)
+            rows_B = self._next_SR[symbols_B, rows_B]
         return np.ascontiguousarray(strings_NB.T)
+
+    def _choices(self, length: int) -> Iterator[Choose]:
+        """Yield how a symbol is chosen, position by position, by a table of all thresholds."""
+        block = max(1, BLOCK // self._next_SR.size)
+        for longest in range(length, 0, -block):
+            shortest = max(longest - block, 0) + 1
+            for thresholds_SR in self.thresholds(shortest, longest)[::-1]:
+                yield partial(_choose, thresholds_SR)
+
+    def _choices_by_string(self, length: int) -> Iterator[Choose]:
+        """Yield the same choices, worked out for the rows that strings are in."""
+        for remaining in range(length - 1, -1, -1):
+            yield partial(self._choose_by_string, self._counts.at(remaining))
+
+    def _choose_by_string(self, row: Row, rows_B: Ints, uniform_B: Floats) -> Ints:
+        counts_SB, _ = _branches(*row, self._next_SR[:, rows_B])
+        chosen_B: Ints = (uniform_B >= _cumulative(counts_SB)).sum(axis=0)
+        return chosen_B
 
     def _sample_few(self, stream: Stream, length: int, rows_B: Ints) -> Symbols:
         """Draw the same strings as `sample`, one by one: for a few, numpy's calls cost the most."""
@@ -163,32 +184,21 @@ class Paths:
         when `shortest` + t symbols are still to come; 0 where no string does it.
         """
         rows = [self._counts.at(length) for length in range(shortest - 1, longest)]
-        counts_TSR, _ = self._branches(
+        counts_TSR, _ = _branches(
             np.stack([mantissas for mantissas, _ in rows]),
             np.stack([exponents for _, exponents in rows]),
+            self._next_SR,
         )
-        for symbol in range(1, self._symbols):
-            counts_TSR[:, symbol] += counts_TSR[:, symbol - 1]
-        total_T1R = counts_TSR[:, -1:]
-        # A zero total has only zeros above it: dividing by 1 keeps them.
-        shares: Floats = counts_TSR[:, :-1] / np.where(total_T1R > 0, total_T1R, 1.0)
-        return shares
+        return _cumulative(counts_TSR)
 
     def _longer(self, row: Row) -> Row:
         """Return the counts of strings that are longer by one symbol."""
-        counts_SR, top_R = self._branches(*row)
+        counts_SR, top_R = _branches(*row, self._next_SR)
         total_R = counts_SR[0]
         for symbol in range(1, self._symbols):
             total_R = total_R + counts_SR[symbol]
         mantissa_R, shift_R = np.frexp(total_R)
         return mantissa_R, np.where(mantissa_R > 0, top_R + shift_R, _NONE)
-
-    def _branches(self, mantissas: Floats, exponents: Ints) -> tuple[Floats, Ints]:
-        """Return the counts (…, S, R) after each symbol, and the exponents (…, R) they share."""
-        exponents_SR = exponents[..., self._next_SR]
-        top_R = exponents_SR.max(axis=-2)
-        counts = _scale(mantissas[..., self._next_SR], exponents_SR - top_R[..., None, :])
-        return counts, top_R
 
 
 class Counts:
@@ -230,8 +240,26 @@ class Counts:
         return self._rows[offset]
 
 
+def _branches(mantissas: Floats, exponents: Ints, next_SR: Ints) -> tuple[Floats, Ints]:
+    """Return the counts (…, S, R) after each symbol, and the exponents (…, R) they share."""
+    exponents_SR = exponents.take(next_SR, axis=-1)
+    top_R = exponents_SR.max(axis=-2)
+    counts = _scale(mantissas.take(next_SR, axis=-1), exponents_SR - top_R[..., None, :])
+    return counts, top_R
+
+
+def _cumulative(counts_SR: Floats) -> Floats:
+    """Return the cumulative shares (…, S-1, R) of counts (…, S, R), summed up symbol by symbol."""
+    sums_SR = np.add.accumulate(counts_SR, axis=-2)
+    total_1R = sums_SR[..., -1:, :]
+    # A zero total has only zeros above it: dividing by 1 keeps them.
+    shares: Floats = sums_SR[..., :-1, :] / np.where(total_1R > 0, total_1R, 1.0)
+    return shares
+
+
 def _scale(mantissas: Floats, exponents: Ints) -> Floats:
-    scaled: Floats = np.ldexp(mantissas, np.maximum(exponents, _LEAST).astype(np.intc))
+    """Multiply by powers of two, exactly; no exponent is above 0."""
+    scaled: Floats = mantissas * _POWERS.take(np.maximum(exponents, _LEAST))
     return scaled
 
 

@@ -51,6 +51,7 @@ def announce() -> tuple[TaskSpec, ...]:
             splits=Splits(tuple(facts["train"]), tuple(facts["test"]), facts["step"]),
             reference=facts["reference"],
             theory=Theory.least(facts["class"]),
+            keywords=tuple(facts["keywords"]),
         )
         for name, facts in json.loads(INDEX.read_text(encoding="utf-8")).items()
     )
@@ -70,6 +71,7 @@ def index() -> dict[str, Any]:
             "version": spec.version,
             "summary": spec.summary,
             "reference": spec.reference,
+            "keywords": list(spec.keywords),
             "objectives": list(spec.objectives),
             "train": list(spec.splits.train),
             "test": list(spec.splits.test),

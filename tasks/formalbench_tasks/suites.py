@@ -21,12 +21,12 @@ SUITES = (
     ),
     SuiteSpec(
         name="counting",
-        version=1,
+        version=2,
         summary="counter languages: what may follow each prefix? of blocks, are they in?",
         tasks=(
             *("dyck-1:next-symbols", "shuffle-dyck-2:next-symbols"),
             *("shuffle-dyck-4:next-symbols", "shuffle-dyck-6:next-symbols"),
-            *("boolean-3:next-symbols", "boolean-5:next-symbols"),
+            *("boolean-3:next-symbols", "boolean-5:next-symbols", "reset-dyck-1:next-symbols"),
             # A length has one member: by next symbols, whoever knows the length would be right.
             *("anbn", "anbncn", "anbncndn"),
         ),

@@ -1,4 +1,4 @@
-"""What YAML files that define tasks have in common: names, symbols, versions, and how to refuse."""
+"""What YAML files that define tasks have in common: names, symbols, versions, lengths."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Collection, Mapping
 from typing import Any, TypeGuard
 
 from formalbench.contracts.errors import nearest
+from formalbench.contracts.specs import Splits
 
-from formalbench_tasks.limits import MOST_SYMBOLS
+from formalbench_tasks.limits import LONGEST_SPLIT, MOST_SYMBOLS
 from formalbench_tasks.mistakes import MistakeError, Mistakes
 
 MOST_VERSIONS = 1_000
@@ -78,7 +79,7 @@ def alphabet_of(value: object) -> tuple[str, ...]:
     if len(symbols) > MOST_SYMBOLS:
         raise MistakeError(f"alphabet has {len(symbols)} symbols: at most {MOST_SYMBOLS}")
     for symbol in symbols:
-        if not symbol.isprintable() or (len(symbol) > 1 and " " in symbol):
+        if not symbol.isprintable() or " " in symbol:
             raise MistakeError(f"symbol {show(symbol)} holds white space or cannot be printed")
     return distinct(symbols, "symbol")
 
@@ -127,3 +128,47 @@ def show(value: object) -> str:
         return reprlib.repr(value)
     except ValueError:  # Python refuses to write a number of thousands of digits
         return f"a huge {type(value).__name__}"
+
+
+def splits_of(value: object) -> Splits:
+    """Return the lengths to train and test at, and their step."""
+    shown = "splits: {train: [1, 40], test: [41, 500]}"
+    if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
+        raise MistakeError(f"splits must look like {shown}, not {show(value)}")
+    found, default = Mistakes(), Splits()
+    windows = {
+        key: found.of(_lengths, value[key], key) for key in ("train", "test") if key in value
+    }
+    step = found.of(_step, value.get("step", 1))
+    found.refuse()
+    assert step
+    both = {"train": windows.get("train"), "test": windows.get("test")}
+    splits = Splits(both["train"] or default.train, both["test"] or default.test, step)
+    for key, (first, last) in (("train", splits.train), ("test", splits.test)):
+        if first < last < first + step - 1:
+            found.of(_refuse_step, step, key, first, last)
+    found.refuse()
+    return splits
+
+
+def _refuse_step(step: int, key: str, first: int, last: int) -> None:
+    raise MistakeError(f"splits: step {step} is longer than {key}, {first} to {last}")
+
+
+def _step(value: object) -> int:
+    if not is_whole(value) or value < 1:
+        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(value)}")
+    return value
+
+
+def _lengths(value: object, key: str) -> tuple[int, int]:
+    if (
+        not isinstance(value, list)
+        or len(value) != 2
+        or not all(is_whole(end) for end in value)
+        or not 0 <= value[0] <= value[1]
+    ):
+        raise MistakeError(f"splits: {key} must be [shortest, longest], not {show(value)}")
+    if value[1] > LONGEST_SPLIT:
+        raise MistakeError(f"splits: {key} ends at {value[1]}: at most {LONGEST_SPLIT}")
+    return value[0], value[1]

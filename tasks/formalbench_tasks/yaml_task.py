@@ -17,14 +17,21 @@ or with an automaton, every transition spelt out::
       even: {a: odd, b: even}
       odd: {a: even, b: odd}
 
-Optional in both: ``summary``, ``reference``, ``version`` (1 if not given; raise it with
+Optional in both: ``summary``, ``reference``, ``keywords``, a list of what else people call it,
+``version`` (1 if not given; raise it with
 every change to the language), ``objectives``, what is asked of it, the default first, and
 ``splits: {train: [1, 40], test: [41, 500]}``, with ``step: 2`` for every second length only.
 
+``sampling`` says how strings are drawn. Members are always uniform, and as many as non-members
+where a length has both. Non-members are mostly near misses if nothing is said, or
+``near-misses`` (`formalbench_tasks.custom`); half edited members and half uniform if it is
+``edited``; all uniform if it is ``uniform``. The last two are for languages whose published
+strings are drawn so: counting gets far on them.
+
 A task's version names its test strings, and those hang on the file and on how this package draws
-from it. So the version in listings and records is 1000 times `SAMPLER` and the file's: 2001
-for a file of version 1. When the drawing changes, every file's task is a new one, and records
-of the old no longer count.
+from it. So the version in listings and records is 1000 times the number that `SAMPLERS` gives the
+way of drawing, and the file's: 2001 for near misses and a file of version 1. When the drawing
+changes, every file's task is a new one, and records of the old no longer count.
 
 Symbols and states are strings or whole numbers, which are taken as strings. YAML reads
 bare words such as ``yes``, ``no`` and ``on`` as truth values, and ``010`` as the number
@@ -39,10 +46,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, nearest
-from formalbench.contracts.specs import Splits, TaskSpec
+from formalbench.contracts.specs import TaskSpec
 
 from formalbench_tasks.definition import Definition, RegexDefinition, TableDefinition
-from formalbench_tasks.limits import LONGEST_SPLIT, MOST_STATES
+from formalbench_tasks.limits import MOST_STATES
 from formalbench_tasks.mistakes import MistakeError, Mistakes
 from formalbench_tasks.regex import RegexError, parse
 from formalbench_tasks.yaml_parts import (
@@ -50,24 +57,27 @@ from formalbench_tasks.yaml_parts import (
     alphabet_of,
     check_known,
     distinct,
-    is_whole,
     label_of,
     line_of,
     list_of,
     name_of,
     show,
+    splits_of,
     version_of,
 )
 
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
 
-SAMPLER = 2
-"""Raised whenever `formalbench_tasks.custom` draws any other string of the same file."""
+SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0}
+"""The ways of drawing strings; raised whenever one draws any other string of the same file."""
 
 OBJECTIVES = ("classify", "tag", "next-symbols")
 
-_COMMON = ("name", "alphabet", "summary", "reference", "version", "objectives", "splits")
+_COMMON = (
+    *("name", "alphabet", "summary", "reference", "version"),
+    *("keywords", "objectives", "splits", "sampling"),
+)
 _TABLE = ("states", "start", "transitions", "accept")
 
 
@@ -96,22 +106,26 @@ def _task(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     definition = found.of(_definition, data)
     version = found.of(version_of, data.get("version", 1))
     summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
+    keywords = found.of(_keywords, data.get("keywords", []))
     objectives = found.of(_objectives, data.get("objectives", list(OBJECTIVES)))
-    splits = found.of(_splits, data.get("splits", {}))
+    splits = found.of(splits_of, data.get("splits", {}))
+    sampling = found.of(_sampling, data.get("sampling", "near-misses"))
     found.refuse()
     assert name
     assert definition
     assert version
     assert objectives
     assert splits
+    assert sampling
     return TaskSpec(
         name=name,
-        version=MOST_VERSIONS * SAMPLER + version,
+        version=MOST_VERSIONS * SAMPLERS[sampling] + version,
         summary=summary or definition.summary,
-        factory=_factory(path, definition),
+        factory=_factory(path, definition, sampling),
         objectives=objectives,
         splits=splits,
         reference=reference or "",
+        keywords=keywords or (),
     )
 
 
@@ -125,12 +139,12 @@ def _definition(data: Mapping[str, Any]) -> Definition | None:
     return _table(data, alphabet) if set(_TABLE) <= set(data) else None
 
 
-def _factory(path: Path, definition: Definition) -> Callable[[], Language]:
+def _factory(path: Path, definition: Definition, sampling: str) -> Callable[[], Language]:
     def build() -> Language:
-        from formalbench_tasks.custom import CustomLanguage  # here: it imports numpy
+        from formalbench_tasks.custom import DRAWN  # here: it imports numpy
 
         try:
-            return CustomLanguage(definition)
+            return DRAWN[sampling](definition)
         except RegexError as problem:  # its automaton is too large
             raise RequestError(f"{path}: regex: {problem}") from None
 
@@ -239,6 +253,23 @@ def _look_up(value: object, number: Mapping[str, int], kind: str, place: str) ->
     return number[name]
 
 
+def _sampling(value: object) -> str:
+    known = ", ".join(SAMPLERS)
+    if not isinstance(value, str) or value not in SAMPLERS:
+        close = nearest(str(value), SAMPLERS, count=1)
+        hint = f" (did you mean {close[0]!r}?)" if close else ""
+        raise MistakeError(f"unknown sampling {show(value)}{hint}; known: {known}")
+    return value
+
+
+def _keywords(value: object) -> tuple[str, ...]:
+    words = [label_of(word, "keyword") for word in list_of(value, "keywords")]
+    for word in words:
+        if not word.isprintable() or word.isspace():
+            raise MistakeError(f"keyword {show(word)} cannot be printed")
+    return tuple(words)
+
+
 def _objectives(value: object) -> tuple[str, ...]:
     names = [label_of(name, "objective") for name in list_of(value, "objectives")]
     for name in names:
@@ -250,36 +281,3 @@ def _objectives(value: object) -> tuple[str, ...]:
     if not names:
         raise MistakeError("objectives is empty")
     return distinct(names, "objective")
-
-
-def _splits(value: object) -> Splits:
-    shown = "splits: {train: [1, 40], test: [41, 500]}"
-    if not isinstance(value, dict) or not set(value) <= {"train", "test", "step"}:
-        raise MistakeError(f"splits must look like {shown}, not {show(value)}")
-    found, default = Mistakes(), Splits()
-    windows = {
-        key: found.of(_lengths, value[key], key) for key in ("train", "test") if key in value
-    }
-    step = found.of(_step, value.get("step", 1))
-    found.refuse()
-    assert step
-    return Splits(windows.get("train") or default.train, windows.get("test") or default.test, step)
-
-
-def _step(value: object) -> int:
-    if not is_whole(value) or value < 1:
-        raise MistakeError(f"splits: step must be a whole number from 1 up, not {show(value)}")
-    return value
-
-
-def _lengths(value: object, key: str) -> tuple[int, int]:
-    if (
-        not isinstance(value, list)
-        or len(value) != 2
-        or not all(is_whole(end) for end in value)
-        or not 0 <= value[0] <= value[1]
-    ):
-        raise MistakeError(f"splits: {key} must be [shortest, longest], not {show(value)}")
-    if value[1] > LONGEST_SPLIT:
-        raise MistakeError(f"splits: {key} ends at {value[1]}: at most {LONGEST_SPLIT}")
-    return value[0], value[1]

@@ -19,11 +19,12 @@ from formalbench.evaluation.evaluate import (
     total,
 )
 from formalbench.objectives.classify import Classify
-from formalbench_tasks.bits import First
+from formalbench_tasks import regular_files
 from torch import nn
 
 CPU = torch.device("cpu")
-TASK = Task("first", 1, First(), Classify())
+FIRST = regular_files.LanguageFile(regular_files.FOLDER / "first.yaml")
+TASK = Task("first", 1, FIRST(), Classify())
 
 
 class LastSymbol(nn.Module):
@@ -138,7 +139,7 @@ class Longest(Metric):
 
 
 def test_a_metric_of_a_stranger():
-    task = Task("first", 1, First(), Classify(), extra_metrics=(Longest(),))
+    task = Task("first", 1, FIRST(), Classify(), extra_metrics=(Longest(),))
     examples = [task.examples(np.eye(n, dtype=np.int64)) for n in (3, 5, 4)]
     (score,) = evaluate(LastSymbol(), task, TestSet((Cell(3, 5, tuple(examples)),)), CPU)
     # the first symbol is the last one but where the 1 stands at either end
@@ -152,7 +153,7 @@ def test_a_metric_that_measures_what_another_does_is_an_error():
         def finish(self, state):
             return {"accuracy": Measure(1.0, 1)}
 
-    task = Task("first", 1, First(), Classify(), extra_metrics=(Twice(),))
+    task = Task("first", 1, FIRST(), Classify(), extra_metrics=(Twice(),))
     cell = Cell(3, 3, (task.sample(task.stream("test"), 3, 4),))
     with pytest.raises(ValueError, match="measures accuracy, as another metric does"):
         evaluate(LastSymbol(), task, TestSet((cell,)), torch.device("cpu"))

@@ -16,16 +16,31 @@ def test_factories_are_lazy_or_not(host):
     plugin = host.plugins[0]
     built = []
     host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").source), plugin)
-    host.tasks.add(task("lazy", "formalbench_tasks.bits:First"), plugin)
+    host.tasks.add(task("lazy", "formalbench_tasks.cycle_navigation:CycleNavigation"), plugin)
     host.tasks.add(task("nowhere", "formalbench_tasks.nowhere:Nothing"), plugin)
-    host.tasks.add(task("nothing", "formalbench_tasks.bits:Nothing"), plugin)
+    host.tasks.add(task("nothing", "formalbench_tasks.cycle_navigation:Nothing"), plugin)
     assert not built
     assert host.task("eager").source.oracle([1]) == 1
     assert built == [1]
-    assert type(host.task("lazy").source).__name__ == "First"
+    assert type(host.task("lazy").source).__name__ == "CycleNavigation"
     for name in ("nowhere", "nothing"):
         with pytest.raises(BrokenPluginError):
             host.task(name)
+
+
+def test_the_shortcut_of_a_task_is_at_hand_and_nothing_is_built(host):
+    built = []
+    spec = task("mine-{k}", built.append, shortcuts={"mine-1": 0.7})
+    host.tasks.add(spec, host.plugins[0])
+    assert (host.shortcut("mine-1"), host.shortcut("mine-1:classify")) == (0.7, 0.7)
+    assert host.shortcut("mine-2") is None
+    assert not built
+    assert host.shortcut("d2") > 0.9
+    assert host.shortcut("parity[p=0.5]") == host.shortcut("parity")
+    for other in ("d2:tag", "parity[p=0.3]", "reverse-string"):
+        assert host.shortcut(other) is None
+    with pytest.raises(RequestError, match="unknown task 'mine'"):
+        host.shortcut("mine")
 
 
 class MineConfig(Config):

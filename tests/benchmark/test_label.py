@@ -259,10 +259,13 @@ def test_symbols_of_several_characters(cli, write):
     assert done.lines == ["left,right,$ left,right"]
 
 
-def test_the_space_as_a_symbol(cli, write):
+def test_the_space_is_no_symbol(cli, write):
+    """It stands between symbols, and between what is said of prefixes."""
     path = write("gap.yaml", 'name: gap\nalphabet: "a "\nregex: "a( a)*"\n')
-    done = cli("label", "gap", "--plugin", path, stdin="a a\na  a\n a\n")
-    assert done.lines == ["1", "0", "0"]
+    done = cli("label", "gap", "--plugin", path, stdin="a a\n")
+    assert (done.code, done.out) == (2, "")
+    assert "gap.yaml: symbol ' ' holds white space or cannot be printed" in done.err
+    assert len(done.err.splitlines()) == 1
 
 
 def test_yaml_languages(cli, write):

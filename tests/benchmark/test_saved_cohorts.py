@@ -231,7 +231,7 @@ def clear():
     from formalbench.running import worker
 
     def clear():
-        for function in (cache._package_digest, worker.load_host):
+        for function in (cache.package_digest, worker.load_host):
             function.cache_clear()
 
     return clear

@@ -8,8 +8,6 @@ from formalbench.analysis.statistics import (
     measured,
     rank_intervals,
     scaled,
-    separable,
-    shared_ranks,
     string_noise,
     wilson,
     wilson_each,
@@ -82,12 +80,3 @@ def test_unequal_cells_count_the_same():
     assert measured([10, 10**400], 0.5).strings == pytest.approx(40)
     assert string_noise([measured([10**400], 0.5)]) == pytest.approx(0.0, abs=1e-6)
     assert wilson(10**400, 10**400) == pytest.approx((1.0, 1.0))
-
-
-def test_neighbours_share_a_rank_unless_separable():
-    noise = np.random.default_rng(0)
-    first, second, last = (noise.normal(mean, 1.0, 2000) for mean in (9.0, 8.9, 0.0))
-    assert not separable(first, second)
-    assert separable(second, last)
-    assert shared_ranks([first, second, last]) == [1, 1, 3]
-    assert shared_ranks([]) == []

@@ -43,6 +43,14 @@ def test_what_is_not_known_of_a_language_decides_nothing():
     assert predict(Traits(mechanisms=GATES, eigenvalues="[0, 1]"), theory) == ("unknown", None)
 
 
+def test_what_does_all_context_free_languages_does_regular_and_some_counter_ones():
+    stack = Traits(mechanisms=("nondeterministic-stack",))
+    assert predict(stack, Theory("regular"))[0] == "can"
+    assert predict(stack, Theory("counter", context_free=True))[0] == "can"
+    for theory in (Theory("counter"), Theory("counter", context_free=False)):
+        assert predict(stack, theory) == ("unknown", None)
+
+
 def test_experiments_on_regular_languages_decide_no_others():
     masked = Traits(mechanisms=NOPE)
     assert predict(masked, Theory("regular", c_rasp=False))[0] == "cannot"

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import theory_definitions as slow
 from formalbench import Theory, theory_of
-from formalbench.contracts.theory import CLASSES, WITHIN_REGULAR
+from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR
 from formalbench.theory import images
 from formalbench_tasks.automaton import Automaton, from_table
 from formalbench_tasks.regex import compile_regex
@@ -145,6 +145,32 @@ def test_beyond_the_bounds_it_says_so(monkeypatch):
     assert found.finest == "regular"
 
 
+def test_levels_are_inside_one_another_as_far_as_they_are():
+    free, other = (Theory("counter", context_free=value) for value in (True, False))
+    for theory, inside in (
+        (free, {"counter", "context-free", "context-sensitive"}),
+        (other, {"counter", "context-sensitive"}),
+        (Theory("context-free"), {"context-free", "context-sensitive"}),
+        (Theory("context-sensitive"), {"context-sensitive"}),
+        (Theory("regular"), {"regular"}),
+    ):
+        assert {name for name in LEVELS if theory.within(name)} == inside
+    assert Theory("regular").context_free
+    assert Theory("counter").within("context-free") is None
+
+
+def test_a_class_that_may_be_smaller_says_so():
+    assert Theory("regular").label == "regular or smaller"
+    assert Theory("regular", solvable=True).label == "solvable or smaller"
+    assert Theory("counter").label == "counter"
+    for name in CLASSES:
+        assert Theory.least(name).label == name
+    assert [name for name in CLASSES if Theory("counter").is_open(name)] == [
+        "c-rasp",
+        "context-free",
+    ]
+
+
 def test_functions_of_several_classes():
     ends = from_table([[0, 1, 2], [0, 1, 2], [0, 1, 2]], [0, 1, 2])
     assert least(ends) == "star-free"
@@ -169,5 +195,9 @@ def test_a_theory_is_consistent():
         Theory("regular", c_rasp=True, star_free=False)
     with pytest.raises(ValueError, match="every class that is larger"):
         Theory("counter", star_free=True)
+    with pytest.raises(ValueError, match="context_free is True of a regular language"):
+        Theory("regular", context_free=False)
+    with pytest.raises(ValueError, match="context_free is False of a context-sensitive language"):
+        Theory("context-sensitive", context_free=True)
     with pytest.raises(ValueError, match="level 'odd' is none of regular"):
         Theory("odd")

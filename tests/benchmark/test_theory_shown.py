@@ -5,7 +5,8 @@ import sys
 
 import pytest
 
-KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "level", "note", "class"}
+KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "context_free", "level"}
+KEYS |= {"note", "class"}
 
 LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
@@ -96,7 +97,8 @@ def test_what_a_plugin_states(cli, write):
 
 
 def test_c_rasp_is_said_of_languages_that_are_not_regular(cli):
-    assert "  counter; in C-RASP (" in cli("show", "task", "anbn").out
+    assert "  counter; in C-RASP; context-free (" in cli("show", "task", "anbn").out
+    assert "  counter; in C-RASP; not context-free (" in cli("show", "task", "anbncn").out
     theory = row(cli, "unmarked-copy")["theory"]
     assert (theory["class"], theory["c_rasp"]) == ("context-sensitive", False)
 
@@ -113,6 +115,57 @@ def test_tasks_in_a_class(cli, write):
     assert {"anbn", "majority", "shuffle-dyck-{k}"} <= names("c-rasp")
     assert {"parity", "last-b", "dyck-{k}-{D}"} <= names("regular")
     assert "dyck-{k}" in names("context-free")
+
+
+def test_levels_beyond_the_regular_ones(cli):
+    """Those of the regular languages are left out, which would be in all."""
+
+    def names(wanted):
+        return {row["name"] for row in cli("list", "tasks", "--class", wanted, "--json").data}
+
+    counter, free, all_of_them = map(names, ("counter", "context-free", "context-sensitive"))
+    assert counter & free >= {"anbn", "majority", "boolean-{n}", "reset-dyck-1"}
+    assert counter - free >= {"anbncn", "shuffle-dyck-{k}", "bucket-sort-check"}
+    assert free - counter >= {"dyck-{k}", "marked-reversal", "hardest-cfl"}
+    assert counter | free < all_of_them
+    assert "marked-copy" in all_of_them - free - counter
+    assert not names("regular") & all_of_them
+
+
+UNKNOWN = """
+    from formalbench import TaskSpec, Theory, hookimpl
+
+    @hookimpl
+    def formalbench_tasks():
+        for name, theory in (("large", Theory("regular", c_rasp=False, note="too large")),
+                             ("even", Theory("regular", c_rasp=False, star_free=False,
+                                             solvable=True, finite=False, r_trivial=False)),
+                             ("counters", Theory("counter"))):
+            yield TaskSpec(name, 1, "m", "formalbench_tasks.tests:Nothing", theory=theory)
+"""
+
+
+def test_what_is_not_known_is_said(cli, write):
+    path = write("unknown.py", UNKNOWN)
+    lines = [line.split() for line in cli("list", "tasks", "--plugin", path).lines]
+    classes = {words[0]: " ".join(words[1:]) for words in lines if words}
+    assert classes["large"].startswith("regular or smaller ")
+    assert classes["even"].startswith("solvable ")
+    assert classes["counters"].startswith("counter ")
+    told = {
+        wanted: cli("list", "tasks", "--class", wanted, "--json", "--plugin", path)
+        for wanted in ("star-free", "c-rasp", "context-free")
+    }
+    assert not {"large", "even", "counters"} & {row["name"] for row in told["star-free"].data}
+    of = {
+        wanted: done.err.removeprefix(f"formalbench: whether {wanted} is not known of ").strip()
+        for wanted, done in told.items()
+    }
+    assert "large" in of["star-free"].split(", ")
+    assert not {"even", "counters"} & set(of["star-free"].split(", "))
+    assert "counters" in of["c-rasp"].split(", ")
+    assert "large" not in of["c-rasp"].split(", ")
+    assert "counters" in of["context-free"].split(", ")
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import subprocess
-import sys
-import sysconfig
-import venv
 from pathlib import Path
 
 import pytest
@@ -28,24 +25,10 @@ test: {lengths: 4, strings: 128}
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the scripts folder of a fresh environment with the example in it.
-
-    Its dependencies are seen through a path file: torch alone would take minutes to install.
-    """
+def installed(tmp_path_factory: pytest.TempPathFactory, fresh_environment) -> Path:
+    """Return the scripts folder of a fresh environment with the example in it."""
     folder = tmp_path_factory.mktemp("environment")
-    venv.create(folder, with_pip=False, symlinks=True)
-    scripts = folder / "bin"
-    python = scripts / "python"
-    paths = [sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]
-    lines = [f"import site; site.addsitedir({path!r})" for path in dict.fromkeys(paths)]
-    ask = "import sysconfig; print(sysconfig.get_path('purelib'))"
-    site = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True)
-    (Path(site.stdout.strip()) / "parent.pth").write_text("\n".join(lines) + "\n")
-    pip = [sys.executable, "-m", "pip", "--python", str(python), "--disable-pip-version-check"]
-    install = [*pip, "install", "--quiet", "--no-deps", "--no-build-isolation", str(EXAMPLE)]
-    subprocess.run(install, check=True, capture_output=True, text=True)
-    return scripts
+    return fresh_environment(folder, EXAMPLE, see="import site; site.addsitedir({path!r})")
 
 
 @pytest.fixture

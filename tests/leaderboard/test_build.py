@@ -3,7 +3,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from formalbench_leaderboard.build import View, build_page
+from formalbench.analysis.build import View, build_page
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.sources import suite_view
 

@@ -9,14 +9,14 @@ import shlex
 from pathlib import Path
 
 import pytest
+from formalbench.analysis.board import Page
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.constructions import exact_models
 from formalbench.analysis.current import Current
 from formalbench.analysis.repeating import words_of
 from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
-from formalbench_leaderboard.board import Page
-from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.constructions import exact_models
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
 from formalbench_leaderboard.publishing.rendered import stale_files
 from formalbench_leaderboard.renderers import FORMATS, renderer

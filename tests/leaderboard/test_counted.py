@@ -6,12 +6,12 @@ import itertools
 import json
 
 import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.counted import counted, distinct
 from formalbench.analysis.current import Current
 from formalbench.analysis.keys import counts_of
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
-from formalbench_leaderboard.build import View, build_page
-from formalbench_leaderboard.counted import counted, distinct
 from formalbench_leaderboard.sources import suite_view
 
 VIEW = View("test", ("parity", "first"))

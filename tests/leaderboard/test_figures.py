@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from formalbench.analysis.build import View, build_page
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.publishing.checking import check_published
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.publishing.rendered import (

@@ -11,10 +11,10 @@ import shutil
 
 import pytest
 from formalbench import RequestError
+from formalbench.analysis.build import build_page
 from formalbench.host import LocalPlugin
 from formalbench.host.local import content_hash
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.build import build_page
 from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
 from formalbench_leaderboard.sources import suite_view
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 import pytest
+from formalbench.analysis.build import View, build_page
 from formalbench.contracts.published import PublishedFile
 from formalbench.host import PluginHost
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.sources import suite_view
 from pydantic import ValidationError

@@ -6,6 +6,7 @@ import json
 import re
 
 import pytest
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.current import Current
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.statistics import wilson
@@ -18,7 +19,6 @@ from formalbench.analysis.text import (
     spreadsheet,
 )
 from formalbench.contracts.published import PublishedTable
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
 from formalbench_leaderboard.sources import suite_view

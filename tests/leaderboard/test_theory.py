@@ -1,14 +1,17 @@
 """What theory says on a board: of each task its class, and of a model whether it can at all."""
 
 import json
+import sys
+from types import ModuleType
 
 import pytest
 from formalbench import Theory
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.results import Prediction
+from formalbench.cache import package_digest
 from formalbench.contracts.specs import display
-from formalbench.host import PluginHost
+from formalbench.host import Plugin, PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.sources import Held, suite_view
 from formalbench_leaderboard.theory import in_class, predicted, theory_here
@@ -103,6 +106,42 @@ def test_a_strangers_network_is_not_built(tmp_path):
     )
     host = PluginHost.load([tmp_path / "bomb.py"])
     assert predicted(host, "bomb", "parity:classify") is None
+
+
+NETWORK = """
+from formalbench import ModelSpec, Traits
+from torch import nn
+
+class Recurrence(nn.Module):
+    traits = Traits(mechanisms=("diagonal-recurrence", "input-dependent-gates"), eigenvalues="{}")
+
+    def __init__(self, task):
+        super().__init__()
+
+SPEC = ModelSpec("made-up", 1, "", Recurrence)
+"""
+
+
+def test_another_network_of_the_same_version_is_looked_at_again(real, tmp_path, monkeypatch):
+    """Its code is part of what a prediction is kept under."""
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "made_up_plugin.py"
+
+    def asked(eigenvalues):
+        file.write_text(NETWORK.format(eigenvalues))
+        module = ModuleType(file.stem)
+        module.__file__ = str(file)
+        exec(file.read_text(), module.__dict__)
+        monkeypatch.setitem(sys.modules, file.stem, module)
+        package_digest.cache_clear()
+        host = PluginHost.load()
+        host.models.add(module.SPEC, Plugin(file.stem, "made-up", "1.0", module=module))
+        found = predicted(host, "made-up", "parity:classify")
+        return None if found is None else found.verdict
+
+    assert asked("[0, 1]") == "cannot"
+    assert asked("[-1, 1]") != "cannot"
+    assert asked("[0, 1]") == "cannot"
 
 
 def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):

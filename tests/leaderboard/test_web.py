@@ -10,10 +10,10 @@ from html.parser import HTMLParser
 
 import pytest
 import typer
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.text import harmless
 from formalbench.store import Store
 from formalbench_leaderboard import plugin
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.sources import suite_view
 from formalbench_leaderboard.web import assemble, curves
 from formalbench_leaderboard.web.contents import contents

@@ -70,7 +70,7 @@ FOLLOWED = {
     **{"anbn": (3, 8), "anbncn": (1, 6), "anbncndn": (0, 4), "majority": (3, 9)},
     **{"marked-reversal": (3, 9), "marked-copy": (3, 9), "odds-first-check": (3, 9)},
     **{"unmarked-reversal": (4, 10), "unmarked-copy": (4, 10), "bucket-sort-check": (1, 5)},
-    **{"shuffle-dyck-2": (2, 6), "boolean-2": (2, 7), "boolean-3": (1, 7)},
+    **{"shuffle-dyck-2": (2, 6), "reset-dyck-1": (4, 7), "boolean-2": (2, 7), "boolean-3": (1, 7)},
 }
 """What goes on behind so many symbols does so in a member of so many at most."""
 
@@ -132,6 +132,13 @@ def test_equations_are_right_as_pythons_numbers_are(make, left, right, off, zero
         ("shuffle-dyck-2", "([)]", 1),
         ("shuffle-dyck-2", "(]", 0),
         ("shuffle-dyck-2", ")(", 0),
+        ("reset-dyck-1", "", 0),
+        ("reset-dyck-1", "()", 0),
+        ("reset-dyck-1", "#", 1),
+        ("reset-dyck-1", "))#(", 0),
+        ("reset-dyck-1", ")#(#()(())", 1),
+        ("reset-dyck-1", "#(#)", 0),
+        ("reset-dyck-1", "#)(()", 0),
         ("boolean-3", ">~0+011", 1),
         ("boolean-3", "01", 0),
         ("marked-reversal", "001#100", 1),
@@ -179,6 +186,23 @@ def test_members_are_uniform(build, every_string, name):
     found = Counter(map(tuple, drawn_BN.tolist()))
     assert set(found) == members
     assert chisquare(list(found.values())).pvalue > 1e-3
+
+
+def test_the_last_reset_stands_anywhere_and_balanced_brackets_behind_it_are_uniform(make):
+    drawn = make("reset-dyck-1").sample_members(Stream("reset"), 9, 10_000)
+    texts = ["".join("()#"[symbol] for symbol in string) for string in drawn.tolist()]
+    behind = Counter(text.rpartition("#")[2] for text in texts)
+    lengths = Counter()
+    for text, number in behind.items():
+        lengths[len(text)] += number
+    assert sorted(lengths) == [0, 2, 4, 6, 8]
+    assert chisquare(list(lengths.values())).pvalue > 1e-3
+    for length, ways in ((4, 2), (6, 5), (8, 14)):
+        found = [number for text, number in behind.items() if len(text) == length]
+        assert len(found) == ways
+        assert chisquare(found).pvalue > 1e-3
+    first = Counter(text[0] for text in texts if text.rindex("#") > 0)
+    assert chisquare([first[symbol] for symbol in "()#"]).pvalue > 1e-3
 
 
 def interleavings(types, pairs):

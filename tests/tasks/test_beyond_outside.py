@@ -8,6 +8,7 @@ import pytest
 from beyond_families import MEMBERS_OF_FAMILIES
 from formalbench.contracts.stream import Stream
 from formalbench_tasks.beyond.boolean import BooleanExpressions
+from formalbench_tasks.beyond.reset_dyck import cut_and_exchange
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import Dyck
 from scipy.stats import chisquare
@@ -73,6 +74,32 @@ def test_most_brackets_outside_are_as_many_of_each(build, name):
     assert (even_B & (outside_BN[:, 0] % 2 == 0) & (outside_BN[:, -1] % 2 == 1)).mean() > 0.7
 
 
+def test_brackets_behind_the_reset_are_in_a_wrong_order_only(make):
+    outside = drawn_outside(make("reset-dyck-1"), 61).tolist()
+    texts = ["".join("()#"[symbol] for symbol in string) for string in outside]
+    behind = [text.rpartition("#")[2] for text in texts]
+    even = [text for text in behind if text.count("(") == text.count(")") > 1]
+    framed = [text for text in even if text[0] == "(" and text[-1] == ")"]
+    assert len(framed) > 0.65 * len(texts)
+    assert sum(len(text) > 20 for text in framed) > 0.5 * len(framed)
+    assert sum("#" in text.rpartition("#")[0] for text in texts) > 0.8 * len(texts)
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_parts_change_places_behind_the_reset(make, part):
+    language = make("reset-dyck-1")
+    members_BN = language.sample_members(Stream("parts", part), 41, 300)
+    moved_BN = cut_and_exchange(Stream("cut", part), members_BN)
+    changed = (members_BN != moved_BN).any(axis=1)
+    assert changed.sum() > 150
+    assert not language.classify(moved_BN[changed]).any()
+    for member, moved in zip(members_BN.tolist(), moved_BN.tolist(), strict=True):
+        assert pairs(member) == pairs(moved)
+        assert (member[0], member[-1]) == (moved[0], moved[-1])
+        reset = 40 - member[::-1].index(2)
+        assert member[: reset + 1] == moved[: reset + 1]
+
+
 def test_most_expressions_outside_have_enough_operands():
     outside_BN = drawn_outside(BooleanExpressions(3), 60)
     operands_BN = np.array([0, 0, 1, 2, 3])[outside_BN]
@@ -100,7 +127,9 @@ def test_half_of_what_is_said_twice_lacks_a_zero(make):
     assert (said_twice_B & ((outside_BN == 2).sum(axis=1) == 1)).mean() > 0.45
 
 
-@pytest.mark.parametrize("name", [*MEMBERS_OF_FAMILIES, "anbncn", "majority", "unmarked-copy"])
+@pytest.mark.parametrize(
+    "name", [*MEMBERS_OF_FAMILIES, "anbncn", "majority", "unmarked-copy", "reset-dyck-1"]
+)
 def test_near_misses_are_outside(build, name):
     language = build(name)
     for length in range(40):

@@ -197,6 +197,8 @@ def test_names_that_are_given(folder):
     assert data.alphabet == ("b", "a", "10", "c")
     assert data.classify(np.array([[1, 0]])).tolist() == [2]
     assert data.theory.finest == "star-free"
+    data = build(folder, DATA + "theory: regular\n")
+    assert (data.theory.label, data.theory.solvable) == ("regular or smaller", None)
 
 
 def test_it_is_kept_sealed_and_found_again(folder, monkeypatch):

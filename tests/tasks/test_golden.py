@@ -9,7 +9,10 @@ import pytest
 from formalbench.contracts.stream import Stream
 from formalbench_tasks import regular_files
 
-FILES = {spec.name for spec in regular_files.announce()}
+FILES = {spec.name: spec.version for spec in regular_files.announce()}
+FIRST = {"first", "even-pairs", *(f"tomita-{n}" for n in range(1, 8))}
+FIRST |= {"d1", "d2", "d3", "d4", "d12"}
+"""Whose strings are drawn as they were before files drew near misses."""
 
 GOLDEN = {
     "parity": "31da46aac978e6af",
@@ -79,6 +82,7 @@ GOLDEN = {
     "anbncn": "80333e5fa4a70465",
     "anbncndn": "0136cf808e0da6cf",
     "majority": "146ef85d7def0e2f",
+    "reset-dyck-1": "5974c9b72d756681",
     "marked-reversal": "6868b2e677fd99f9",
     "unmarked-reversal": "3d6b1641ff467bc9",
     "marked-copy": "537f2fa9107609b4",
@@ -99,7 +103,7 @@ def fingerprint(strings_BN):
 
 
 def test_pinned_samples(language, spec):
-    assert spec.version == (2001 if spec.name in FILES else 1)
+    assert spec.version == (2001 if spec.name in FILES.keys() - FIRST else 1)
     strings_BN = language.sample(Stream("golden", spec.name), language.round_length(60), 64)
     assert fingerprint(strings_BN) == GOLDEN[spec.name]
 

@@ -90,6 +90,23 @@ def test_the_fast_sampler_draws_what_the_reference_draws(automaton_taggable):
         assert automaton.classify(fast).tolist() == labels_B.tolist()
 
 
+def test_large_automata_draw_what_the_reference_and_the_table_draw(monkeypatch):
+    """Of a large automaton only the rows that strings are in are looked at."""
+    rng = np.random.default_rng(0)
+    table = rng.integers(300, size=(300, 20))
+    table[:150, :10] = 299  # in the last state all strings end in class 0, and stay
+    table[299] = 299
+    large = from_table(table, [*(rng.random(299) < 0.5).astype(int), 0])
+    labels_B = np.array([0, 1] * 20, dtype=np.int64)
+    assert large.transitions.size > paths._LARGE
+    slow = reference.sample(large, Stream("large"), 7, labels_B.tolist())
+    assert large.paths.sample(Stream("large"), 7, labels_B).tolist() == slow
+    found_BN = large.paths.sample(Stream("larger"), 90, labels_B)
+    monkeypatch.setattr(paths, "_LARGE", 1 << 30)
+    assert np.array_equal(found_BN, large.paths.sample(Stream("larger"), 90, labels_B))
+    assert large.classify(found_BN).tolist() == labels_B.tolist()
+
+
 @pytest.mark.parametrize(
     ("name", "length", "label"),
     [

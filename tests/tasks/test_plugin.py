@@ -57,7 +57,7 @@ def test_names():
     expected |= {f"group-{name}" for name in ("z{n}", "s3", "s4", "s5", "a4", "a5", "a4xz5")}
     expected |= {"majority", "shuffle-dyck-{k}", "boolean-{n}", "anbn", "anbncn", "anbncndn"}
     expected |= {f"{marked}-{what}" for marked in ("marked", "unmarked") for what in TWICE}
-    expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl"}
+    expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl", "reset-dyck-1"}
     assert set(TASKS) == expected | set(regular_files.index())
     assert len(plugin.formalbench_tasks()) == len(TASKS)
 
@@ -77,7 +77,7 @@ def test_suites_name_known_tasks_once():
     assert len(suites["chomsky"].tasks) == 15
     assert len(suites["chi-table1"].tasks) == 12
     assert len(suites["flare"].tasks) == 18
-    assert len(suites["counting"].tasks) == 9
+    assert len(suites["counting"].tasks) == 10
 
 
 def within(task, name):
@@ -100,7 +100,7 @@ PUBLISHED_LENGTHS = {
     **dict.fromkeys(("anbn", "shuffle-dyck-{k}"), ((2, 50), (52, 150), 2)),
     "anbncn": ((3, 48), (51, 150), 3),
     "anbncndn": ((4, 48), (52, 148), 4),
-    "boolean-{n}": ((2, 50), (51, 150), 1),
+    **dict.fromkeys(("boolean-{n}", "reset-dyck-1"), ((2, 50), (51, 150), 1)),
 }
 
 EVEN, ODD = ((2, 40), (42, 500), 2), ((1, 39), (41, 499), 2)
@@ -197,6 +197,14 @@ def test_what_people_call_a_task_leads_to_it(word, found):
     asked = re.escape(f"unknown task '{word}': did you mean ")
     with pytest.raises(RequestError, match=f"{asked}.*{re.escape(found)}"):
         PluginHost.load().task_entry(word)
+
+
+def test_what_tracks_a_state_is_found_by_that():
+    tracking = {name for name, spec in TASKS.items() if "state tracking" in spec.keywords}
+    (suite,) = (suite for suite in plugin.formalbench_suites() if suite.name == "state-tracking")
+    asked = {task.partition(":")[0] for task in suite.tasks}
+    assert asked - {"group-z60"} <= tracking
+    assert {"group-z{n}", "flip-flop-state", "s5-orbit"} <= tracking
 
 
 def test_keywords_are_words():

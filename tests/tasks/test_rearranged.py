@@ -133,7 +133,7 @@ def fingerprint(ids):
 
 
 def test_pinned_samples_of_a_file():
-    """The same symbols on every machine; if they change, raise `yaml_task.SAMPLER`."""
+    """The same symbols on every machine; `yaml_task.SAMPLERS` says what to raise if not."""
     drawn = [
         custom(regex, alphabet).sample(Stream("golden", regex), length, 64)
         for regex, alphabet in (("(a(ab)*b)*", "ab"), ("(b*ab*a)*b*", "ab"), ("a*b*c*", "abc"))

@@ -2,10 +2,12 @@
 
 import json
 import re
+from itertools import groupby, pairwise
 
 import numpy as np
 import pytest
 from formalbench import read_yaml
+from formalbench.contracts.stream import Stream
 from formalbench_tasks import regular_files
 
 SPECS = {spec.name: spec for spec in regular_files.announce()}
@@ -52,7 +54,34 @@ def stays(first: tuple[int, ...], second: tuple[int, ...]):
     return is_home
 
 
+def nested(depth: int):
+    """Look for ab and cross it out, as often as pairs may be nested."""
+
+    def is_in(word: str) -> bool:
+        for _ in range(depth):
+            word = re.sub(r"a(-*)b", lambda pair: "-" * len(pair[0]), word)
+        return set(word) <= {"-"}
+
+    return is_in
+
+
+def no_odd_runs_in_turn(word: str) -> bool:
+    runs = [(bit, len(list(run))) for bit, run in groupby(word)]
+    return not any(
+        bit == "1" and ones % 2 == zeros % 2 == 1 for (bit, ones), (_, zeros) in pairwise(runs)
+    )
+
+
 WORDS = {
+    **{f"d{depth}": nested(depth) for depth in (1, 2, 3, 4, 12)},
+    "even-pairs": lambda w: w[:1] != w[-1:],
+    "first": lambda w: w.startswith("1"),
+    "tomita-1": lambda w: "0" not in w,
+    "tomita-2": lambda w: w == "10" * (len(w) // 2),
+    "tomita-3": no_odd_runs_in_turn,
+    "tomita-4": lambda w: "000" not in w,
+    "tomita-5": lambda w: w.count("0") % 2 == w.count("1") % 2 == 0,
+    "tomita-6": lambda w: (w.count("0") - w.count("1")) % 3 == 0,
     "a-multiple-of-3": lambda w: w.count("a") % 3 == 0,
     "a-multiple-of-5": lambda w: w.count("a") % 5 == 0,
     "a5-orbit": stays((1, 2, 3, 4, 0), (1, 2, 0, 3, 4)),
@@ -108,13 +137,23 @@ def test_words_and_files_agree(name, every_string):
 
 @pytest.mark.parametrize("name", ["modular-arithmetic-simple", "modular-arithmetic-check"])
 def test_long_equations(name):
-    from formalbench.contracts.stream import Stream
-
     language = SPECS[name].factory()
     strings_BN = language.sample(Stream("equations"), 41, 200)
     words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
     assert language.classify(strings_BN).tolist() == [says(name, word) for word in words]
     assert np.mean([says(name, word) for word in words]) == 0.5
+
+
+@pytest.mark.parametrize(
+    "name", ["first", "even-pairs", "tomita-3", "tomita-5", "tomita-6", "d2", "d3", "d12"]
+)
+def test_long_strings(name):
+    """Where words are walked through in one pass, long strings are held to them as well."""
+    language = SPECS[name].factory()
+    for length in (50, 100, 500):
+        strings_BN = language.sample(Stream("long words", length), length, 50)
+        words = ["".join(language.alphabet[symbol] for symbol in row) for row in strings_BN]
+        assert language.classify(strings_BN).tolist() == [says(name, word) for word in words]
 
 
 def test_a_summary_and_a_source_for_each():

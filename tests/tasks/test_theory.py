@@ -4,6 +4,8 @@ import pytest
 from formalbench import HasAutomaton, theory_of
 from formalbench.theory import classes
 from formalbench.theory.classes import classes_of
+from formalbench.theory.components import components
+from formalbench.theory.counting import counting_rounds, edges_within
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import Dyck
 from formalbench_tasks.plugin import formalbench_tasks
@@ -25,6 +27,24 @@ def test_stated_classes(spec, language):
 def test_bounded_dyck_languages(k, D):
     stated = {spec.name: spec.theory for spec in formalbench_tasks()}["dyck-{k}-{D}"]
     assert theory_of(Dyck(DyckConfig(), k, D)).finest == stated.finest == "c-rasp"
+
+
+@pytest.mark.parametrize(("k", "D"), [(1, 2), (1, 12), (2, 2), (2, 5), (3, 4), (8, 3)])
+def test_two_rounds_of_counting_tell_the_stacks_of_a_bounded_dyck_language(k, D):
+    """The first tells what is open by type, as the proof in docs/theory.md has it."""
+    language = Dyck(DyckConfig(), k, D)
+    table_QS = language.automaton.transitions
+    (edges,) = edges_within(table_QS, components(table_QS)).values()
+    first, second = counting_rounds(edges) if k > 1 else (*counting_rounds(edges),) * 2
+    assert second.tells_all
+    stacks = {0: ()}
+    for state, symbol, target in sorted(edges):  # states are numbered breadth first
+        if symbol % 2 == 0:
+            stacks[target] = (*stacks[state], symbol)
+    assert len(set(stacks.values())) == len(stacks) == language.automaton.num_states - 1
+    open_of = {state: tuple(sorted(stack)) for state, stack in stacks.items()}
+    told = {(open_of[state], known) for state, known in first.finer.items()}
+    assert len(told) == len(set(open_of.values())) == len(set(first.finer.values()))
 
 
 def test_a_mistake_in_working_classes_out_is_not_taken_for_a_missing_automaton(make, monkeypatch):

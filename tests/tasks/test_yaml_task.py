@@ -133,6 +133,10 @@ BAD = {
     '{name: x, alphabet: [""], regex: a}': "a symbol is an empty string",
     '{name: x, alphabet: ["a b"], regex: a}': "symbol 'a b' holds white space",
     '{name: x, alphabet: "a\\n", regex: a}': "symbol '\\n' holds white space",
+    '{name: x, alphabet: "a b", regex: a}': "symbol ' ' holds white space",
+    '{name: x, alphabet: [a, " "], regex: a}': "symbol ' ' holds white space",
+    "{name: x, alphabet: ab, regex: a, splits: {train: [2, 9], step: 9}}": "9 is longer than train",
+    "{name: x, alphabet: ab, regex: a, splits: {step: 41}}": "41 is longer than train, 1 to 40",
     "{name: x, alphabet: [ab, c], regex: c}": "regex needs one-character symbols, but 'ab'",
     "{alphabet: ab, regex: a}": "the key 'name' is missing",
     "{name: My Task, alphabet: ab, regex: a}": "name must be lower-case",
@@ -147,6 +151,10 @@ BAD = {
     "{name: x, alphabet: ab, regex: a, version: 1000}": "version must be below 1000, not 1000",
     "{name: x, alphabet: ab, regex: a, version: yes}": "version must be a whole number from 1",
     "{name: x, alphabet: ab, regex: a, version: '1'}": "version must be a whole number from 1",
+    "{name: x, alphabet: ab, regex: a, keywords: a}": "keywords must be a list, not 'a'",
+    "{name: x, alphabet: ab, regex: a, keywords: [[a]]}": "keyword ['a'] must be a string",
+    '{name: x, alphabet: ab, regex: a, keywords: ["\\e[2J"]}': "keyword '\\x1b[2J' cannot",
+    '{name: x, alphabet: ab, regex: a, keywords: [" "]}': "keyword ' ' cannot be printed",
     "{name: x, alphabet: ab, regex: a, summary: [a]}": "summary must be text, not ['a']",
     "{name: x, alphabet: ab, regex: a, splits: [1, 2]}": "splits must look like splits: {train",
     "{name: x, alphabet: ab, regex: a, splits: {dev: [1, 2]}}": "splits must look like",
@@ -269,6 +277,54 @@ def test_a_summary_is_one_short_line():
 def test_transitions_that_are_no_mapping():
     text = TABLE[: TABLE.index("transitions:")] + "transitions: [0, 1]"
     refuse(text, "transitions must be a mapping with one entry per state")
+
+
+def drawn(sampling):
+    """Return the version of (01)*, and how many non-members and balanced ones are drawn."""
+    spec = read(f'{{name: x, alphabet: "01", regex: "(01)*"{sampling}}}')
+    language = spec.factory()
+    strings_BN = language.sample(Stream("ways"), 40, 400)
+    outside_BN = strings_BN[language.classify(strings_BN) == 0]
+    return spec.version, len(outside_BN), int((outside_BN.sum(axis=1) == 20).sum())
+
+
+def test_how_strings_are_drawn():
+    """One uniform string in eight has as many 0s as 1s; of near misses three in four at least."""
+    version, outside, balanced = drawn("")
+    assert (version, outside) == (2001, 200)
+    assert balanced >= 0.75 * outside
+    assert drawn(", sampling: near-misses") == (version, outside, balanced)
+    version, outside, edited = drawn(", sampling: edited")
+    assert (version, outside) == (1, 200)
+    version, outside, uniform = drawn(", sampling: uniform, version: 3")
+    assert (version, outside) == (3, 200)
+    assert uniform < edited < balanced
+    assert uniform < 0.25 * outside
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("unifrom", "unknown sampling 'unifrom' (did you mean 'uniform'?); known: near-misses, "),
+        ("5", "unknown sampling 5"),
+        ("[edited]", "unknown sampling ['edited']"),
+    ],
+)
+def test_bad_sampling(value, problem):
+    with pytest.raises(RequestError, match=r"^dir/mine.yaml: ") as caught:
+        read(REGEX + f"sampling: {value}")
+    assert problem in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("splits", ["train: [2, 3], step: 2", "train: [5, 5], step: 3"])
+def test_a_step_within_a_window(splits):
+    assert read(REGEX + f"splits: {{{splits}}}").splits.train[0] in (2, 5)
+
+
+def test_keywords():
+    assert read(REGEX).keywords == ()
+    assert read(REGEX + "keywords: [star free, 4]").keywords == ("star free", "4")
 
 
 def test_objectives_and_a_step():

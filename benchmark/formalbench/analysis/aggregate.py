@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from formalbench.analysis.keys import has_result, title_of
+from formalbench.analysis.learned import has_learned, validation_of
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
@@ -100,7 +101,10 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         else percentile_interval(mean_draws([sample], key), around=mean)
     )
     max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
-    longest = _longest(seeds, chance, (0.99, 0.90))
+    learned = sum(run.learned for run in seeds)
+    reached = _longest(seeds, chance, (0.99, 0.90))
+    longest = reached if learned == sum(map(has_result, chosen)) else [None] * len(reached)
+    validations = [run.validation for run in seeds if run.validation is not None]
     result = Result(
         task=title,
         max=max(accuracies, default=None),
@@ -118,6 +122,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         command=repeating(chosen[-1]),
         longest_99=longest[0],
         longest_90=longest[1],
+        validation=math.fsum(validations) / len(validations) if validations else None,
+        learned=learned,
+        budget=max(run.protocol.steps for run in chosen),
         runs=seeds,
     )
     if sample is None or chance is None or chance >= 1.0:
@@ -126,11 +133,17 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
 
 
 def _seed_result(run: Record) -> SeedResult:
-    seconds = run.training.seconds if run.training else None
-    if run.test is None:
-        return SeedResult(run.seed, run.test_id, run.status, None, None, seconds)
-    results = cell_results(run.test.cells)
-    return SeedResult(run.seed, run.test_id, run.status, run.test.accuracy, results, seconds)
+    return SeedResult(
+        seed=run.seed,
+        test_id=run.test_id,
+        status=run.status,
+        accuracy=run.test.accuracy if run.test else None,
+        cells=cell_results(run.test.cells) if run.test else None,
+        seconds=run.training.seconds if run.training else None,
+        validation=validation_of(run),
+        learned=has_learned(run),
+        steps=run.training.steps if run.training else 0,
+    )
 
 
 def cell_results(cells: Cells) -> CellResults:

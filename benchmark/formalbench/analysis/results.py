@@ -38,6 +38,9 @@ class SeedResult:
         accuracy: its mean over the cells; None if it did not finish.
         cells: None if it did not finish.
         seconds: wall time of its training; None if it had none.
+        validation: accuracy on held-out strings of the training lengths; None if not known.
+        learned: whether it mastered them (`formalbench.analysis.learned`).
+        steps: optimiser steps of its training.
     """
 
     seed: int
@@ -46,6 +49,9 @@ class SeedResult:
     accuracy: float | None
     cells: CellResults | None
     seconds: float | None
+    validation: float | None
+    learned: bool
+    steps: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +89,12 @@ class Result:
         learning_rate: the selected one; None for an exact model.
         command: the command of the run with the highest seed, which repeats the others too.
         longest_99, longest_90: the longest test length up to which, at every test length,
-            the mean accuracy over the seeds is at least 99 % (90 %); None if there is none.
+            the mean accuracy over the seeds is at least 99 % (90 %); None if there is none, or
+            a run that finished did not learn the training lengths: it extrapolates from nothing.
+        validation: accuracy on held-out strings of the training lengths, the mean over the runs
+            of which it is known; None if of none.
+        learned: how many of the runs learned them (`formalbench.analysis.learned`).
+        budget: the most optimiser steps that a run was given.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.
     """
@@ -104,8 +115,16 @@ class Result:
     command: str
     longest_99: int | None
     longest_90: int | None
+    validation: float | None
+    learned: int
+    budget: int
     runs: tuple[SeedResult, ...]
     prediction: Prediction | None = None
+
+    @property
+    def unlearned(self) -> bool:
+        """Whether no run learned the training lengths: the test says nothing of extrapolation."""
+        return self.learned == 0 and self.finished > 0
 
     @property
     def outcome(self) -> str:
@@ -128,6 +147,7 @@ class TaskFacts:
         cells: how many lengths are tested.
         strings: how many strings, over all lengths.
         language_class: the smallest class that theory is known to put it in, if any.
+        shortcut: accuracy of the best shortcut that is known of (docs/shortcuts.md), if any.
     """
 
     title: str
@@ -139,6 +159,7 @@ class TaskFacts:
     cells: int
     strings: int
     language_class: str | None = None
+    shortcut: float | None = None
 
     @property
     def scored(self) -> bool:

@@ -1,4 +1,4 @@
-"""The numbers behind a board: intervals, string noise, shared ranks.
+"""The numbers behind a board: intervals, string noise, intervals of ranks.
 
 Legend: D draws (see `seeds`), S runs (one per seed), M models, Q quantiles.
 """
@@ -21,9 +21,6 @@ _QUANTILE = 1.959963984540054
 
 QUANTILES = 60
 """Per run. An odd multiple of 20 has 2.5 % and 97.5 % among its levels, (q + 1/2) / 60."""
-
-_ROUNDING = 1e-12
-"""Differences up to this are rounding, not results."""
 
 _MOST = 1 << 53
 """Larger counts than a float can hold mean no more than this one."""
@@ -173,22 +170,3 @@ def rank_intervals(draws: Sequence[Draws]) -> list[tuple[int, int]]:
     tail = 100.0 * (1.0 - LEVEL) / 2.0
     ends_2M = np.percentile(ranks_DM, [tail, 100.0 - tail], axis=0, method="nearest")
     return [(int(low), int(high)) for low, high in ends_2M.T]
-
-
-def separable(better_D: Draws, worse_D: Draws) -> bool:
-    """Say whether the interval of the difference of two rows leaves out zero."""
-    low, high = percentile_interval(better_D - worse_D)
-    return low > _ROUNDING or high < -_ROUNDING
-
-
-def shared_ranks(draws: Sequence[Draws]) -> list[int]:
-    """Return the ranks of rows ordered from best to worst.
-
-    A row that is not separable from its neighbour above shares the neighbour's rank;
-    else its rank is its position, as in 1, 1, 3.
-    """
-    ranks: list[int] = []
-    for position, row_D in enumerate(draws):
-        alone = position == 0 or separable(draws[position - 1], row_D)
-        ranks.append(position + 1 if alone else ranks[-1])
-    return ranks

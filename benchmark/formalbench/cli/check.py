@@ -14,9 +14,14 @@ from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.calls import PROJECT
 from formalbench.host.local import plugin_files
 from formalbench.host.options import parse_instance
+from formalbench.ui.completion import offers
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import print_json
 from formalbench.ui.state import host_of
+
+
+def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    return offers(ctx, "tasks", incomplete) + offers(ctx, "models", incomplete)
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -26,7 +31,12 @@ def add_commands(app: typer.Typer) -> None:
     def check(
         ctx: typer.Context,
         what: Annotated[
-            str, typer.Argument(metavar="NAME|PATH", help="A task, a model, or a plugin's path.")
+            str,
+            typer.Argument(
+                metavar="NAME|PATH",
+                help="A task, a model, or a plugin's path.",
+                autocompletion=_names,
+            ),
         ],
         as_json: JsonFlag = False,
     ) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host.validate import LONGEST
+from formalbench.ui.completion import names_of
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import plugins_print_to_stderr, print_json
 from formalbench.ui.state import host_of
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
 
-TaskName = Annotated[str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")]
+TaskName = Annotated[
+    str,
+    typer.Argument(
+        help="A task, as parity, parity:tag or 'parity[p=0.3]'.", autocompletion=names_of("tasks")
+    ),
+]
 
 SetOption = Annotated[
     list[str] | None,
@@ -34,9 +40,7 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def sample(
         ctx: typer.Context,
-        task: Annotated[
-            str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")
-        ],
+        task: TaskName,
         length: Annotated[int, typer.Option(help="Symbols per string.")],
         count: Annotated[int, typer.Option(help="How many strings.")] = 1,
         seed: Annotated[int, typer.Option(help="Another seed, other strings.")] = 0,
@@ -67,9 +71,7 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def label(
         ctx: typer.Context,
-        task: Annotated[
-            str, typer.Argument(help="A task, as parity, parity:tag or 'parity[p=0.3]'.")
-        ],
+        task: TaskName,
         file: Annotated[str, typer.Argument(help="One string per line; - reads stdin.")] = "-",
         settings: SetOption = None,
         as_json: JsonFlag = False,

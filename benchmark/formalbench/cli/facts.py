@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from formalbench.contracts.specs import show_value
-from formalbench.contracts.theory import WITHIN_REGULAR
+from formalbench.contracts.theory import WITHIN_REGULAR, Theory
 from formalbench.ui.output import console, print_table
 
 
@@ -42,7 +42,7 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
     """Return what theory says of a task in a line, the smallest class first."""
     if theory is None:
         return ""
-    parts = [theory["class"]]
+    parts = [Theory(**{key: theory[key] for key in theory if key != "class"}).label]
     if theory["level"] == "regular":
         known = {name: theory[name.replace("-", "_")] for name in WITHIN_REGULAR}
         for answer, word in ((False, "not"), (None, "unknown whether")):
@@ -50,6 +50,8 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
                 parts.append(f"{word} {', '.join(names)}")
     elif theory["c_rasp"] is not None:
         parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
+    if theory["level"] == "counter" and theory["context_free"] is not None:
+        parts.append("context-free" if theory["context_free"] else "not context-free")
     line = "; ".join(parts)
     return f"{line} ({theory['note']})" if theory["note"] else line
 

@@ -84,6 +84,7 @@ def add_commands(app: typer.Typer) -> None:
     ) -> None:
         """List tasks, models, suites, protocols, objectives, executors, plugins and the like.
 
+        \b
         formalbench list tasks --search 'state tracking'
         formalbench list tasks --class star-free --json
         """
@@ -97,7 +98,10 @@ def add_commands(app: typer.Typer) -> None:
             return
         entries = [entry for entry in _entries(host, kind) if _speaks_of(entry.spec, search)]
         if within is not None:
-            entries = in_class(host, entries, check_class(within))
+            entries, unknown_of = in_class(host, entries, check_class(within))
+            if unknown_of:
+                names = ", ".join(unknown_of)
+                print(f"formalbench: whether {within} is not known of {names}", file=sys.stderr)
         _print(host, kind, entries, as_json)
 
     @app.command("plugins")
@@ -191,7 +195,7 @@ def _of_entry(entry: Entry[Any], column: str) -> str:
     spec = entry.spec
     if column == "class":
         theory = theory_at_hand(entry)
-        return theory.finest if theory else ""
+        return theory.label if theory else ""
     if column == "options":
         return ", ".join(_options(spec))
     if column in ("train", "test"):

@@ -12,6 +12,7 @@ import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import JobsLeft
 from formalbench.device import check_threads
+from formalbench.ui.completion import lists_of, names_of
 from formalbench.ui.state import host_of
 
 
@@ -22,17 +23,36 @@ def add_commands(app: typer.Typer) -> None:
     def run(
         ctx: typer.Context,
         model: Annotated[
-            str, typer.Option(metavar="M[,M]|all", help="Which models (`formalbench list models`).")
+            str,
+            typer.Option(
+                metavar="M[,M]|all",
+                help="Which models (`formalbench list models`).",
+                autocompletion=lists_of("models"),
+            ),
         ],
         task: Annotated[
-            str | None, typer.Option(metavar="T[,T]", help="Which tasks, as parity or parity:tag.")
+            str | None,
+            typer.Option(
+                metavar="T[,T]",
+                help="Which tasks, as parity or parity:tag.",
+                autocompletion=lists_of("tasks"),
+            ),
         ] = None,
         suite: Annotated[
-            str | None, typer.Option(metavar="S", help="A list of tasks; default: `default`.")
+            str | None,
+            typer.Option(
+                metavar="S",
+                help="A list of tasks; default: `default`.",
+                autocompletion=names_of("suites"),
+            ),
         ] = None,
         protocol: Annotated[
             str | None,
-            typer.Option(metavar="P", help="How; default: quick on a CPU, standard on a GPU."),
+            typer.Option(
+                metavar="P",
+                help="How; default: quick on a CPU, standard on a GPU.",
+                autocompletion=names_of("protocols"),
+            ),
         ] = None,
         seeds: Annotated[
             str | None,
@@ -68,17 +88,26 @@ def add_commands(app: typer.Typer) -> None:
         ] = 1,
         executor: Annotated[
             str | None,
-            typer.Option(metavar="NAME", help="What does the work (`formalbench list executors`)."),
+            typer.Option(
+                metavar="NAME",
+                help="What does the work (`formalbench list executors`).",
+                autocompletion=names_of("executors"),
+            ),
         ] = None,
         tracker: Annotated[
             str | None,
             typer.Option(
                 metavar="T[,T]",
                 help="Where else curves and results go (`formalbench list trackers`).",
+                autocompletion=lists_of("trackers"),
             ),
         ] = None,
         fail_fast: Annotated[
             bool, typer.Option("--fail-fast", help="Stop at the first run that fails.")
+        ] = False,
+        dry_run: Annotated[
+            bool,
+            typer.Option("--dry-run", help="Tell how many runs it is, and how long; do nothing."),
         ] = False,
         debug: Annotated[
             bool, typer.Option("--debug", help="Show the whole traceback of a run that fails.")
@@ -103,14 +132,16 @@ def add_commands(app: typer.Typer) -> None:
         formalbench run --model 'lstm[width=32],rnn' --task 'parity[p=0.3]' --seeds 3,7,11
         formalbench run --model lstm --set width=16,32 --set protocol.steps=400
         formalbench run --model lstm --task parity --tracker tensorboard
+        formalbench run --model all --suite chomsky --dry-run
 
         Exit code 1 if a run failed; its record says why.
         """
+        from formalbench.cli.estimate import print_estimate
         from formalbench.host.options import parse_settings
         from formalbench.running.plan import RunRequest
         from formalbench.running.scheduler import execute
         from formalbench.running.seeds import parse_seeds
-        from formalbench.running.session import Manner, run_session
+        from formalbench.running.session import Manner, estimate_session, run_session
         from formalbench.store import Store, default_results
         from formalbench.ui.leaving import settle
         from formalbench.ui.live import execute_live, summary
@@ -133,6 +164,10 @@ def add_commands(app: typer.Typer) -> None:
             trackers=split_names("--tracker", tracker) if tracker is not None else (),
         )
         store = Store(Path(results) if results else default_results())
+        if dry_run:
+            found = estimate_session(host_of(ctx), request, store, manner)
+            print_estimate(found, jobs, as_json=as_json)
+            return
         carry_out = execute if quiet else execute_live
         try:
             records = run_session(host_of(ctx), request, store, manner, carry_out)

@@ -14,6 +14,7 @@ from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.host.options import option_facts, parse_instance
 from formalbench.theory.lookup import theory_facts, theory_of_task
+from formalbench.ui.completion import offers
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import (
     console,
@@ -24,7 +25,6 @@ from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.specs import ModelSpec, TaskSpec
-    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
 
@@ -32,9 +32,6 @@ CHANCE_CELLS = 16
 """Lengths over which a chance level that takes long to estimate is."""
 
 EXAMPLES = 5
-
-MANY = 1_000_000
-"""More members of one length than this are not told: the number says nothing any more."""
 
 
 class ShowKind(StrEnum):
@@ -46,6 +43,11 @@ class ShowKind(StrEnum):
     suite = "suite"
 
 
+def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+    """Complete a name of the kind that is written before it."""
+    return offers(ctx, f"{ctx.params['kind']}s", incomplete) if ctx.params.get("kind") else []
+
+
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this file."""
 
@@ -53,7 +55,10 @@ def add_commands(app: typer.Typer) -> None:
     def show(
         ctx: typer.Context,
         kind: Annotated[ShowKind, typer.Argument(help="What to show.")],
-        name: Annotated[str, typer.Argument(help="Its name (`formalbench list …`).")],
+        name: Annotated[
+            str,
+            typer.Argument(help="Its name (`formalbench list …`).", autocompletion=_names),
+        ],
         as_json: JsonFlag = False,
     ) -> None:
         """Show one task, model, protocol or suite: definition, options, source, chance level.
@@ -101,7 +106,7 @@ def _task_facts(
     from formalbench.cache import cached, code_digest
     from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
-    from formalbench.members import most_members
+    from formalbench.members import MANY, most_members
     from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
     task = host.task(name)
@@ -115,7 +120,7 @@ def _task_facts(
         return [chance.constant, chance.length_only]
 
     source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
-    theory = theory_of_task(host, name)
+    theory = theory_of_task(host, name, task.source)
     decided = verdicts(theory) if theory and decidable(task.source) else []
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
@@ -138,19 +143,13 @@ def _task_facts(
         "train": list(task.splits.train),
         "test": list(task.splits.test),
         "chance": {"constant": constant, "length_only": length_only},
-        "shortcut": _shortcut(entry.spec, task),
+        "shortcut": host.shortcut(name),
         "most_members_of_a_length": members if members is None or members <= MANY else None,
         "overlap": task.splits.overlap,
         "options": option_facts(entry.spec),
         "examples": list(draw(task, example_length, EXAMPLES, 0)),
         "plugin": entry.plugin.describe(),
     }
-
-
-def _shortcut(spec: TaskSpec, task: Task) -> float | None:
-    """Return how far counting gets, where it was measured (docs/shortcuts.md)."""
-    as_measured = task.objective.name == "classify" and not task.parameters
-    return spec.shortcuts.get(task.source_name) if as_measured else None
 
 
 def model_facts(host: PluginHost, name: str) -> dict[str, Any]:

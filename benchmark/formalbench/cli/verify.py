@@ -11,6 +11,7 @@ import typer
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host.validate import LONGEST
+from formalbench.ui.completion import names_of
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import console, plugins_print_to_stderr, print_json, print_table
 from formalbench.ui.state import host_of
@@ -32,9 +33,20 @@ def add_commands(app: typer.Typer) -> None:
     @app.command()
     def verify(
         ctx: typer.Context,
-        model: Annotated[str, typer.Argument(help="An exact model (`formalbench list models`).")],
+        model: Annotated[
+            str,
+            typer.Argument(
+                help="An exact model (`formalbench list models`).",
+                autocompletion=names_of("models"),
+            ),
+        ],
         task: Annotated[
-            str | None, typer.Option(metavar="T", help="Default: the task it was made for.")
+            str | None,
+            typer.Option(
+                metavar="T",
+                help="Default: the task it was made for.",
+                autocompletion=names_of("tasks"),
+            ),
         ] = None,
         exhaustive: Annotated[
             int | None,

@@ -22,6 +22,10 @@ class RequestError(FormalbenchError):
     exit_code = 2
 
 
+class UnwritableError(RequestError):
+    """A file that cannot be written here; another machine may have room."""
+
+
 class BrokenPluginError(FormalbenchError):
     """A Python plugin that was asked for and cannot be used (exit 3)."""
 

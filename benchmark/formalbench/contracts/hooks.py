@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 hookspec = pluggy.HookspecMarker("formalbench")
 hookimpl = pluggy.HookimplMarker("formalbench")
+"""Marks a function of a plugin as its implementation of the hook of that name."""
 
 
 @dataclass(frozen=True, slots=True)

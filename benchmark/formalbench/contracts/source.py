@@ -14,10 +14,14 @@ from formalbench.contracts.stream import Stream
 from formalbench.contracts.theory import Theory
 
 Symbols = npt.NDArray[np.int64]
-"""Strings of one length: (B strings, N symbols), ids 0 … |alphabet|-1."""
+"""Strings of one length: (B strings, N symbols), ids ``0 … |alphabet|-1``."""
 
 Labels = npt.NDArray[np.int64]
+"""Classes, 0, 1, …, of strings or of their prefixes."""
+
 Mask = npt.NDArray[np.bool_]
+"""Truth values, of strings or of symbols."""
+
 Probabilities = npt.NDArray[np.float64]
 
 
@@ -36,7 +40,7 @@ class Strings(NamedTuple):
 class Source(ABC):
     """Where strings come from, and what is known of them.
 
-    It emits symbol ids 0 … |alphabet|-1 and nothing else.
+    It emits symbol ids ``0 … |alphabet|-1`` and nothing else.
 
     Attributes:
         alphabet: the symbols, as shown to people; a symbol's id is its index.

@@ -12,7 +12,8 @@
 ``context-sensitive`` none of these
 ====================  ======================================================================
 
-Among regular languages each of the first six is inside the next one. C-RASP defines some that are
+Among regular languages each of the first six is inside the next one. Of counter languages some are
+context-free and some are not, and all are context-sensitive. C-RASP defines some that are
 not regular as well, such as a^n b^n; of these nothing else within can be said. Of a function with
 more than two classes it is said that the strings of every class are such a language (of every class
 but 0 for ``finite``).
@@ -45,6 +46,8 @@ class Theory:
         c_rasp: whether C-RASP defines it.
         star_free: whether its syntactic monoid is aperiodic.
         solvable: whether all groups in its syntactic monoid are solvable.
+        context_free: whether a grammar generates it; to be given of counter languages only, since
+            of the others their level says so.
         note: why something is not known, or where it is proved.
     """
 
@@ -54,6 +57,7 @@ class Theory:
     c_rasp: bool | None = None
     star_free: bool | None = None
     solvable: bool | None = None
+    context_free: bool | None = None
     note: str = ""
 
     def __post_init__(self) -> None:
@@ -63,6 +67,11 @@ class Theory:
         known = list(said.values())
         if known != sorted(known) or (self.level != "regular" and said.keys() - {"c-rasp"}):
             raise ValueError("a language is in every class that is larger than one of its own")
+        if self.level != "counter":
+            follows = self.level != "context-sensitive"
+            if self.context_free is (not follows):
+                raise ValueError(f"context_free is {follows} of a {self.level} language")
+            object.__setattr__(self, "context_free", follows)
 
     @classmethod
     def least(cls, name: str, note: str = "") -> Theory:
@@ -78,11 +87,24 @@ class Theory:
         return cls("regular", note=note, **inside)
 
     def within(self, name: str) -> bool | None:
-        """Say whether the language is in a class of `CLASSES`; a level is the least one only."""
+        """Say whether the language is in a class of `CLASSES`; None if that is not known.
+
+        Regular languages are in all levels. So that those beyond can be asked for, they are said to
+        be in the first level only.
+        """
         if name in WITHIN_REGULAR:
             value: bool | None = getattr(self, name.replace("-", "_"))
             return value
-        return self.level == name
+        if self.level == "regular" or name == "regular":
+            return self.level == name
+        if name == "context-free":
+            return self.context_free
+        return name == "context-sensitive" or self.level == name
+
+    def is_open(self, name: str) -> bool:
+        """Say whether nobody knows if the language is in a class of `CLASSES`."""
+        beyond = self.level != "regular" and name in WITHIN_REGULAR and name != "c-rasp"
+        return self.within(name) is None and not beyond
 
     @property
     def finest(self) -> str:
@@ -90,3 +112,10 @@ class Theory:
         if self.level != "regular":
             return self.level
         return next(name for name in CLASSES if self.within(name))
+
+    @property
+    def label(self) -> str:
+        """The smallest class, for people: it says so if a smaller one is not ruled out."""
+        if self.level == "regular" and any(map(self.is_open, WITHIN_REGULAR)):
+            return f"{self.finest} or smaller"
+        return self.finest

@@ -104,6 +104,28 @@ class PluginHost(LoadedPlugins):
             )
         return task
 
+    def shortcut(self, name: str) -> float | None:
+        """Return the accuracy, 0 to 1, of what counts and sees no order: a row beside chance.
+
+        Nothing is built or measured for it: the task's spec has it (docs/shortcuts.md).
+
+        Args:
+            name: of a task, as `task` takes it.
+
+        Returns:
+            None where it was not measured: of an objective other than `classify`, of options that
+            are not the defaults, of most members of a family, of languages from files.
+
+        Raises:
+            RequestError: for an unknown name.
+        """
+        entry, objective, _ = self.task_entry(name)
+        plain, texts = parse_instance(name)
+        language = split_task(plain)[0]
+        if objective != "classify" or _written(entry, language, texts):
+            return None
+        return entry.spec.shortcuts.get(language)
+
     def warn_of_overlap(self, task: Task) -> None:
         """Say so if a task is tested at lengths, or on strings, that it trains on."""
         from formalbench.contracts.language import HasParts

@@ -12,7 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import temporary_folder
-from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
+from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
+    FormalbenchError,
+    RequestError,
+    UnwritableError,
+)
 from formalbench.contracts.execution import DetachedExecutor, JobsLeft, Workplace
 from formalbench.contracts.hooks import Progress
 from formalbench.device import usable_cores
@@ -262,6 +267,8 @@ class Dispatcher:
         unit = attempt.unit
         try:
             future.result()
+        except UnwritableError as error:  # a full disk is of one machine
+            self._lost(attempt, error)
         except FormalbenchError as error:
             if not self.results:
                 raise

@@ -6,16 +6,17 @@ import contextlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.hooks import Session
 from formalbench.device import choose_devices
 from formalbench.host.host import load
 from formalbench.host.options import Settings, make_config
-from formalbench.running.plan import RunRequest, check_names, key_of, make_plan
+from formalbench.running.estimate import Estimate, estimate
+from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, key_of, make_plan
 from formalbench.running.scheduler import execute, finished
-from formalbench.running.trackers import asked_trackers, chosen_of, tracked
+from formalbench.running.trackers import AskedTracker, asked_trackers, chosen_of, tracked
 
 if TYPE_CHECKING:
     from formalbench.contracts.config import Value
@@ -45,6 +46,29 @@ class Manner:
     trackers: tuple[str, ...] = ()
 
 
+class _Asked(NamedTuple):
+    """A request whose names are right, and how it is to be carried out."""
+
+    plan: RunPlan
+    options: dict[str, Value]
+    trackers: list[AskedTracker]
+    devices: tuple[str, ...]
+    jobs: int | None
+    done: dict[RunKey, Record]
+
+
+def estimate_session(
+    host: PluginHost, request: RunRequest, store: Store, manner: Manner
+) -> Estimate:
+    """Say what a request means and how long it would take, from the records in a store.
+
+    Raises:
+        RequestError: for a bad request.
+    """
+    asked = _look_at(host, request, store, manner)
+    return estimate(asked.plan, asked.devices[0], asked.done, store.records())
+
+
 def run_session(
     host: PluginHost,
     request: RunRequest,
@@ -64,29 +88,33 @@ def run_session(
     Raises:
         RequestError: for a bad request.
     """
+    asked = _look_at(host, request, store, manner)
+    todo = sum(key_of(run) not in asked.done for run in asked.plan.runs)
+    plugins = tuple(plugin.path for plugin in host.locals())
+    published = host.published()
+    session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)
+    printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
+    with printed, tracked(host, asked.trackers):
+        host.notify("formalbench_session_started", session=session)
+        records = carry_out(
+            *(host, asked.plan, store, asked.devices, asked.jobs, manner.threads),
+            executor=manner.executor,
+            options=asked.options,
+            fail_fast=manner.fail_fast,
+            debug=manner.debug,
+            done=asked.done,
+        )
+        host.notify("formalbench_session_finished", session=session, records=records)
+    return records
+
+
+def _look_at(host: PluginHost, request: RunRequest, store: Store, manner: Manner) -> _Asked:
     check_names(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
     trackers = asked_trackers(host, manner.trackers, request.settings)
     devices, jobs = _workplace(host, manner, options)
     plan = make_plan(host, request, devices[0])
-    done = finished(plan, store)
-    todo = sum(key_of(run) not in done for run in plan.runs)
-    plugins = tuple(plugin.path for plugin in host.locals())
-    published = host.published()
-    session = Session(store.path, manner.quiet, len(plan.runs), todo, plugins, published)
-    printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()
-    with printed, tracked(host, trackers):
-        host.notify("formalbench_session_started", session=session)
-        records = carry_out(
-            *(host, plan, store, devices, jobs, manner.threads),
-            executor=manner.executor,
-            options=options,
-            fail_fast=manner.fail_fast,
-            debug=manner.debug,
-            done=done,
-        )
-        host.notify("formalbench_session_finished", session=session, records=records)
-    return records
+    return _Asked(plan, options, trackers, devices, jobs, finished(plan, store))
 
 
 def _workplace(

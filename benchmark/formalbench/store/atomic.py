@@ -8,7 +8,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import UnwritableError
 from formalbench.plain import check_replaceable
 
 UNFINISHED = ".writing-"
@@ -22,7 +22,7 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
     """Write a file so that a reader sees the old contents or the new, never a part.
 
     Raises:
-        RequestError: one line, if it cannot be written.
+        UnwritableError: one line, if it cannot be written.
     """
     check_replaceable(path)
     temporary: Path | None = None
@@ -40,7 +40,7 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
             with contextlib.suppress(OSError):
                 temporary.unlink()
         if isinstance(error, OSError):
-            raise RequestError(f"cannot write {path}: {error.strerror}") from None
+            raise UnwritableError(f"cannot write {path}: {error.strerror}") from None
         raise
 
 

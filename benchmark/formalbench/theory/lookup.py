@@ -37,8 +37,14 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     return thing.theory
 
 
-def theory_of_task(host: PluginHost, name: str) -> Theory | None:
-    """Return what theory says of a task; what has to be worked out is kept for the next time."""
+def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> Theory | None:
+    """Return what theory says of a task; what has to be worked out is kept for the next time.
+
+    Args:
+        host: knows the task.
+        name: of the task.
+        built: its source, if it is built already.
+    """
     from formalbench.cache import cached
 
     entry, _, fields = host.task_entry(name)
@@ -46,7 +52,7 @@ def theory_of_task(host: PluginHost, name: str) -> Theory | None:
         return entry.spec.theory
 
     def compute() -> dict[str, Any] | None:
-        source = host.task(name).source
+        source = built or host.task(name).source
         with host.blaming(entry.plugin):
             found = theory_of(source)
         return None if found is None else asdict(found)
@@ -65,16 +71,23 @@ def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
     return None if kept is None else Theory(**kept)
 
 
-def in_class(host: PluginHost, entries: list[Entry[TaskSpec]], name: str) -> list[Entry[TaskSpec]]:
-    """Return the tasks that are known to be in a class; of a family, what holds of all members."""
+def in_class(
+    host: PluginHost, entries: list[Entry[TaskSpec]], name: str
+) -> tuple[list[Entry[TaskSpec]], list[str]]:
+    """Return the tasks that are in a class, and the names of those of which nobody knows.
 
-    def within(entry: Entry[TaskSpec]) -> bool:
+    A family is in a class if all of its members are.
+    """
+    inside, unknown_of = [], []
+    for entry in entries:
         theory = theory_at_hand(entry)
         if theory is None and "{" not in entry.spec.name:
             theory = theory_of_task(host, entry.spec.name)
-        return theory is not None and theory.within(name) is True
-
-    return [entry for entry in entries if within(entry)]
+        if theory is None or theory.is_open(name):
+            unknown_of.append(entry.spec.name)
+        elif theory.within(name):
+            inside.append(entry)
+    return inside, unknown_of
 
 
 def check_class(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
-from formalbench.contracts.theory import CLASSES, WITHIN_REGULAR, Theory
+from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR, Theory
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
@@ -56,6 +56,8 @@ class Theorem(BaseModel):
         contained = self.exactly or self.at_least
         if contained and theory.within(contained):
             return "can"
+        if contained in LEVELS and theory.level == "regular":
+            return "can"  # every level holds all regular languages
         if self.exactly and theory.level != "regular":
             return "cannot"  # no language beyond regular ones is in a class of them
         bound = self.exactly or self.at_most

@@ -160,7 +160,7 @@ class LiveTable:
 
     def _remaining(self, seconds: int) -> str:
         fresh = self._done - self._resumed
-        if not fresh:
+        if not fresh or self._done == self._total:
             return ""
         left = int(seconds / fresh * (self._total - self._done))
         return f", about {left // 60}:{left % 60:02d} left"

@@ -74,9 +74,11 @@ class NotebookTable(LiveTable):
             self._display.update(self._picture())
 
     def _picture(self) -> Any:
-        """Return what a notebook shows: the table, with the latest lines as its title."""
+        """Return what a notebook shows: the latest lines, above a table if anything runs."""
         from rich.text import Text
 
         table = self._render()
+        if not self._flying:
+            return Text("\n".join([*self._lines, str(table.caption)]))
         table.title, table.title_justify = Text("\n".join(self._lines)), "left"
         return table

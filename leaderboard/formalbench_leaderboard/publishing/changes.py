@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench_leaderboard.board import Page
+from formalbench.analysis.board import Page
 
 
 def board_changes(before: Page, after: Page) -> list[str]:

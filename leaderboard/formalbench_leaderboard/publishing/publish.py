@@ -9,6 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.build import build_page
+from formalbench.analysis.counted import distinct
 from formalbench.analysis.keys import has_result, identity, model_key, title_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
@@ -16,8 +18,6 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.store import Store, sweep, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
-from formalbench_leaderboard.build import build_page
-from formalbench_leaderboard.counted import distinct
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.changes import board_changes
 from formalbench_leaderboard.publishing.contract import broken_promises

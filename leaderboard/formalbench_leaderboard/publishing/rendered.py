@@ -10,6 +10,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.board import Page
+from formalbench.analysis.build import View, build_page
 from formalbench.analysis.keys import ModelKey
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
@@ -21,8 +23,6 @@ from formalbench.store.packed import written
 from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 
 from formalbench_leaderboard import snapshot
-from formalbench_leaderboard.board import Page
-from formalbench_leaderboard.build import View, build_page
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite
 from formalbench_leaderboard.publishing.writing import MAX_BYTES
 from formalbench_leaderboard.renderers import front, model, suite

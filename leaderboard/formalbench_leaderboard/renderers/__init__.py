@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formalbench_leaderboard.board import Page
+from formalbench.analysis.board import Page
 
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.board import Board, Row
 from formalbench.analysis.figures import INK
 
-from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.marks import label, marks
 
 if TYPE_CHECKING:

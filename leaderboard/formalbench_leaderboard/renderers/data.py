@@ -7,10 +7,9 @@ import re
 from dataclasses import asdict
 from typing import Any
 
+from formalbench.analysis.board import Board, Page
+from formalbench.analysis.constructions import SHOWN_LENGTHS, ExactModels
 from formalbench.analysis.statistics import wilson_each
-
-from formalbench_leaderboard.board import Board, Page
-from formalbench_leaderboard.constructions import SHOWN_LENGTHS, ExactModels
 
 # Inside JSON these occur in strings only; written as escapes they do no harm in a web page.
 _FOR_WEB_PAGES = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})

@@ -9,11 +9,10 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.analysis.board import Board, Page
 from formalbench.analysis.figures import Kind, picture, styled
 from formalbench.contracts.errors import RequestError
 from formalbench.store import safe_name
-
-from formalbench_leaderboard.board import Board, Page
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,7 +11,7 @@ from formalbench_leaderboard.renderers.markdown import (
     exact_models,
     joined,
     published_numbers,
-    ranking,
+    ranked,
 )
 from formalbench_leaderboard.renderers.site import Site, SuitePage
 from formalbench_leaderboard.renderers.suite import figures
@@ -22,7 +22,7 @@ _INTRODUCTION = """\
 Which formal languages can a sequence model express, learn, and extrapolate on? Everything here is
 rendered from the records in [results](results): each number carries its seeds, its interval, its
 chance level and the command that repeats it. Scores are scaled so that 0 is chance and 100 is
-perfect, and models whose scores cannot be told apart share a rank
+perfect, and a rank is one more than the number of models that are separably better
 ([how to read it](#how-to-read-it)). A model's name leads to its own page: every result, every
 record."""
 
@@ -61,7 +61,7 @@ def _rankings(site: Site, suite: SuitePage) -> list[str]:
     parts = []
     for board in suite.ranked:
         parts.append(f"## Suite {markdown(suite.name)}, protocol {markdown(board.name)}")
-        parts += ranking(board, lambda row: site.links.model(row.key, row.model, FRONT))
+        parts += ranked(board, lambda row: site.links.model(row.key, row.model, FRONT))
         parts += figures(suite, board, FRONT)
     return [*parts, f"Task by task, with intervals: {link(suite.name, suite.path, FRONT)}."]
 

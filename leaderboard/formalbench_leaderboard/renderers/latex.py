@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
-from formalbench.analysis.text import MISSING, count, harmless, interval, percent
-from formalbench.contracts.published import PublishedTable
+from formalbench.analysis.board import Board, Page
+from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.tables import LEGEND, exact_table, published_table, ranking
+from formalbench.analysis.text import harmless
 from tabulate import tabulate
 
-from formalbench_leaderboard.board import Board, Page
-from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.renderers.exact import HEADER, LEGEND, cells
+T = TypeVar("T")
 
 # tabulate escapes LaTeX's own signs. Private characters stand for what it must not
 # escape: `harmless` lets none through from a name.
-_BOLD, _END, _FAILED, _APART = "\ue000", "\ue001", "\ue002", "\ue003"
+_BOLD, _END, _FAILED, _APART, _SOME = "\ue000", "\ue001", "\ue002", "\ue003", "\ue004"
 _AFTERWARDS = str.maketrans(
     {
         _BOLD: r"\textbf{",
         _END: "}",
         _FAILED: r"$^{\dagger}$",
+        _SOME: r"$^{\circ}$",
         _APART: "{}",
         "…": "--",
         "–": "--",
@@ -28,89 +30,73 @@ _AFTERWARDS = str.maketrans(
         "`": r"\textasciigrave{}",
     }
 )
+_COMPARED = ("score",)
 
 
 def render(page: Page) -> str:
     """Return one table per protocol, then one per published source."""
     parts = [_board(board) for board in page.boards if board.rows]
     if page.exact.rows:
-        parts.append(_exact(page.exact))
-    parts += [_published(table) for table in page.published]
+        parts.append(_comments([LEGEND, *page.exact.notes]) + _tabular(exact_table(page.exact)))
+    for paper in page.published:
+        title = f"Published, not measured here: {paper.citation}, arXiv:{paper.arxiv}."
+        lines = [f"{title} Maximum / mean.", *paper.notes]
+        parts.append(_comments(lines) + _tabular(published_table(paper)))
     return "\n\n".join(parts) + "\n" if parts else "% no measured rows yet\n"
 
 
 def _board(board: Board) -> str:
-    header = ["rank", "model", "parameters", "score", "interval", *board.tasks]
-    columns = [
-        ["rank", *(str(row.rank or MISSING) for row in board.rows)],
-        ["model", *(harmless(row.model) for row in board.rows)],
-        ["parameters", *(count(*row.parameters) for row in board.rows)],
-        ["score", *_bold_best([row.score for row in board.rows])],
-        ["interval", *(interval(row.low, row.high) for row in board.rows)],
-    ]
-    for task in board.tasks:
-        results = [row.on(task) for row in board.rows]
-        means = _bold_best([part.mean if part else None for part in results])
-        failed = [part is not None and part.finished < part.seeds for part in results]
-        columns.append(
-            [task, *(text + _FAILED * mark for text, mark in zip(means, failed, strict=True))]
-        )
+    shown = ranking(board).without("within", "kind", "IQM", "IQM interval")
     comments = [
         f"Measured; protocol {board.name}. Means over the seeds, in percent.",
         "Interval: of the score, 95 %, over seeds and test strings.",
         "Dagger: a run did not finish, and counts as chance level.",
+        "In brackets: not learned within the budget; the validation accuracy on the training "
+        "lengths. Circle: some seeds did not learn them. The score counts all test accuracies.",
+        *(_below(name, shown) for name in shown.below),
         *board.notes,
     ]
-    rows = list(zip(*(column[1:] for column in columns), strict=True))
-    return _comments(comments) + _tabular(header, rows, "rl")
+    return _comments(comments) + _tabular(shown)
 
 
-def _bold_best(values: Sequence[float | None]) -> list[str]:
-    """Return percentages with the best ones, as they are shown, in bold."""
-    shown = [percent(value) for value in values]
-    best = max((value for value in values if value is not None), default=None)
-    return [
-        f"{_BOLD}{text}{_END}" if best is not None and text == percent(best) else text
-        for text in shown
-    ]
-
-
-def _exact(exact: ExactModels) -> str:
-    rows = [list(map(harmless, cells(row))) for row in exact.rows]
-    return _comments([LEGEND, *exact.notes]) + _tabular(HEADER, rows, "ll")
-
-
-def _published(table: PublishedTable) -> str:
-    rows = [
-        [harmless(row.model)]
-        + [
-            MISSING
-            if cell is None
-            else " / ".join(
-                MISSING if value is None else f"{value:.1f}" for value in (cell.max, cell.mean)
-            )
-            for cell in (row.results.get(task) for task in table.tasks)
-        ]
-        for row in table.rows
-    ]
-    title = f"Published, not measured here: {table.citation}, arXiv:{table.arxiv}. Maximum / mean."
-    return _comments([title, *table.notes]) + _tabular(["model", *table.tasks], rows, "l")
+def _below(name: str, table: Table[T]) -> str:
+    texts = zip(table.headings, table.below[name], strict=True)
+    return f"{name}: {', '.join(f'{heading} {text}' for heading, text in texts if text)}."
 
 
 def _comments(lines: Sequence[str]) -> str:
     return "".join(f"% {harmless(line)}\n" for line in lines)
 
 
-def _tabular(header: Sequence[str], rows: Sequence[Sequence[str]], align: str) -> str:
-    names = {"l": "left", "r": "right"}
+def _tabular(table: Table[T]) -> str:
+    columns = [_column(column, table.items) for column in table.columns]
+    rows = [list(cells) for cells in zip(*columns, strict=True)]
     text = tabulate(
         [[_apart(row[0]), *row[1:]] for row in rows],
-        [harmless(name) for name in header],
+        list(map(harmless, table.headings)),
         tablefmt="latex_booktabs",
         disable_numparse=True,
-        colalign=[names[sign] for sign in align.ljust(len(header), "r")],
+        colalign=["left" if column.left else "right" for column in table.columns],
     )
     return text.translate(_AFTERWARDS)
+
+
+def _column(column: Column[T], items: Sequence[T]) -> list[str]:
+    """Return the cells of a column; of what is compared, the best in bold as they are shown."""
+    texts = [harmless(column.text(item)) for item in items]
+    if column.form != "cell" and column.heading not in _COMPARED:
+        return texts
+    orders = [column.order(item) for item in items]
+    known = [(order, text) for order, text in zip(orders, texts, strict=True) if order is not None]
+    best = max(known)[1].partition(" ")[0].rstrip(SOME) if known else None
+    return [_marked(text, best) for text in texts]
+
+
+def _marked(text: str, best: str | None) -> str:
+    number, _, mark = text.partition(" ")
+    plain = number.rstrip(SOME)
+    shown = f"{_BOLD}{plain}{_END}" if plain == best and plain[:1].isdigit() else plain
+    return shown + _SOME * (plain != number) + _FAILED * (mark == FAILED)
 
 
 def _apart(cell: str) -> str:

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from formalbench.analysis.board import Board, Row
 from formalbench.analysis.figures import GREY
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.statistics import Draws, wilson_each
 from formalbench.analysis.text import percent
 
-from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.marks import Mark, label, marks
 
 if TYPE_CHECKING:

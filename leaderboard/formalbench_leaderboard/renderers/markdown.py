@@ -5,27 +5,30 @@ The pages of the repository (`front`, `suite`, `model`) are made of the same par
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TypeVar
 
-from formalbench.analysis.markdown import bullets, table
-from formalbench.analysis.results import Result, TaskFacts
+from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.constructions import ExactModel, ExactModels
+from formalbench.analysis.markdown import bullets
+from formalbench.analysis.markdown import table as plain_table
+from formalbench.analysis.results import TaskFacts
 from formalbench.analysis.statistics import DRAWS
-from formalbench.analysis.text import (
-    MISSING,
-    count,
-    grouped,
-    interval,
-    markdown,
-    percent,
-    plural,
-    ranks,
-    rate,
+from formalbench.analysis.tables import (
+    LEGEND,
+    exact_table,
+    of_task,
+    published_table,
+    ranking,
 )
-from formalbench.contracts.published import PublishedResult, PublishedTable
+from formalbench.analysis.text import grouped, markdown, percent, plural
+from formalbench.contracts.published import PublishedTable
 
-from formalbench_leaderboard.board import Board, Page, Row
-from formalbench_leaderboard.constructions import ExactModel, ExactModels
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
+T = TypeVar("T")
+
+MOST_COLUMNS = 12
+"""Of a table: with more, GitHub shows a scroll bar."""
 
 HOW_TO_READ = f"""\
 ## How to read it
@@ -47,10 +50,18 @@ HOW_TO_READ = f"""\
   seed at every length.
 - The **IQM** is the interquartile mean: of the scaled accuracies of all runs on the tasks, the
   mean of the middle half.
-- Neighbours **share a rank** where the interval of their difference contains 0; a row
-  is **within** the ranks given in 95 % of the draws.
+- A **rank** is one more than the number of rows that are separably better: compared seed by seed on
+  each task, and corrected for how many pairs of rows there are. A row is **within** the ranks given
+  in 95 % of the draws.
+- **Learned is not extrapolates.** A run learned its training lengths if it gets at least 99 % of
+  held-out strings of them right (its *validation* accuracy). A cell of which no seed did says
+  nothing of extrapolation: it shows the validation accuracy, *[83.1]*, and not what the test came
+  to; the task's table has the budget besides. {SOME} marks one of which some seeds did not. The
+  score counts the test accuracy of all of them, learned or not.
 - **≥ 99 % to** (≥ 90 % to) is the longest test length up to which, at every test length, the mean
-  accuracy over the seeds is at least that.
+  accuracy over the seeds is at least that; of what every seed learned alone.
+- The **shortcut** is the best that counting symbols and neighbours, or looking at the ends, is
+  known to reach (docs/shortcuts.md): up to there an accuracy is no sign of the language.
 - **Nothing is selected on test data**: the learning rate and the checkpoint are chosen on
   in-distribution validation, and every seed counts. Learning rates are compared on the seeds
   that all of them have. RegularGPT's default norm was set otherwise: docs/method.md says how.
@@ -60,6 +71,9 @@ HOW_TO_READ = f"""\
 - A task without an objective is asked for one class per string (`classify`).
 """
 
+
+Markup = Mapping[str, Callable[[T], str]]
+"""How an item is written below a heading, as Markdown already, where not as its plain text."""
 
 Name = Callable[[Row], str]
 """How a row's model is written: as Markdown, perhaps a link."""
@@ -76,7 +90,7 @@ def render(page: Page) -> str:
     if not page.boards:
         parts.append("No measured rows yet.")
     for board in page.boards:
-        parts += [f"## Measured: protocol {markdown(board.name)}", *ranking(board)]
+        parts += [f"## Measured: protocol {markdown(board.name)}", *ranked(board)]
         parts += by_task(board)
     parts += exact_models(page.exact) + _exact_commands(page.exact)
     parts += published_numbers(page.published)
@@ -90,42 +104,70 @@ def joined(parts: Iterable[str]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def table(shown: Table[T], markup: Markup[T] | None = None) -> str:
+    """Return a table; its lines below come last, and in italics."""
+    written = [_writer(column, markup or {}) for column in shown.columns]
+    lines = [[write(item) for write in written] for item in shown.items]
+    for name, texts in shown.below.items():
+        named = (
+            f"*{name}*" if column.form == "name" else markdown(text or "")
+            for column, text in zip(shown.columns, texts, strict=True)
+        )
+        lines.append(list(named))
+    left = [markdown(column.heading) for column in shown.columns if column.left]
+    return plain_table(list(map(markdown, shown.headings)), lines, left)
+
+
+def _writer(column: Column[T], markup: Markup[T]) -> Callable[[T], str]:
+    if column.heading in markup:
+        return markup[column.heading]
+    if column.form == "cell":
+        return column.text  # a number and our own marks: brackets alone are no link
+    escape = code if column.form == "command" else markdown
+    return lambda item: escape(column.text(item))
+
+
+def code(command: str) -> str:
+    """Return a command as it is, to be copied."""
+    return f"<code>{markdown(command)}</code>"
+
+
 def by_task(board: Board, name: Name = plain_name) -> list[str]:
     """Return a heading, the facts and a table for each task of a board."""
     parts = []
     for title in (*board.tasks, *board.other_tasks):
-        rows = [(row, result) for row in board.rows if (result := row.on(title)) is not None]
-        if rows:
+        shown = of_task(board, title).without("task", "median")
+        if shown.items:
             parts.append(f"### {markdown(title)}")
             facts = board.facts_of(title)
             parts += [_facts(facts)] if facts else []
-            parts.append(_task_table(rows, name))
+            parts.append(table(shown, {"model": lambda outcome: name(outcome.row)}))
     return parts
 
 
-def ranking(board: Board, name: Name = plain_name) -> list[str]:
+def ranked(board: Board, name: Name = plain_name) -> list[str]:
     """Return the ranking of a board, and its notes."""
-    header = ["rank", "within", "model", "parameters", "score", "interval", "IQM"]
-    header += map(markdown, board.tasks)
-    rows = [
-        [
-            str(row.rank or MISSING),
-            ranks(row.rank_low, row.rank_high),
-            name(row),
-            count(*row.parameters),
-            percent(row.score),
-            interval(row.low, row.high),
-            percent(row.iqm),
-            *(_mean_and_max(row.on(title)) for title in board.tasks),
-        ]
-        for row in board.rows
-    ]
     legend = (
         "Below a task: mean accuracy over the seeds, and the best seed's in parentheses. "
-        "⚠: a run did not finish."
+        "[n]: not learned within the budget; n is the validation accuracy on the training "
+        "lengths, and the score counts the test accuracy all the same. "
+        f"{SOME}: some seeds did not learn. {FAILED}: a run did not finish."
     )
-    notes = [bullets(board.notes)] if board.notes else []
-    return [legend, table(header, rows, ["model"]), *notes]
+    shown = ranking(board, best_seed=True).without("kind", "parameters", "IQM interval")
+    tables = [table(part, {"model": name}) for part in _narrow(shown)]
+    return [legend, *tables, *([bullets(board.notes)] if board.notes else [])]
+
+
+def _narrow(shown: Table[T]) -> Iterator[Table[T]]:
+    """Distribute tasks over tables that fit; rank and model begin each of them."""
+    cells = [column for column in shown.columns if column.form == "cell"]
+    fixed = [column for column in shown.columns if column.form != "cell"]
+    again = [column for column in fixed if column.heading in ("rank", "model")]
+    columns, first = fixed, True
+    while cells or first:
+        room = MOST_COLUMNS - len(columns)
+        yield Table([*columns, *cells[:room]], shown.items)
+        cells, columns, first = cells[room:], again, False
 
 
 def exact_models(
@@ -134,8 +176,7 @@ def exact_models(
     """Return the heading and the table of exact models, and the notes; nothing of none."""
     if not exact.rows:
         return []
-    rows = [[name(row), *map(markdown, cells(row)[1:])] for row in exact.rows]
-    parts = ["## Exact models", LEGEND, table(HEADER, rows, LEFT)]
+    parts = ["## Exact models", LEGEND, table(exact_table(exact), {"model": name})]
     return [*parts, *([bullets(exact.notes)] if exact.notes else [])]
 
 
@@ -148,19 +189,7 @@ def _exact_commands(exact: ExactModels) -> list[str]:
         for command in row.commands
     ]
     header = ("model", "task", "command")
-    return ["Each is verified again by:", table(header, commands, header)]
-
-
-def code(command: str) -> str:
-    """Return a command as it is, to be copied."""
-    return f"<code>{markdown(command)}</code>"
-
-
-def _mean_and_max(result: Result | None) -> str:
-    if result is None:
-        return MISSING
-    failed = " ⚠" if result.finished < result.seeds else ""
-    return f"{percent(result.mean)} ({percent(result.max)}){failed}"
+    return ["Each is verified again by:", plain_table(header, commands, header)]
 
 
 def _facts(facts: TaskFacts) -> str:
@@ -171,39 +200,9 @@ def _facts(facts: TaskFacts) -> str:
         f"{facts.first}–{facts.last}, {grouped(facts.strings)} strings in all; "
         f"chance {percent(facts.chance_length)} (length only), "
         f"{percent(facts.chance_constant)} (constant)."
+        + (f" Shortcut: {percent(facts.shortcut)}." if facts.shortcut is not None else "")
         + (f" Language class: {markdown(facts.language_class)}." if facts.language_class else "")
     )
-
-
-def _task_table(rows: Sequence[tuple[Row, Result]], name: Name) -> str:
-    header = [
-        *("model", "mean", "interval", "median", "scaled"),
-        *("max", "Wilson interval of max", "≥ 99 % to", "≥ 90 % to"),
-        *("seeds", "rate", "command"),
-    ]
-    best_first = sorted(rows, key=lambda pair: (-_order(pair[1].mean), pair[0].model))
-    cells = [
-        [
-            name(row),
-            percent(result.mean),
-            interval(result.low, result.high),
-            percent(result.median),
-            percent(result.scaled),
-            percent(result.max),
-            interval(result.max_low, result.max_high),
-            str(result.longest_99 or MISSING),
-            str(result.longest_90 or MISSING),
-            markdown(result.outcome),
-            rate(result.learning_rate),
-            code(result.command),
-        ]
-        for row, result in best_first
-    ]
-    return table(header, cells, ["model", "command"])
-
-
-def _order(mean: float | None) -> float:
-    return -1.0 if mean is None else round(mean, 12)
 
 
 _PUBLISHED_RULE = (
@@ -222,23 +221,11 @@ def published_numbers(tables: Sequence[PublishedTable]) -> list[str]:
     return parts
 
 
-def _published(published: PublishedTable) -> list[str]:
-    tasks = published.tasks
-    rows = [
-        [markdown(row.model), "*published*", *(_max_and_mean(row.results.get(t)) for t in tasks)]
-        for row in published.rows
-    ]
-    cited = f"{markdown(published.citation)}. [arXiv:{published.arxiv}]"
+def _published(paper: PublishedTable) -> list[str]:
+    cited = f"{markdown(paper.citation)}. [arXiv:{paper.arxiv}]"
     return [
-        f"### {markdown(published.source)}",
-        f"{cited}(https://arxiv.org/abs/{published.arxiv})",
-        table(["model", "origin", *map(markdown, tasks)], rows, ["model", "origin"]),
-        bullets(published.notes),
+        f"### {markdown(paper.source)}",
+        f"{cited}(https://arxiv.org/abs/{paper.arxiv})",
+        table(published_table(paper), {"origin": lambda row: "*published*"}),
+        bullets(paper.notes),
     ]
-
-
-def _max_and_mean(result: PublishedResult | None) -> str:
-    if result is None:
-        return MISSING
-    shown = (MISSING if value is None else f"{value:.1f}" for value in (result.max, result.mean))
-    return " / ".join(shown)

@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from formalbench.analysis.board import Row
 from formalbench.analysis.text import harmless
-
-from formalbench_leaderboard.board import Row
 
 _COLOURS = (
     *("#0072b2", "#56b4e9", "#c1272d", "#e08214", "#2f8f5b", "#7b4ea3", "#c77aa8", "#1b2a41"),

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from formalbench.analysis.markdown import table
+from formalbench.analysis.board import Board, Row
+from formalbench.analysis.columns import Column, Table
+from formalbench.analysis.constructions import ExactModel
+from formalbench.analysis.markdown import table as plain_table
 from formalbench.analysis.results import Result, SeedResult
-from formalbench.analysis.text import (
-    MISSING,
-    count,
-    interval,
-    markdown,
-    percent,
-    ranks,
-    rate,
-)
+from formalbench.analysis.tables import LEGEND, Outcome, exact_table, of_row
+from formalbench.analysis.tables.ranking import STANDING
+from formalbench.analysis.text import count, markdown, percent
 
-from formalbench_leaderboard.board import Board, Row
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
 from formalbench_leaderboard.renderers.links import FRONT, link, relative
-from formalbench_leaderboard.renderers.markdown import code, joined
+from formalbench_leaderboard.renderers.markdown import code, joined, table
 from formalbench_leaderboard.renderers.site import ModelPage, Site, rows_of
 
 
@@ -33,49 +28,41 @@ def render(model: ModelPage, site: Site) -> str:
 
 
 def _places(model: ModelPage, site: Site) -> list[str]:
-    header = ["suite", "protocol", "rank", "within", "score", "interval", "IQM", "IQM interval"]
+    standing = {column.heading: column for column in STANDING}
+    shown = ("within", "score", "interval", "IQM", "IQM interval")
     lines = [
         [
             link(suite.name, suite.path, model.path),
             markdown(board.name),
             f"{row.rank} of {sum(other.rank is not None for other in board.rows)}",
-            ranks(row.rank_low, row.rank_high),
-            percent(row.score),
-            interval(row.low, row.high),
-            percent(row.iqm),
-            interval(row.iqm_low, row.iqm_high),
+            *(standing[heading].text(row) for heading in shown),
         ]
         for suite in site.suites
         for board, row in rows_of(suite.board, model.key)
         if row.rank is not None
     ]
-    return ["## Where it stands", table(header, lines, header[:2])] if lines else []
+    header = ["suite", "protocol", "rank", *shown]
+    return ["## Where it stands", plain_table(header, lines, header[:2])] if lines else []
 
 
 def _measured(model: ModelPage, site: Site, board: Board, row: Row) -> list[str]:
-    header = ["task", "mean", "interval", "median", "scaled", "≥ 99 % to", "≥ 90 % to", "rate"]
-    lines = [
-        [
-            markdown(result.task),
-            percent(result.mean),
-            interval(result.low, result.high),
-            percent(result.median),
-            percent(result.scaled),
-            str(result.longest_99 or MISSING),
-            str(result.longest_90 or MISSING),
-            rate(result.learning_rate),
-            " ".join(_seed(model, site, run) for run in result.runs),
-        ]
-        for result in row.results
-    ]
+    shown = of_row(board, row).without("model", "max", "Wilson interval of max", "seeds", "command")
+    seeds: Column[Outcome] = Column("seeds", "the record of each", lambda outcome: "", form="words")
     commands = [[markdown(result.task), code(result.command)] for result in row.results]
     return [
         f"## Protocol {markdown(board.name)}",
         f"{count(*row.parameters)} parameters. The last column leads to the record of each seed.",
-        table([*header, "seeds"], lines, ["task", "seeds"]),
+        table(
+            Table([*shown.columns, seeds], shown.items),
+            {
+                "seeds": lambda outcome: " ".join(
+                    _seed(model, site, run) for run in outcome.result.runs
+                )
+            },
+        ),
         *_failed(row.results),
         "Each row again:",
-        table(["task", "command"], commands, ["task", "command"]),
+        plain_table(["task", "command"], commands, ["task", "command"]),
     ]
 
 
@@ -98,26 +85,24 @@ def _verified(model: ModelPage, site: Site) -> list[str]:
     rows = site.verified(model.key)
     if not rows:
         return []
-    lines = [
-        [
-            *map(markdown, cells(row)[1:]),
-            " ".join(
-                site.links.record(identity, str(number), model.path)
-                for number, identity in enumerate(row.records, start=1)
-            ),
-        ]
-        for row in rows
-    ]
+    shown = exact_table(site.everything.exact).without("model")
+    records: Column[ExactModel] = Column(
+        "records", "of each verification", lambda row: "", form="words"
+    )
     commands = [[markdown(row.task), code(line)] for row in rows for line in row.commands]
-    left = [*LEFT, "records"]
+    sizes = [row.parameters for row in rows]
     return [
         "## Verified",
-        f"{count(*_sizes([row.parameters for row in rows]))} parameters. {LEGEND}",
-        table([*HEADER[1:], "records"], lines, left),
+        f"{count(min(sizes), max(sizes))} parameters. {LEGEND}",
+        table(
+            Table([*shown.columns, records], rows),
+            {
+                "records": lambda row: " ".join(
+                    site.links.record(identity, str(number), model.path)
+                    for number, identity in enumerate(row.records, start=1)
+                )
+            },
+        ),
         "Each row again:",
-        table(["task", "command"], commands, ["task", "command"]),
+        plain_table(["task", "command"], commands, ["task", "command"]),
     ]
-
-
-def _sizes(parameters: list[int]) -> tuple[int, int]:
-    return min(parameters), max(parameters)

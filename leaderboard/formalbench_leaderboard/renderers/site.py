@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.keys import ModelKey
 
-from formalbench_leaderboard.board import Board, Page, Row
-from formalbench_leaderboard.constructions import ExactModel
 from formalbench_leaderboard.renderers.figures import Drawing, drawings
 from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
 

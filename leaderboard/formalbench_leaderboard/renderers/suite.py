@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from formalbench.analysis.board import Board, Row
 from formalbench.analysis.markdown import bullets
 from formalbench.analysis.text import markdown
 
-from formalbench_leaderboard.board import Board, Row
 from formalbench_leaderboard.renderers.links import FRONT, relative
-from formalbench_leaderboard.renderers.markdown import Name, by_task, joined, ranking
+from formalbench_leaderboard.renderers.markdown import Name, by_task, joined, ranked
 from formalbench_leaderboard.renderers.site import Site, SuitePage
 
 
@@ -41,6 +41,6 @@ def figures(suite: SuitePage, board: Board, page: Path) -> list[str]:
 
 def _ranking(board: Board, name: Name) -> list[str]:
     if any(row.rank for row in board.rows):
-        return ranking(board, name)
+        return ranked(board, name)
     nobody = "No model has every task of the suite under this protocol: there is no ranking."
     return [nobody, *([bullets(board.notes)] if board.notes else [])]

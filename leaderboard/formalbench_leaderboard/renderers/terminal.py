@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from formalbench.analysis.results import Result
-from formalbench.analysis.text import MISSING, harmless, interval, percent, ranks
-from formalbench.contracts.published import PublishedResult, PublishedTable
+from formalbench.analysis.board import Board, Page
+from formalbench.analysis.columns import FAILED, SOME, Column, Table
+from formalbench.analysis.constructions import ExactModels
+from formalbench.analysis.tables import LEGEND, exact_table, published_table, ranking
+from formalbench.analysis.text import harmless, plural
+from formalbench.contracts.published import PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 from rich.text import Text
 
-from formalbench_leaderboard.board import Board, Page, Row
-from formalbench_leaderboard.constructions import ExactModels
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, LEGEND, cells
+T = TypeVar("T")
 
 WIDTH = 80
 
+MOST_ROWS = 10
+MOST_NOTES = 3
+"""Of a board on one screen."""
+
 _MODEL_WIDTH = 22
 _GAP = 2
+_AGAIN = ("rank", "model", "task")
+"""Columns that begin every table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,8 @@ class _Column:
     cells: tuple[str, ...]
     left: bool = False
     limit: int = WIDTH
+    again: bool = False
+    cell: bool = False
 
     @property
     def width(self) -> int:
@@ -49,90 +59,172 @@ def render(page: Page) -> str:
     return "".join(f"{line.rstrip()}\n" for line in target.getvalue().splitlines())
 
 
-def print_page(page: Page, console: Console) -> None:
-    """Print the boards, then the published tables, as wide as the console."""
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """How much of a page is printed.
+
+    Attributes:
+        everything: whether all rows, columns, notes, exact models and papers are; else what fits
+            about one screen: the boards, with their first rows and those marked.
+        mark: behind the name of a row that is new.
+        other_tasks: whether tasks that do not count in the score are shown besides.
+    """
+
+    everything: bool = True
+    mark: str = "new"
+    other_tasks: bool = False
+
+
+def print_page(page: Page, console: Console, manner: Manner = Manner()) -> None:
+    """Print the boards, then exact models and the published tables, as wide as the console."""
     if not page.boards and not page.exact.rows:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     for board in page.boards:
-        _print_board(board, page.title, console)
+        _print_board(board, page.title, console, manner)
+    if not manner.everything:
+        return
     if page.exact.rows:
         _print_exact(page.exact, console)
-    for table in page.published:
+    for paper in page.published:
         ranked = dict.fromkeys(task for board in page.boards for task in board.tasks)
-        tasks = [task for task in ranked or table.tasks if task in table.tasks]
+        tasks = [task for task in ranked or paper.tasks if task in paper.tasks]
         if tasks:
-            _print_published(table, tasks, console)
+            _print_published(paper, tasks, console)
 
 
-def _print_board(board: Board, title: str, console: Console) -> None:
+def _print_board(board: Board, title: str, console: Console, manner: Manner) -> None:
     console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
-    rows = board.rows
-    fixed = [
-        _Column("rank", tuple(str(row.rank or MISSING) for row in rows)),
-        _Column("model", tuple(map(_name, rows)), left=True, limit=_name_width(console)),
-        _Column("score", tuple(percent(row.score) for row in rows)),
-        _Column("95 % interval", tuple(interval(row.low, row.high) for row in rows)),
-        _Column("within\nranks", tuple(ranks(row.rank_low, row.rank_high) for row in rows)),
-        _Column("IQM", tuple(percent(row.iqm) for row in rows)),
-    ]
-    tasks = [
-        _Column(_broken(title), tuple(_cell(row.on(title)) for row in rows))
-        for title in board.tasks
-    ]
+    hidden = ["kind", "parameters", "IQM interval"]
+    rows, notes = board.rows, board.notes
+    if not manner.everything:
+        hidden += ["within", "interval", "IQM"]
+        rows = tuple(row for n, row in enumerate(rows) if n < MOST_ROWS or row.is_new)
+        notes = notes[:MOST_NOTES]
+    shown = ranking(board, other_tasks=manner.other_tasks).without(*hidden)
     new = [row.is_new for row in rows]
-    for columns in _tables(fixed, tasks, console.width):
-        console.print(_table(columns, new))
-        console.print()
-    console.print(
-        "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
-        "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-        "Neighbours that share a rank cannot be told apart; in 95 % of the draws a row is within "
-        "its ranks. IQM: the mean of the middle half of all runs' scaled accuracies.",
-        style="dim",
+    marked = replace(
+        next(column for column in shown.columns if column.form == "name"),
+        text=lambda row: f"{row.model} ({manner.mark})" if row.is_new else row.model,
     )
-    for note in board.notes:
-        console.print(Text(harmless(f"! {note}")), style="yellow")
-    console.print()
+    columns = [marked if column.form == "name" else column for column in shown.columns]
+    if not manner.everything:
+        columns = [replace(column, below=_first_lines(column.below)) for column in columns]
+    _print_table(
+        Table(columns, rows),
+        console,
+        style=lambda place: "bold green" if new[place] else None,
+        apart=manner.everything,
+    )
+    console.print(_LONG_LEGEND if manner.everything else _SHORT_LEGEND, style="dim", markup=False)
+    if manner.other_tasks and board.other_tasks:
+        line = f"Not in the score: {', '.join(board.other_tasks)}."
+        console.print(Text(harmless(line)), style="dim")
+    left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
+    named = zip(left, ("row", "note"), strict=True)
+    more = [plural(count, f"more {noun}") for count, noun in named if count]
+    if not manner.everything:
+        told = " and ".join([*more, "intervals"])
+        console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
+    _print_notes(notes, console)
+
+
+def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
+    return {name: text for name, text in below.items() if name != "language class"}
+
+
+_LEARNED = (
+    "[n]: not learned within the budget; n is the validation accuracy on the training lengths, "
+    f"the score counts the test's. {SOME}: some seeds did not learn. !: a run did not finish."
+)
+_SHORT_LEGEND = (
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: one more than the "
+    f"number of rows separably better. {_LEARNED}"
+)
+_LONG_LEGEND = (
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
+    "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
+    "Rank: one more than the number of rows separably better, all pairs compared at once; in "
+    "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
+    f"runs' scaled accuracies. {_LEARNED}"
+)
 
 
 def _print_exact(exact: ExactModels, console: Console) -> None:
     console.print(Text("exact models", style="bold"))
-    texts = [list(map(harmless, cells(row))) for row in exact.rows]
-    columns = [
-        _Column(
-            _narrow(name),
-            tuple(text[index] for text in texts),
-            left=name in LEFT,
-            limit=_MODEL_WIDTH if name in LEFT else WIDTH,
-        )
-        for index, name in enumerate(HEADER)
-    ]
-    for part in _tables(columns[:2], columns[2:], console.width):
-        console.print(_table(part, [False] * len(texts)))
-        console.print()
+    _print_table(exact_table(exact), console, narrow=_MODEL_WIDTH)
     console.print(LEGEND.replace("`", ""), style="dim")
-    for note in exact.notes:
+    _print_notes(exact.notes, console)
+
+
+def _print_notes(notes: Sequence[str], console: Console) -> None:
+    for note in notes:
         console.print(Text(harmless(f"! {note}")), style="yellow")
     console.print()
 
 
-def _name_width(console: Console) -> int:
-    """Return how wide a column of names may be; longer names are folded."""
-    return max(_MODEL_WIDTH, console.width * 2 // 5)
+def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Console) -> None:
+    console.print(Text(f"published: {paper.source} (arXiv:{paper.arxiv})", style="bold"))
+    _print_table(published_table(paper).only("model", *tasks), console, narrow=24)
+    console.print(
+        "Maximum / mean accuracy over seeds in percent, as the paper states it; not comparable "
+        "with the rows above where training and test lengths differ.",
+        style="dim",
+    )
+    for note in paper.notes:
+        console.print(Text(harmless(note)), style="dim")
+    console.print()
+
+
+def _print_table(
+    shown: Table[T],
+    console: Console,
+    *,
+    narrow: int | None = None,
+    style: Callable[[int], str | None] = lambda place: None,
+    apart: bool = True,
+) -> None:
+    """Print a table as several that fit, each with the columns that begin every one.
+
+    Args:
+        shown: the table; its lines below come last.
+        console: where to.
+        narrow: how wide a column of words may be; longer ones are folded.
+        style: of an item's line, by its place.
+        apart: whether cells that do not all fit stay together, in tables of their own.
+    """
+    limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
+    columns = [_column(column, shown, limit) for column in shown.columns]
+    for part in _tables(columns, console.width, apart=apart):
+        lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
+        console.print(_grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim"))
+        console.print()
+
+
+def _says(part: Sequence[_Column], line: int) -> bool:
+    return any(column.cells[line] for column in part if not column.again)
+
+
+def _column(column: Column[T], shown: Table[T], limit: int) -> _Column:
+    texts = [column.text(item) for item in shown.items]
+    if column.form == "cell":
+        texts = [text.replace(f" {FAILED}", "!") for text in texts]
+    if column.form == "name":
+        texts += shown.below
+    else:
+        texts += [column.below.get(name, "") for name in shown.below]
+    return _Column(
+        _broken(column.heading) if column.form == "cell" else _narrow(column.heading),
+        tuple(map(harmless, texts)),
+        left=column.left,
+        limit=limit if column.left else WIDTH,
+        again=column.heading in _AGAIN,
+        cell=column.form == "cell",
+    )
 
 
 def _narrow(name: str) -> str:
-    return name.replace(" to", "\nto").replace("bits at ", "bits at\n")
-
-
-def _name(row: Row) -> str:
-    return harmless(f"{row.model} (new)" if row.is_new else row.model)
-
-
-def _cell(result: Result | None) -> str:
-    if result is None:
-        return MISSING
-    return percent(result.mean) + ("!" if result.finished < result.seeds else "")
+    named = {"within": "within\nranks", "interval": "95 % interval"}
+    return named.get(name) or name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
 def _broken(title: str) -> str:
@@ -140,45 +232,19 @@ def _broken(title: str) -> str:
     return re.sub(r"-(?=[^-\W\d]{2})", "-\n", harmless(title))
 
 
-def _print_published(table: PublishedTable, tasks: Sequence[str], console: Console) -> None:
-    console.print(Text(f"published: {table.source} (arXiv:{table.arxiv})", style="bold"))
-    fixed = [_Column("model", tuple(row.model for row in table.rows), left=True, limit=24)]
-    columns = [
-        _Column(_broken(task), tuple(_published_cell(row.results.get(task)) for row in table.rows))
-        for task in tasks
-    ]
-    for part in _tables(fixed, columns, console.width):
-        console.print(_table(part, [False] * len(table.rows)))
-        console.print()
-    console.print(
-        "Mean accuracy over seeds in percent, as the paper states it; not comparable with the "
-        "rows above where training and test lengths differ.",
-        style="dim",
-    )
-    for note in table.notes:
-        console.print(Text(harmless(note)), style="dim")
-    console.print()
-
-
-def _published_cell(result: PublishedResult | None) -> str:
-    if result is None:
-        return MISSING
-    return f"max {result.max:.1f}" if result.mean is None else f"{result.mean:.1f}"
-
-
-def _tables(
-    fixed: Sequence[_Column], others: Sequence[_Column], width: int
-) -> Iterator[list[_Column]]:
+def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
     """Distribute columns over tables that fit; rank and model begin each of them.
 
-    Columns that do not all fit beside the fixed ones go below them, so that they stay together.
+    If `apart`, cells that do not all fit beside the other columns go below them, so that they stay
+    together.
     """
-    again = [column for column in fixed if column.header in ("rank", "model", "task")]
-    rest = [column for column in fixed if column not in again]
-    together = not rest or _width([*fixed, *others]) <= width
-    for columns in [[*rest, *others]] if together else [rest, others]:
+    again = [column for column in columns if column.again]
+    rest = [column for column in columns if not column.again and not column.cell]
+    cells = [column for column in columns if column.cell]
+    together = not apart or not rest or not cells or _width(columns) <= width
+    for group in [[*rest, *cells]] if together else [rest, cells]:
         table = list(again)
-        for column in columns:
+        for column in group:
             if _width([*table, column]) > width and len(table) > len(again):
                 yield table
                 table = list(again)
@@ -191,16 +257,19 @@ def _width(columns: Sequence[_Column]) -> int:
     return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
 
 
-def _table(columns: Sequence[_Column], new: Sequence[bool]) -> Table:
-    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+def _grid(
+    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None]
+) -> Grid:
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
     for column in columns:
-        table.add_column(
+        grid.add_column(
             Text(column.header),
             justify="left" if column.left else "right",
             overflow="fold",
             max_width=column.limit,
         )
-    for index, is_new in enumerate(new):
-        cells = [Text(column.cells[index]) for column in columns]
-        table.add_row(*cells, style="bold green" if is_new else None)
-    return table
+    for line in lines:
+        texts = [column.cells[line] for column in columns]
+        cells = [Text(text, style="dim" if text.startswith("[") else "") for text in texts]
+        grid.add_row(*cells, style=style(line))
+    return grid

@@ -8,10 +8,10 @@ from functools import cache
 from pathlib import Path
 from string import Template
 
+from formalbench.analysis.board import Board, Page
+from formalbench.analysis.tables import LEGEND
 from formalbench.contracts.published import PublishedTable
 
-from formalbench_leaderboard.board import Board, Page
-from formalbench_leaderboard.renderers.exact import LEGEND
 from formalbench_leaderboard.web.contents import contents
 from formalbench_leaderboard.web.curves import detail_of
 from formalbench_leaderboard.web.definitions import Definitions
@@ -147,7 +147,7 @@ def _exact(page: Page) -> Html:
         element("p", marked(LEGEND), class_="prose"),
         element(
             "div",
-            exact_table(page.exact.rows),
+            exact_table(page.exact),
             class_="scroll",
             tabindex="0",
             role="region",

@@ -6,11 +6,11 @@ import json
 from dataclasses import asdict
 from typing import Any
 
+from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.results import Result
 from formalbench.analysis.text import harmless
 from formalbench.contracts.published import PublishedResult, PublishedTable
 
-from formalbench_leaderboard.board import Board, Page, Row
 from formalbench_leaderboard.web.curves import DIGITS, Detail, curve, detail_of
 from formalbench_leaderboard.web.definitions import Definitions
 
@@ -77,7 +77,15 @@ def _row(row: Row, board: Board, detail: Detail) -> dict[str, Any]:
 
 def _result(result: Result, detail: Detail) -> dict[str, Any]:
     plain = ("max", "mean", "median", "scaled", "low", "high", "seeds", "finished", "outcome")
-    more = ("learning_rate", "command", "longest_99", "longest_90")
+    more = (
+        "learning_rate",
+        "command",
+        "longest_99",
+        "longest_90",
+        "validation",
+        "learned",
+        "budget",
+    )
     return {
         **{name: getattr(result, name) for name in (*plain, *more)},
         "runs": [

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from formalbench.analysis.board import Board, Page
 from formalbench.analysis.results import Result
 from formalbench.analysis.statistics import Draws, wilson_each
-
-from formalbench_leaderboard.board import Board, Page
 
 MOST_POINTS = 40_000
 """Points of the curves of a page, all together; with more, neighbouring lengths are averaged."""

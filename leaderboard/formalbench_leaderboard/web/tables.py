@@ -6,18 +6,26 @@ A column's cells carry what they are sorted by (``data-sort``); an empty one com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 from urllib.parse import quote
 
+from formalbench.analysis.board import Board, Row
+from formalbench.analysis.columns import FAILED, Column
+from formalbench.analysis.columns import Table as Shown
+from formalbench.analysis.constructions import ExactModel, ExactModels
 from formalbench.analysis.results import Result
-from formalbench.analysis.text import MISSING, count, harmless, interval, percent, ranks
-from formalbench.contracts.published import PublishedResult, PublishedTable
+from formalbench.analysis.tables import exact_table as exact_models
+from formalbench.analysis.tables import published_table as paper_numbers
+from formalbench.analysis.tables import ranking
+from formalbench.analysis.tables.outcomes import validation
+from formalbench.analysis.text import MISSING, harmless
+from formalbench.contracts.published import PublishedTable
 
-from formalbench_leaderboard.board import Board, Row
-from formalbench_leaderboard.constructions import ExactModel
-from formalbench_leaderboard.renderers.exact import HEADER, LEFT, cells
 from formalbench_leaderboard.web.glyph import interval_glyph
 from formalbench_leaderboard.web.html import Html, element, joined
+
+T = TypeVar("T")
 
 
 def link(kind: str, name: str) -> Html:
@@ -31,120 +39,136 @@ def _address(kind: str, name: str) -> str:
 
 def board_table(board: Board) -> Html:
     """Return the ranking: a row per model, a column per task of the suite."""
-    heads = [
-        _head("rank", ascending=True, sorted_=True),
-        _head("within", ascending=True, left=True, class_="left within"),
-        _head("model", ascending=True, left=True, class_="left name"),
-        _head("kind", ascending=True, left=True) if _kinds(board) else None,
-        _head("parameters, at most", ascending=True),
-        _head("score"),
-        _head("95 % interval", at=5 + _kinds(board), left=True),
-        _head("IQM"),
-        *map(_head, board.tasks),
+    kinds = len({row.kind for row in board.rows}) > 1
+    shown = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
+    names = {column.heading: column for column in shown.columns}
+
+    def special(column: Column[Row], row: Row) -> Html | None:
+        if column.form == "name":
+            return element("th", link("model", row.model), scope="row")
+        if column.form == "cell":
+            return _cell(column, row, row.on(column.heading))
+        if column is names["interval"]:
+            return element(
+                "td",
+                _glyph(row),
+                element("small", column.text(row)),
+                class_="left glyph",
+                data_sort=_order(column, row),
+            )
+        return None
+
+    rows = [
+        element(
+            "tr",
+            *_cells(shown, row, special),
+            data_row=str(place),
+            data_model=harmless(row.model),
+            data_kind=row.kind,
+        )
+        for place, row in enumerate(board.rows)
     ]
-    body = element(
-        "tbody", *(_board_row(row, board, place) for place, row in enumerate(board.rows))
-    )
     return element(
         "table",
         element("caption", f"Protocol {board.name}, in percent"),
-        element("thead", element("tr", *heads)),
-        body,
-        _board_foot(board),
+        _heads(shown, sorted_by="rank"),
+        element("tbody", *rows),
+        _foot(shown),
         class_="sortable n-last board",
     )
 
 
-def _kinds(board: Board) -> bool:
-    """Say whether there are models of more than one kind, so that it is worth a column."""
-    return len({row.kind for row in board.rows}) > 1
+Special = Callable[[Column[T], T], Html | None]
+"""The cell of an item below a column, where it is more than its text."""
+
+_ASCENDING = frozenset({"rank", "within", "parameters"})
+_LEFT = frozenset({"interval", "within"})
 
 
-def _head(
-    name: str,
-    *,
-    ascending: bool = False,
-    left: bool = False,
-    at: int | None = None,
-    class_: str | None = None,
-    sorted_: bool = False,
-) -> Html:
-    """Return the head of a column, with a button that sorts by it.
-
-    Args:
-        name: of the column.
-        ascending: whether the first click puts the least first.
-        left: whether the column is aligned to the left.
-        at: the column that is sorted by, if it is another one.
-        class_: if it is another one than alignment asks for.
-        sorted_: whether the rows are in its order already.
-    """
-    return element(
-        "th",
-        element("button", _breakable(name), type="button"),
-        scope="col",
-        class_=class_ or ("left" if left else None),
-        aria_sort="ascending" if sorted_ else None,
-        data_first="ascending" if ascending else None,
-        data_sort_col=None if at is None else str(at),
-    )
+def _heads(shown: Shown[T], sorted_by: str = "") -> Html:
+    """Return the heads of the columns, each with a button that sorts by it."""
+    heads = [
+        element(
+            "th",
+            element("button", _breakable(column.heading), type="button"),
+            scope="col",
+            class_=_class(column, head=True),
+            title=column.meaning,
+            aria_sort="ascending" if column.heading == sorted_by else None,
+            data_first="ascending" if column.left or column.heading in _ASCENDING else None,
+        )
+        for column in shown.columns
+    ]
+    return element("thead", element("tr", *heads))
 
 
-def _board_row(row: Row, board: Board, place: int) -> Html:
-    known = row.score is not None and row.low is not None and row.high is not None
-    glyph = interval_glyph(row.score or 0.0, row.low or 0.0, row.high or 0.0) if known else None
-    return element(
-        "tr",
-        _number(str(row.rank or MISSING), row.rank),
-        _number(ranks(row.rank_low, row.rank_high), row.rank_low, class_="left within"),
-        element("th", link("model", row.model), scope="row"),
-        element("td", row.kind, class_="left") if _kinds(board) else None,
-        _number(count(row.parameters[1], row.parameters[1]), row.parameters[1]),
-        _number(percent(row.score), row.score, class_="score"),
-        element("td", glyph, element("small", interval(row.low, row.high)), class_="left glyph"),
-        _number(percent(row.iqm), row.iqm),
-        *(_cell(row.on(title)) for title in board.tasks),
-        data_row=str(place),
-        data_model=harmless(row.model),
-        data_kind=row.kind,
-    )
+def _class(column: Column[T], *, head: bool = False) -> str | None:
+    names = ["left"] * (column.left or column.heading in _LEFT)
+    names += [column.heading] * (column.heading in ("within", "score") and not (head and not names))
+    names += ["name"] * (head and column.form == "name")
+    return " ".join(names) or None
 
 
-def _number(text: str, value: float | None, class_: str | None = None) -> Html:
-    return element("td", text, data_sort="" if value is None else f"{value:.9g}", class_=class_)
+def _cells(shown: Shown[T], item: T, special: Special[T]) -> Iterator[Html]:
+    for column in shown.columns:
+        yield special(column, item) or element(
+            "td",
+            column.text(item),
+            class_=_class(column),
+            data_sort=None if column.left else _order(column, item),
+        )
 
 
-def _cell(result: Result | None) -> Html:
-    """Return a mean accuracy; its colour is the scaled accuracy."""
+def _order(column: Column[T], item: T) -> str:
+    value = column.order(item)
+    return "" if value is None else f"{value:.9g}"
+
+
+def _glyph(row: Row) -> Html | None:
+    if row.score is None or row.low is None or row.high is None:
+        return None
+    return interval_glyph(row.score, row.low, row.high)
+
+
+def _cell(column: Column[Row], row: Row, result: Result | None) -> Html:
+    """Return what a row reached on a task; its colour is the scaled accuracy, if it learned it."""
     if result is None:
         return element("td", MISSING, data_sort="", class_="cell")
-    failed = result.finished < result.seeds
+    text = column.text(row).removesuffix(f" {FAILED}")
+    told = f"validation {validation(result)}" if result.unlearned else None
+    share = 0.0 if result.unlearned else max(0.0, result.scaled or 0.0)
     return element(
         "td",
-        percent(result.mean),
-        element("abbr", " ⚠", title=result.outcome) if failed else None,
-        class_="cell",
-        data_sort="" if result.mean is None else f"{result.mean:.6f}",
-        style=f"--share:{max(0.0, result.scaled or 0.0):.3f}",
+        element("abbr", text, title=told) if told else text,
+        element("abbr", f" {FAILED}", title=result.outcome)
+        if result.finished < result.seeds
+        else None,
+        class_="cell unlearned" if told else "cell",
+        data_sort=_order(column, row),
+        style=f"--share:{share:.3f}",
     )
 
 
-def _board_foot(board: Board) -> Html:
+def _foot(shown: Shown[Row]) -> Html:
     """Return what is the same for every model: chance, classes, and where a task is told."""
-    facts = [board.facts_of(title) for title in board.tasks]
-    chance = [percent(known.chance_length if known else None) for known in facts]
-    empty = [element("td")] * (4 + _kinds(board))
-    classes = [known.language_class if known else None for known in facts]
-    lines = {"chance": [element("td", text) for text in chance]}
-    if any(classes):
-        lines["language class"] = [element("td", name or MISSING) for name in classes]
-    lines["task"] = [element("td", _about(title)) for title in board.tasks]
-    before = [element("td"), element("td")]
+    about = {
+        column.heading: _about(column.heading) for column in shown.columns if column.form == "cell"
+    }
+    lines: dict[str, list[str | None]] = dict(shown.below)
+    lines["task"] = [about.get(column.heading) for column in shown.columns]
     return element(
         "tfoot",
         *(
-            element("tr", *before, element("th", name, scope="row"), *empty, *parts)
-            for name, parts in lines.items()
+            element(
+                "tr",
+                *(
+                    element("th", name, scope="row")
+                    if column.form == "name"
+                    else element("td", text or (MISSING if column.form == "cell" else None))
+                    for column, text in zip(shown.columns, texts, strict=True)
+                ),
+            )
+            for name, texts in lines.items()
         ),
     )
 
@@ -153,69 +177,29 @@ def _about(title: str) -> Html:
     return element("a", "about", href=_address("task", title), aria_label=f"about {title}")
 
 
-def exact_table(rows: Sequence[ExactModel]) -> Html:
+def exact_table(exact: ExactModels) -> Html:
     """Return the table of exact models."""
-    texts = [cells(row) for row in rows]
-    return element(
-        "table",
-        element("caption", "Exact models, verified in fp64"),
-        element("thead", element("tr", *(_head(n, left=n in LEFT) for n in HEADER))),
-        element("tbody", *map(_exact_row, texts)),
-        class_="sortable n-last asc",
-    )
+    return _plain_table(exact_models(exact), "Exact models, verified in fp64", "asc")
 
 
-def _exact_row(texts: Sequence[str]) -> Html:
-    first, second, *others = texts
-    return element(
-        "tr",
-        element("th", _breakable(first), scope="row"),
-        element("td", _breakable(second), class_="left"),
-        *(element("td", text, data_sort=_order(text)) for text in others),
-    )
-
-
-def _order(text: str) -> str:
-    """Return what a number is sorted by: ``4,096`` as 4096; what is none comes last."""
-    plain = text.replace(",", "")
-    try:
-        float(plain)
-    except ValueError:
-        return ""
-    return plain
-
-
-def published_table(table: PublishedTable) -> Html:
+def published_table(paper: PublishedTable) -> Html:
     """Return a paper's table: below each task the maximum and the mean."""
-    heads = [
-        _head("model", ascending=True, left=True),
-        element("th", "origin", scope="col", class_="left no-sort"),
-        *map(_head, table.tasks),
-    ]
-    rows = [
-        element(
-            "tr",
-            element("th", _breakable(row.model), scope="row"),
-            element("td", element("em", "published"), class_="left"),
-            *(_published_cell(row.results.get(task)) for task in table.tasks),
-        )
-        for row in table.rows
-    ]
+    return _plain_table(paper_numbers(paper), "Published: maximum / mean, in percent")
+
+
+def _plain_table(shown: Shown[T], caption: str, more: str = "") -> Html:
+    def special(column: Column[T], item: T) -> Html | None:
+        if column.form == "name":
+            return element("th", _breakable(column.text(item)), scope="row")
+        return None
+
     return element(
         "table",
-        element("caption", "Published: maximum / mean, in percent"),
-        element("thead", element("tr", *heads)),
-        element("tbody", *rows),
-        class_="sortable n-last",
+        element("caption", caption),
+        _heads(shown),
+        element("tbody", *(element("tr", *_cells(shown, item, special)) for item in shown.items)),
+        class_=f"sortable n-last {more}".rstrip(),
     )
-
-
-def _published_cell(result: PublishedResult | None) -> Html:
-    if result is None:
-        return element("td", MISSING, data_sort="")
-    shown = (MISSING if value is None else f"{value:.1f}" for value in (result.max, result.mean))
-    value = result.max if result.mean is None else result.mean
-    return element("td", " / ".join(shown), data_sort=f"{value}")
 
 
 def commands(rows: Iterable[ExactModel]) -> Html:

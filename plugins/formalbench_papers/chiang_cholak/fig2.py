@@ -2,59 +2,41 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.figures import BLUES, GREY, INK, RED
-from formalbench.contracts.config import Value
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import (
-    MeasuredAt,
-    measure,
-    random_strings,
-    spread_lengths,
+from formalbench_papers.framework.curves import (
+    ETA,
+    FLOOR,
+    Curves,
+    CurveVariant,
+    Recogniser,
+    curve_rows,
+    measure_curves,
 )
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.measure import spread_lengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ETA = 0.001
-"""η in nats, of Proposition 2's output layer."""
-
-FLOOR = ETA / math.log(2)
-
-LANGUAGES = (("PARITY", "parity", "exact-parity"), ("FIRST", "first", "exact-first"))
+LANGUAGES = (
+    Recogniser("PARITY", "parity", "exact-parity"),
+    Recogniser("FIRST", "first", "exact-first"),
+)
 
 
-@dataclass(frozen=True, slots=True)
-class FigureVariant:
-    """One curve.
-
-    Attributes:
-        name: as the figure labels it.
-        color: of its line.
-        options: of the model.
-        epsilon: ε of layer norm; None for no layer norm.
-    """
-
-    name: str
-    color: str
-    options: dict[str, Value]
-    epsilon: float | None
-
-
-def _normed(name: str, color: str, epsilon: float) -> FigureVariant:
-    return FigureVariant(name, color, {"norm": True, "eps": epsilon, "eta": ETA}, epsilon)
+def _normed(name: str, color: str, epsilon: float) -> CurveVariant:
+    return CurveVariant(name, color, {"norm": True, "eps": epsilon, "eta": ETA})
 
 
 VARIANTS = (
-    FigureVariant("no layer norm", RED, {}, None),
+    CurveVariant("no layer norm", RED),
     _normed("ε = 10⁻¹", BLUES[0], 1e-1),
     _normed("ε = 10⁻³", BLUES[1], 1e-3),
     _normed("ε = 10⁻⁵", BLUES[2], 1e-5),
@@ -62,28 +44,12 @@ VARIANTS = (
     _normed("ε = 0", INK, 0.0),
 )
 
-Curves = dict[tuple[str, str], list[MeasuredAt]]
-"""By language and variant, shortest strings first."""
-
 
 def carry_out(bench: Bench) -> Findings:
     """Measure every variant on both languages."""
     lengths = spread_lengths(*bench.choose((1, 10_000, 25), (1, 10_000, 41)))
-    count = bench.choose(100, 1000)
-    curves: Curves = {}
-    for language, task_name, model in LANGUAGES:
-        task = bench.task(task_name)
-        for variant in VARIANTS:
-            bench.report(f"{language}, {variant.name}")
-            network = bench.network(model, task, **variant.options)
-            curves[language, variant.name] = [
-                measure(network, task, random_strings(task, length, count)) for length in lengths
-            ]
-    rows = [
-        {"language": language, "variant": variant, "eta_nats": ETA, **asdict(one)}
-        for (language, variant), curve in curves.items()
-        for one in curve
-    ]
+    curves = measure_curves(bench, LANGUAGES, VARIANTS, lengths, bench.choose(100, 1000))
+    rows = curve_rows(curves, eta_nats=ETA)
     return Findings(rows, _claims(curves), lambda: _draw(curves), _REMARKS)
 
 
@@ -96,13 +62,13 @@ _REMARKS = (
 
 
 def _claims(curves: Curves) -> list[Claim]:
-    return [claim for language, _, _ in LANGUAGES for claim in _claims_on(language, curves)]
+    return [claim for one in LANGUAGES for claim in _claims_on(one.title, curves)]
 
 
 def _claims_on(language: str, curves: Curves) -> list[Claim]:
     plain = curves[language, "no layer norm"]
     exact = [one.mean_bits for one in curves[language, "ε = 0"]]
-    positive = [v for v in VARIANTS if v.epsilon]
+    positive = [v for v in VARIANTS if v.options.get("eps")]
     every = [one for v in VARIANTS for one in curves[language, v.name]]
     worst = min(one.accuracy for one in every)
     below = all(
@@ -157,8 +123,8 @@ def _draw(curves: Curves) -> Figure:
 
     figure = Figure(figsize=(9.2, 4.1), layout="constrained")
     panels = figure.subplots(1, 2, sharey=True)
-    for axes, (language, _, _) in zip(panels, LANGUAGES, strict=True):
-        _draw_language(axes, language, curves)
+    for axes, language in zip(panels, LANGUAGES, strict=True):
+        _draw_language(axes, language.title, curves)
     panels[0].set_ylabel("cross-entropy (bits)")
     handles, names = panels[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=len(names))
@@ -169,13 +135,14 @@ def _draw_language(axes: Axes, language: str, curves: Curves) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
     for variant in VARIANTS:
         curve = curves[language, variant.name]
+        heavy = not variant.options.get("eps")
         axes.plot(
             [one.length for one in curve],
             [one.mean_bits for one in curve],
             color=variant.color,
             label=variant.name,
-            linewidth=2.4 if variant.epsilon in (None, 0.0) else 1.9,
-            zorder=4 if variant.epsilon in (None, 0.0) else 3,
+            linewidth=2.4 if heavy else 1.9,
+            zorder=4 if heavy else 3,
         )
     axes.set(title=language, xlabel="string length n", xscale="log", ylim=(-0.03, 1.08))
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")

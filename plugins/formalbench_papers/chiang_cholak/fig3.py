@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from formalbench.contracts.task import Task
 from torch import nn
 
 from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.curves import ETA, FLOOR
 from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.measure import MeasuredAt, measure, random_strings
 
@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MODEL = "exact-parity"
-
-ETA = 0.001
-"""η in nats, of Proposition 2's output layer."""
-
-FLOOR = ETA / math.log(2)
 
 TRAINED_AT = 10
 """String length in training."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from formalbench.analysis.text import percent
 
 from formalbench_papers.framework.accuracies import Score
@@ -24,6 +26,12 @@ def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
         "" if score is None else f"{percent(best)}, {score.outcome}",
         None if score is None else best is not None and best >= share,
     )
+
+
+def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
+    """Claim that not even a model's best seed reaches a share of one; as of `reaches`."""
+    one = reaches(said, paper, score, share)
+    return replace(one, holds=None if one.holds is None else not one.holds)
 
 
 def is_at_chance(said: str, paper: str, score: Score | None) -> Claim:

@@ -10,7 +10,7 @@ from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import reaches
+from formalbench_papers.framework.claims import reaches, stays_below
 from formalbench_papers.framework.findings import Answer, Claim, Findings
 from formalbench_papers.framework.tables import AccuracyTable, Key, PaperModel, Trained, best_of
 from formalbench_papers.grazzi import specs
@@ -118,13 +118,8 @@ def claims(scores: Mapping[Key, Score]) -> list[Claim]:
 
 
 def _cannot(scores: Mapping[Key, Score], title: str) -> Claim:
-    best = best_of(scores, PARITY, title)
-    return Claim(
-        f"{title} does not learn parity: its best seed stays below {percent(GUESSING)} %",
-        _printed(PARITY, title),
-        _shown(scores, PARITY, title),
-        None if best is None else best < GUESSING,
-    )
+    said = f"{title} does not learn parity: its best seed stays below {percent(GUESSING)} %"
+    return stays_below(said, _printed(PARITY, title), scores.get((PARITY, title)), GUESSING)
 
 
 def _can(scores: Mapping[Key, Score], title: str) -> Claim:

@@ -2,83 +2,47 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
-from formalbench.contracts.config import Value
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import (
-    MeasuredAt,
-    measure,
-    random_strings,
-    spread_lengths,
+from formalbench_papers.framework.curves import (
+    ETA,
+    FLOOR,
+    Curves,
+    CurveVariant,
+    Recogniser,
+    curve_rows,
+    measure_curves,
 )
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.measure import spread_lengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ETA = 0.001
-"""η in nats, of Proposition 2's output layer."""
-
-FLOOR = ETA / math.log(2)
-
-LANGUAGES = (("Dyck-1", "dyck-1", "exact-dyck-1"), ("Dyck-(1, 3)", "dyck-1-3", "exact-dyck-1-3"))
-
-
-@dataclass(frozen=True, slots=True)
-class NormVariant:
-    """One curve.
-
-    Attributes:
-        name: as the figure labels it.
-        color: of its line.
-        options: of the model.
-        normed: whether it stands in the panel with layer norm.
-    """
-
-    name: str
-    color: str
-    options: dict[str, Value]
-    normed: bool
-
-
-PLAIN = NormVariant("no layer norm", RED, {}, False)
-AS_PRINTED = NormVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5}, True)
-WITH_OUTPUT = NormVariant(
-    "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}, True
+LANGUAGES = (
+    Recogniser("Dyck-1", "dyck-1", "exact-dyck-1"),
+    Recogniser("Dyck-(1, 3)", "dyck-1-3", "exact-dyck-1-3"),
 )
-EXACT = NormVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA}, True)
-VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
-Curves = dict[tuple[str, str], list[MeasuredAt]]
-"""By language and variant, shortest strings first."""
+PLAIN = CurveVariant("no layer norm", RED)
+AS_PRINTED = CurveVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5})
+WITH_OUTPUT = CurveVariant(
+    "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}
+)
+EXACT = CurveVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA})
+VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
 
 def carry_out(bench: Bench) -> Findings:
     """Measure every variant on both languages, at even lengths."""
     first, last, steps = bench.choose((2, 500, 12), (2, 2000, 24))
     lengths = spread_lengths(first, last, steps, even=True)
-    count = bench.choose(100, 1000)
-    curves: Curves = {}
-    for language, task_name, model in LANGUAGES:
-        task = bench.task(task_name)
-        for variant in VARIANTS:
-            bench.report(f"{language}, {variant.name}")
-            network = bench.network(model, task, **variant.options)
-            curves[language, variant.name] = [
-                measure(network, task, random_strings(task, length, count)) for length in lengths
-            ]
-    rows = [
-        {"language": language, "variant": variant, **asdict(one)}
-        for (language, variant), curve in curves.items()
-        for one in curve
-    ]
-    return Findings(rows, _claims(curves), lambda: _draw(curves), _REMARKS)
+    curves = measure_curves(bench, LANGUAGES, VARIANTS, lengths, bench.choose(100, 1000))
+    return Findings(curve_rows(curves), _claims(curves), lambda: _draw(curves), _REMARKS)
 
 
 _REMARKS = (
@@ -92,7 +56,7 @@ _REMARKS = (
 
 
 def _claims(curves: Curves) -> list[Claim]:
-    return [claim for language, _, _ in LANGUAGES for claim in _claims_on(language, curves)]
+    return [claim for one in LANGUAGES for claim in _claims_on(one.title, curves)]
 
 
 def _claims_on(language: str, curves: Curves) -> list[Claim]:
@@ -145,9 +109,9 @@ def _draw(curves: Curves) -> Figure:
 
     figure = Figure(figsize=(9.2, 6.6), layout="constrained")
     panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for row, (language, _, _) in zip(panels, LANGUAGES, strict=True):
+    for row, language in zip(panels, LANGUAGES, strict=True):
         for axes, normed in zip(row, (False, True), strict=True):
-            _draw_panel(axes, language, normed, curves)
+            _draw_panel(axes, language.title, normed, curves)
         row[0].set_ylabel("cross-entropy (bits), accuracy")
     for axes in panels[1]:
         axes.set_xlabel("string length n")
@@ -159,7 +123,7 @@ def _draw(curves: Curves) -> Figure:
 
 def _draw_panel(axes: Axes, language: str, normed: bool, curves: Curves) -> None:
     axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-    shown = [variant for variant in VARIANTS if variant.normed == normed]
+    shown = [variant for variant in VARIANTS if bool(variant.options) == normed]
     for variant in shown:
         curve = curves[language, variant.name]
         lengths = [one.length for one in curve]

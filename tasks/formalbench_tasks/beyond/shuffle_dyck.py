@@ -52,7 +52,7 @@ class ShuffleDyck(Following):
         self._numbers = Interleaved(k)
         more = "not context-free: intersected with (*[*)*]* it is (^n [^m )^n ]^m"
         note = "Yang and Chiang (2024): each type's counts; " + (more if k > 1 else "Dyck-1")
-        self.theory = Theory("counter", c_rasp=True, note=note)
+        self.theory = Theory("counter", c_rasp=True, context_free=k == 1, note=note)
 
     def oracle(self, string: Sequence[int]) -> int:
         """Of each type, cross out neighbours that open and close, until nothing changes."""

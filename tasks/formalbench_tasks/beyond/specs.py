@@ -15,6 +15,7 @@ _BUTOI = "Butoi et al. (2025), appendix A (FLaRe)"
 _DUSELL = "DuSell and Chiang (2020), section 5"
 
 _COUNTS = "Fischer et al. (1968); in C-RASP by Yang and Chiang (2024)"
+_LONG = "no grammar generates it: Bar-Hillel et al. (1961)"
 _PIECES = "what comes first is known by counts only: Huang et al. (2025), logarithmic communication"
 
 _FREE = Theory("context-free", c_rasp=False, note=f"deterministic; {_PIECES}")
@@ -33,13 +34,13 @@ _BLOCKS = tuple(
             step=letters,
         ),
         reference=_BHATTAMISHRA,
-        theory=Theory("counter", c_rasp=True, note=note),
+        theory=Theory("counter", c_rasp=True, context_free=free, note=note),
         keywords=(shown, name.replace("n", "^n"), "counting", "counter language"),
     )
-    for name, shown, letters, note in (
-        ("anbn", "aⁿbⁿ", 2, f"{_COUNTS}; deterministic context-free"),
-        ("anbncn", "aⁿbⁿcⁿ", 3, f"{_COUNTS}; not context-free: Bar-Hillel et al. (1961)"),
-        ("anbncndn", "aⁿbⁿcⁿdⁿ", 4, f"{_COUNTS}; not context-free: Bar-Hillel et al. (1961)"),
+    for name, shown, letters, free, note in (
+        ("anbn", "aⁿbⁿ", 2, True, f"{_COUNTS}; deterministic"),
+        ("anbncn", "aⁿbⁿcⁿ", 3, False, f"{_COUNTS}; {_LONG}"),
+        ("anbncndn", "aⁿbⁿcⁿdⁿ", 4, False, f"{_COUNTS}; {_LONG}"),
     )
 )
 
@@ -54,7 +55,8 @@ _COUNTERS = (
         theory=Theory(
             "counter",
             c_rasp=True,
-            note=f"{_COUNTS}; deterministic context-free; in TC⁰ and not in AC⁰",
+            context_free=True,
+            note=f"{_COUNTS}; deterministic; in TC⁰ and not in AC⁰",
         ),
         keywords=("counting", "counter language"),
     ),
@@ -77,8 +79,25 @@ _COUNTERS = (
         objectives=_ALL,
         splits=Splits(train=(2, 50), test=(51, 150)),
         reference=_BHATTAMISHRA,
-        theory=Theory("counter", c_rasp=True, note=f"{_COUNTS}; deterministic context-free"),
+        theory=Theory("counter", c_rasp=True, context_free=True, note=f"{_COUNTS}; deterministic"),
         keywords=("boolean expressions", "n-ary boolean expressions", "counting"),
+    ),
+    TaskSpec(
+        name="reset-dyck-1",
+        version=1,
+        summary="Σ*#v: balanced brackets behind the last reset",
+        factory=f"{_HERE}reset_dyck:ResetDyck",
+        objectives=_ALL,
+        splits=Splits(train=(2, 50), test=(51, 150)),
+        reference=_BHATTAMISHRA,
+        theory=Theory(
+            "counter",
+            c_rasp=False,
+            context_free=True,
+            note="counters that may be set to 0, Merrill (2020); deterministic; "
+            "without closing brackets it is Σ*#, as ends-in-b not in C-RASP",
+        ),
+        keywords=("reset dyck", "brackets", "counting", "counter language"),
     ),
 )
 
@@ -149,7 +168,8 @@ _HALVES = tuple(
             Theory(
                 "counter",
                 c_rasp=True,
-                note="counts of five symbols and their order; not context-free, as aⁿbⁿcⁿ is not",
+                context_free=False,
+                note="counts of five symbols and their order; no grammar, as for aⁿbⁿcⁿ",
             ),
             ("bucket sort", "sort", "sorting", "counting"),
         ),

@@ -278,7 +278,10 @@ def _theory(value: object) -> Theory:
         close = nearest(str(value), CLASSES, count=1)
         hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(CLASSES)}"
         raise MistakeError(f"theory: unknown class {show(value)}{hint}")
-    return Theory.least(str(value), "as the data set states it")
+    note = "as the data set states it"
+    if value == "regular":  # a group that is not solvable is hardly what it means
+        return Theory("regular", note=note)
+    return Theory.least(str(value), note)
 
 
 def _refuse(text: str) -> None:

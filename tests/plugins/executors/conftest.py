@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -138,3 +138,24 @@ def slurm(one_slurm, monkeypatch) -> Iterator[Slurm]:
     monkeypatch.setenv("SLURM_CONF", str(one_slurm.config))
     yield one_slurm
     one_slurm.call("scancel", "--user=root")
+
+
+@pytest.fixture
+def pretend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Path]:
+    """Put commands on the PATH that say what a Slurm would; what is submitted is written down."""
+
+    def pretend(nodes: str, partitions: str = "main* infinite") -> Path:
+        folder, submitted = tmp_path / "bin", tmp_path / "submitted"
+        folder.mkdir()
+        told = {
+            "sinfo": f'case "$*" in *--Node*) echo "{nodes}";; *) echo "{partitions}";; esac',
+            "sbatch": f"cat $1 >> {submitted}; echo Submitted batch job 7",
+        }
+        for name in ("sbatch", "squeue", "srun", "sinfo"):
+            command = folder / name
+            command.write_text(f"#!/bin/sh\n{told.get(name, ':')}\n")
+            command.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        return submitted
+
+    return pretend

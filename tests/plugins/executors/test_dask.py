@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from distributed import Nanny
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import Workplace
-from formalbench.store import Store
 from formalbench_executors import dask
 from formalbench_executors.dask import DaskConfig
 
@@ -26,12 +25,17 @@ def _here(own_place, all_here):
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """Two workers, for all the tests of this file."""
+    """Two workers, for all the tests of this file; they end with what started them."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(tmp_path_factory.mktemp("cache")))
-        made = dask._of_this_machine(Workplace(("cpu",), 2), 2)
-    yield made
-    made.close()
+        patch.setattr(Nanny.kill, "__defaults__", (0.5, "nanny-kill"))  # it is patient else
+        made = dask.make(Workplace(("cpu",), 2), DaskConfig())
+        assert len(made._cluster.workers) == 2
+        yield made._cluster
+        worker = made.submit(os.getpid).result(60)
+        made.shutdown()
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
 
 
 @pytest.fixture
@@ -90,10 +94,17 @@ class Unit:
     store: Path
 
 
-def test_a_store_that_workers_do_not_see_is_one_line(executor, tmp_path):
+def test_a_store_that_a_worker_does_not_see_is_one_line(executor, tmp_path):
     assert executor.submit(lambda unit: 3, Unit(tmp_path)).result(60) == 3
     with pytest.raises(RequestError, match=r"do not see the folder .*/nowhere$"):
         executor.submit(lambda unit: 3, Unit(tmp_path / "nowhere")).result(60)
+
+
+def test_a_store_that_workers_do_not_see_is_refused_before_anything_is_submitted(cluster, tmp_path):
+    config = DaskConfig(address=cluster.scheduler_address)
+    dask.make(Workplace(store=tmp_path), config).shutdown()
+    with pytest.raises(RequestError, match=r"do not see the folder .*/nowhere$"):
+        dask.make(Workplace(store=tmp_path / "nowhere"), config)
 
 
 def test_what_is_shut_down_takes_nothing_more(cluster):
@@ -110,7 +121,7 @@ def run(_here, cli, tiny):
     def run(*arguments):
         return cli(
             *("run", "--model", "gru[width=8]", "--task", "first", "--plugin", tiny, "--json"),
-            *("--protocol", "tiny", "--device", "cpu", "--jobs", 2, *arguments),
+            *("--protocol", "tiny", "--device", "cpu", "--seeds", 1, *arguments),
         )
 
     return run
@@ -120,47 +131,11 @@ def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
     address = f"executor.address={cluster.scheduler_address}"
     done = run("--executor", "dask", "--set", address)
     assert done.code == 0, done.err
-    assert [row["status"] for row in done.data] == ["finished"] * 2
+    assert [row["status"] for row in done.data] == ["finished"]
     assert all("dask" not in row["command"] for row in done.data)
     plain = run("--executor", "serial", "--results", "elsewhere")
     cells = [[row["test"]["cells"] for row in rows] for rows in (done.data, plain.data)]
     assert cells[0] == cells[1]
-
-
-def test_processes_are_started_for_a_session_and_end_with_it(run, results):
-    done = run("--executor", "dask", "--set", "executor.workers=1", "--seeds", 1)
-    assert done.code == 0, done.err
-    (record,) = Store(results).records()
-    assert record.status == "finished"
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        (["address=tcp://127.0.0.1:9"], "--executor dask: no scheduler at tcp://127.0.0.1:9: "),
-        (["address=nonsense://x"], "--executor dask: no scheduler at nonsense://x: "),
-        (["cluster=pbs"], "cluster=pbs submits jobs with qsub, which is not on this machine"),
-        (["cluster=kubernetes"], "cluster=kubernetes"),
-        (["adress=x"], "unknown option of executor dask 'adress': did you mean address?"),
-    ],
-)
-def test_clusters_that_cannot_be_are_one_line(run, monkeypatch, settings, said):
-    monkeypatch.setattr(dask, "_PATIENCE", 0.5)
-    monkeypatch.setattr(dask, "which", lambda name: None)
-    done = run("--executor", "dask", *(f"--set=executor.{setting}" for setting in settings))
-    assert done.code == 2
-    assert said in done.err
-    assert len(done.err.splitlines()) == 1, done.err
-
-
-def test_a_missing_extra_is_one_line(run, monkeypatch):
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    done = run("--executor", "dask")
-    assert done.code == 2
-    assert done.err == (
-        "formalbench: --executor dask needs the package distributed: "
-        "pip install 'formalbench[dask]'\n"
-    )
 
 
 def test_processes_of_this_machine_would_share_a_gpu():

@@ -1,6 +1,5 @@
 """The executor ``slurm``: what it submits, what it finds again, and what it gives up."""
 
-import os
 import pickle
 import socket
 import threading
@@ -11,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from formalbench import RequestError, Workplace
-from formalbench_executors import clusters, ledger, slurm, slurm_config
+from formalbench_executors import clusters, handed, ledger, slurm, slurm_config
 from formalbench_executors.slurm import JobLostError, SlurmExecutor
 from formalbench_executors.slurm_config import SlurmConfig
 
@@ -69,7 +68,7 @@ class Scripted:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(slurm, "TICK", 0.01)
-    monkeypatch.setattr(slurm, "QUIET", 0.05)
+    monkeypatch.setattr(handed, "QUIET", 0.05)
 
 
 @pytest.fixture
@@ -145,8 +144,9 @@ def test_a_job_that_leaves_the_queue_without_a_result_is_lost_and_no_other(make,
     lost, other = (executor.submit(len, Piece((name,))) for name in "ab")
     until(lambda: cluster.queue)
     cluster.queue.discard("1_0")
-    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more"):
+    with pytest.raises(JobLostError, match="job 1_0 is in the queue no more") as caught:
         lost.result(PATIENCE)
+    assert str(caught.value).endswith(f"nor a log: do the nodes see {cluster.folder.parent}?")
     assert not other.done()
     assert executor.holder("a") is None  # so it is submitted anew
     assert executor.holder("b") == "1_1"
@@ -287,15 +287,16 @@ def test_a_session_can_wait_for_its_jobs(make, cluster):
 
 def test_the_folder_of_jobs_is_the_users_own(tmp_path):
     folder = ledger.private_folder(tmp_path / "results", "slurm")
-    assert folder.stat().st_mode & 0o777 == 0o700
-    assert ledger.private_folder(tmp_path / "results", "slurm") == folder
+    for _ in range(2):
+        ledger.make_private(folder)
+        assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(RequestError, match="nobody else can write to"):
-        ledger.private_folder(tmp_path / "results", "slurm")
+        ledger.make_private(folder)
     folder.rmdir()
     folder.symlink_to(tmp_path)
     with pytest.raises(RequestError, match="must be a folder"):
-        ledger.private_folder(tmp_path / "results", "slurm")
+        ledger.make_private(folder)
 
 
 @pytest.mark.parametrize(
@@ -312,48 +313,31 @@ def test_where_jobs_compute():
     assert (there.devices, there.jobs) == (("cuda",), slurm_config.MOST_JOBS)
 
 
-def test_no_slurm_is_one_line(tmp_path, monkeypatch):
-    monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(RequestError, match="no Slurm on this machine"):
-        slurm.make(Workplace(store=tmp_path), SlurmConfig())
-
-
-@pytest.fixture
-def pretend(tmp_path, monkeypatch):
-    """Put commands on the PATH that say what a Slurm would."""
-
-    def pretend(nodes, partitions="main* infinite"):
-        folder = tmp_path / "bin"
-        folder.mkdir()
-        told = f'case "$*" in *--Node*) echo "{nodes}";; *) echo "{partitions}";; esac'
-        for name in ("sbatch", "squeue", "srun", "sinfo"):
-            command = folder / name
-            command.write_text(f"#!/bin/sh\n{told if name == 'sinfo' else ':'}\n")
-            command.chmod(0o755)
-        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
-
-    return pretend
-
-
-def test_a_folder_that_nodes_cannot_see_is_refused(pretend, tmp_path, monkeypatch):
-    pretend("node07")
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    with pytest.raises(RequestError, match=r"of this machine alone, and jobs run on node07"):
-        slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig())
-
-
 def test_of_a_cluster_of_this_machine_alone_any_folder_will_do(pretend, tmp_path):
     pretend(socket.gethostname().partition(".")[0])
     slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig()).shutdown(wait=False)
 
 
-def test_an_unknown_partition_is_one_line_with_the_nearest(pretend, tmp_path):
-    pretend("", "gpu 2-00:00:00")
-    with pytest.raises(RequestError, match="no partition 'gpus' on this cluster: did you mean gpu"):
-        slurm.make(Workplace(store=tmp_path / "runs"), SlurmConfig(partition="gpus"))
+def test_what_is_asked_of_slurm(pretend, tmp_path):
+    """No more time than the partition gives, and no warning of its end, which would be an end."""
+    submitted = pretend("", "gpu 2-00:00:00")
+    config = SlurmConfig(partition="gpu", gpus=1, cpus=4, memory=8, parallel=1)
+    cluster = clusters.SlurmCluster(tmp_path / "jobs", config)
+    assert cluster.submit([(len, "a"), (len, "bc")], 9999) == ["7_0", "7_1"]
+    lines = submitted.read_text().splitlines()
+    asked = {line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")}
+    assert asked >= {
+        *("array=0-1%1", "partition=gpu", "gpus-per-node=1", "cpus-per-task=4", "mem=8GB"),
+        *("time=2880", "signal=USR2@0"),
+    }
 
 
-def test_a_missing_library_is_one_line_that_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr("formalbench.extras.find_spec", lambda name: None)
-    with pytest.raises(RequestError, match=r"pip install 'formalbench\[slurm\]'"):
-        slurm.make(Workplace(store=tmp_path), SlurmConfig())
+def test_a_folder_without_room_is_one_line(pretend, tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    pretend("")
+    cluster = clusters.SlurmCluster(tmp_path / "jobs", SlurmConfig())
+    monkeypatch.setattr("submitit.core.utils.DelayedSubmission.dump", full)
+    with pytest.raises(RequestError, match=r"cannot write .*jobs: No space left on device"):
+        cluster.submit([(len, "a"), (len, "bc")], 10)

@@ -1,9 +1,13 @@
 """A real Slurm on this machine (`make test-slurm`): what is lost, and that nothing else is."""
 
+import contextlib
 import json
 import os
+import pty
 import signal
+import socket
 import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -43,6 +47,18 @@ def request_of(tiny):
     return words
 
 
+@pytest.fixture
+def calm(spawn, request_of, tmp_path_factory):
+    """Return what an undisturbed run on this machine gives; it is done once."""
+    if not _calm:
+        folder = tmp_path_factory.mktemp("calm")
+        _calm.extend(numbers(finish(spawn(*request_of("local", folder)))))
+    return [*_calm]
+
+
+_calm = []
+
+
 def numbers(rows):
     return [(row["seed"], row["status"], row["selected"], row["test"]["cells"]) for row in rows]
 
@@ -68,9 +84,8 @@ def worker_of(slurm, job):
     return None
 
 
-def test_what_faults_leave_equals_an_undisturbed_run(slurm, spawn, request_of, tmp_path):
+def test_what_faults_leave_equals_an_undisturbed_run(slurm, spawn, request_of, calm, tmp_path):
     """One job is cancelled, a worker killed, the controller restarted, and the command killed."""
-    calm = finish(spawn(*request_of("local", tmp_path / "calm")))
     results = tmp_path / "rough"
     session = spawn(*request_of("slurm", results))
     until(slurm.jobs, session)
@@ -90,7 +105,7 @@ def test_what_faults_leave_equals_an_undisturbed_run(slurm, spawn, request_of, t
     kept = {path: path.read_bytes() for path in results.rglob("*.json")}
     before = submissions(results)
     again = finish(spawn(*request_of("slurm", results)))
-    assert numbers(again) == numbers(calm)
+    assert numbers(again) == calm
     assert {path: path.read_bytes() for path in kept} == kept
     assert len(submissions(results) | before) <= 3 + 2  # three runs, and one for each lost job
 
@@ -111,10 +126,110 @@ def test_another_shell_finds_the_jobs_that_ctrl_c_left(slurm, spawn, request_of,
     assert len(queued) == 3
     rows = finish(spawn(*request_of("slurm", tmp_path)))
     assert [row["status"] for row in rows] == ["finished"] * 3
-    last = slurm.call("squeue", "-h", "-r", "--states=all", "--format=%i").split()
-    assert set(queued) <= set(last)
-    newest = max(int(job.partition("_")[0]) for job in last)
-    assert newest == max(int(job.partition("_")[0]) for job in queued)  # nothing was submitted
+    assert newest(slurm) == max(int(job.partition("_")[0]) for job in queued)
+
+
+def newest(slurm):
+    """Return the number of the array that was submitted last."""
+    every = slurm.call("squeue", "-h", "-r", "--states=all", "--format=%i").split()
+    return max(int(job.partition("_")[0]) for job in every)
+
+
+def test_a_drained_node_ends_what_it_has_and_begins_no_other(
+    slurm, spawn, request_of, calm, tmp_path
+):
+    node = f"nodename={socket.gethostname().partition('.')[0]}"
+    session = spawn(*request_of("slurm", tmp_path))
+    until(slurm.jobs, session)
+    slurm.call("scontrol", "update", node, "state=drain", "reason=a test")
+    try:
+        begun = set(slurm.jobs())
+        until(lambda: not slurm.jobs(), session)
+        time.sleep(2.0)
+        assert session.poll() is None
+        assert slurm.jobs() == []
+        assert len(Store(tmp_path).records()) == len(begun)
+    finally:
+        slurm.call("scontrol", "update", node, "state=resume")
+    assert numbers(finish(session)) == calm
+    assert newest(slurm) == int(min(begun).partition("_")[0])  # nothing was submitted again
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """Make a disk of a megabyte."""
+    made = []
+
+    def small_disk(name):
+        folder = tmp_path / name
+        folder.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", folder]).returncode:
+            pytest.skip("needs to be allowed to mount a disk")
+        made.append(folder)
+        return folder
+
+    yield small_disk
+    for folder in made:
+        subprocess.run(["umount", "--lazy", folder], check=True)
+
+
+def fill(folder):
+    """Leave no room, and return the file that takes it."""
+    path = folder / "filler"
+    with contextlib.suppress(OSError), path.open("ab", buffering=0) as file:
+        while True:
+            file.write(b"x" * 4096)
+    return path
+
+
+def test_a_full_disk_loses_nothing_that_was_finished(
+    slurm, spawn, request_of, calm, tmp_path, small_disk
+):
+    """That of the workers' caches is full from the start, that of the results later on."""
+    cache, results = small_disk("cache"), small_disk("results")
+    fill(cache)
+    one_by_one = request_of("slurm", results, "--set", "executor.parallel=1")
+    session = spawn(*one_by_one, FORMALBENCH_CACHE=str(cache))
+    until(lambda: Store(results).records(), session)
+    while session.poll() is None:  # what others delete makes room again
+        filler = fill(results)
+        time.sleep(0.05)
+    out, err = session.communicate(timeout=PATIENCE)
+    assert (session.returncode, out) == (2, "")
+    assert "No space left on device" in err.splitlines()[-1]
+    kept = {path: path.read_bytes() for path in results.rglob("*.json")}
+    assert kept
+    filler.unlink()
+    again = finish(spawn(*one_by_one, FORMALBENCH_CACHE=str(cache)))
+    assert numbers(again) == calm
+    assert {path: path.read_bytes() for path in kept} == kept
+
+
+def test_ctrl_c_asks_and_cancels_if_told_to(slurm, request_of, tmp_path):
+    keyboard, terminal = pty.openpty()
+    command = [sys.executable, *map(str, request_of("slurm", tmp_path))]
+    session = subprocess.Popen(
+        command, stdin=terminal, stderr=terminal, stdout=subprocess.DEVNULL, start_new_session=True
+    )
+    os.close(terminal)
+    try:
+        until(slurm.jobs)
+        os.killpg(session.pid, signal.SIGINT)
+        shown = b""
+        while b"Leave them?" not in shown:
+            shown += os.read(keyboard, 1024)
+        os.write(keyboard, b"n\n")
+        with contextlib.suppress(OSError):  # the other end closes
+            while part := os.read(keyboard, 1024):
+                shown += part
+        assert session.wait(PATIENCE) == 130
+    finally:
+        os.close(keyboard)
+        session.kill()
+    assert b"3 jobs are queued or running" in shown
+    assert b"cancelled them" in shown
+    until(lambda: not slurm.jobs())
+    assert slurm.call("squeue", "-h", "--states=PD,R", "--format=%i") == ""
 
 
 def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, tmp_path):
@@ -127,6 +242,15 @@ def test_a_unit_whose_jobs_are_lost_twice_is_a_record(slurm, spawn, request_of, 
     (row,) = finish(session, code=1)
     assert row["status"] == "error"
     assert row["message"].endswith("is in the queue no more and has left no result, twice")
+
+
+def test_dask_takes_its_workers_from_slurm(slurm, spawn, request_of, calm, tmp_path):
+    asked = ("executor.cluster=slurm", "executor.memory=500 MB")
+    words = request_of("dask", tmp_path, *(word for one in asked for word in ("--set", one)))
+    session = spawn(*words, DASK_JOBQUEUE__SLURM__LOG_DIRECTORY=str(tmp_path / "logs"))
+    until(slurm.jobs, session)
+    assert numbers(finish(session)) == calm
+    until(lambda: not slurm.jobs())
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ function table(caption, heads, rows) {
 }
 
 const RESULT_HEADS = [
+  { text: "validation" },
   { text: "mean" },
   { text: "95 % interval", left: true },
   { text: "scaled" },
@@ -55,7 +56,8 @@ function resultCells(result) {
   const time = seconds.length ? seconds.reduce((a, b) => a + b, 0) / seconds.length : null;
   const share = (value) => ({ text: percent(value), sort: value });
   return [
-    { ...share(result.mean), shade: result.scaled ?? 0 },
+    { text: validationText(result), sort: result.validation },
+    { ...share(result.mean), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
     { text: interval(result.low, result.high), sort: result.low, left: true },
     share(result.scaled),
     share(result.max),
@@ -66,6 +68,15 @@ function resultCells(result) {
     { text: result.learning_rate == null ? MISSING : `${result.learning_rate}`, sort: result.learning_rate },
     { text: duration(time), sort: time },
   ];
+}
+
+/** Say whether no seed learned the training lengths: the test says nothing of extrapolation. */
+const unlearned = (result) => result.learned === 0 && result.finished > 0;
+
+function validationText(result) {
+  if (result.learned === result.finished) return percent(result.validation);
+  const some = unlearned(result) ? "" : `, ${result.learned} of ${result.finished}`;
+  return `${percent(result.validation)} (not learned in ${result.budget.toLocaleString("en")} steps${some})`;
 }
 
 const seedText = (run) => (run.accuracy == null ? run.status : percent(run.accuracy));

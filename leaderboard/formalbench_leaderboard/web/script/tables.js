@@ -71,13 +71,19 @@ function showMeasure() {
       board.tasks.forEach((task, column) => {
         const result = own(board.rows[line.dataset.row].results, task);
         const cell = line.cells[line.cells.length - board.tasks.length + column];
-        if (result) setCell(cell, measure.value(result), measure.show);
+        if (result) setCell(cell, measure.value(result), (value) => cellText(result, measure, value));
       });
     }
     // The rows are no longer in the order of these columns.
     const heads = [...section.querySelectorAll(".board thead th")].slice(-board.tasks.length);
     for (const head of heads) head.removeAttribute("aria-sort");
   });
+}
+
+/** Return the text of a cell: of a mean that was not learned, the validation accuracy. */
+function cellText(result, measure, value) {
+  const means = measure === Object.values(MEASURES)[0];
+  return means && unlearned(result) ? `[${percent(result.validation)}]` : measure.show(value);
 }
 
 function setCell(cell, value, show) {

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.keys import ModelKey
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.contracts.published import PublishedTable
-
-from formalbench_leaderboard.constructions import ExactModels
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,15 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+
 from formalbench.analysis.aggregate import Aggregate, aggregate, facts_of
+from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.constructions import exact_models
+from formalbench.analysis.counted import Counted, checkable, counted
 from formalbench.analysis.current import Current
 from formalbench.analysis.environments import environments_of
 from formalbench.analysis.keys import ModelKey, model_key, title_of
+from formalbench.analysis.ranks import shared_ranks
 from formalbench.analysis.results import Prediction, TaskFacts
 from formalbench.analysis.seeds import interquartile_draws, mean_draws
 from formalbench.analysis.statistics import (
@@ -19,7 +24,6 @@ from formalbench.analysis.statistics import (
     interquartile_mean,
     percentile_interval,
     rank_intervals,
-    shared_ranks,
 )
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
@@ -27,10 +31,6 @@ from formalbench.contracts.specs import display
 from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import without_collection
-
-from formalbench_leaderboard.board import Board, Page, Row
-from formalbench_leaderboard.constructions import exact_models
-from formalbench_leaderboard.counted import Counted, checkable, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class View:
         ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
             at hand, so that nobody here can check it; if not, a note says so.
         theory: of a task by its full name; None where nobody knows.
+        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
         predicted: what theorems say of a model on a task, both by their names, options behind them.
     """
 
@@ -60,6 +61,7 @@ class View:
     current: Current = field(default_factory=Current)
     ranks_unchecked: bool = True
     theory: Callable[[str], Theory | None] = lambda task: None
+    shortcut: Callable[[str], float | None] = lambda task: None
     predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
 
 
@@ -112,9 +114,10 @@ def _board(part: Counted, view: View) -> Board:
 
 def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
     facts, theory = facts_of(checkable(runs, view.current)), view.theory(runs[0].task.name)
-    if facts is None or theory is None:
-        return facts
-    return replace(facts, language_class=theory.finest)
+    if facts is None:
+        return None
+    finest = None if theory is None else theory.finest
+    return replace(facts, language_class=finest, shortcut=view.shortcut(facts.title))
 
 
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
@@ -128,10 +131,11 @@ def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A row and the draws of its score, if it has one."""
+    """A row, and the draws of its score and how many seeds it rests on, if it has one."""
 
     row: Row
-    draws: Draws | None
+    draws: Draws | None = None
+    seeds: float = math.inf
 
 
 def _rows(
@@ -160,7 +164,7 @@ def _rows(
         if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
             entries.append(_scored(row, found, scored))
         else:
-            entries.append(_Entry(row, None))
+            entries.append(_Entry(row))
             unchecked.append(_unchecked(row))
     notes = _row_notes([entry.row for entry in entries], scored, view.tasks)
     return _ranked(entries), [*unchecked, *notes]
@@ -208,7 +212,7 @@ def _unranked(
 def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
     """Give a row its score if it has all the tasks that count."""
     if not scored or any(title not in found for title in scored):
-        return _Entry(row, None)
+        return _Entry(row)
     parts = [found[title] for title in scored]
     samples = [part.scaled for part in parts]
     draws = mean_draws(samples, row.key)
@@ -217,27 +221,24 @@ def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _En
     iqm = float(interquartile_mean(np.concatenate([sample.values for sample in samples])))
     iqm_low, iqm_high = percentile_interval(interquartile_draws(samples, row.key), around=iqm)
     known = replace(row, score=score, low=low, high=high)
-    return _Entry(replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), draws)
+    seeds = [len(sample.values) for sample in samples if sample.trained]
+    known = replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high)
+    return _Entry(known, draws, float(sum(seeds)) if seeds else math.inf)
 
 
 def _ranked(entries: Sequence[_Entry]) -> list[Row]:
-    """Order rows by score, then name; the ones without a score by how many tasks they have."""
-    with_score: list[tuple[Row, Draws]] = []
-    rest: list[Row] = []
-    for entry in entries:
-        if entry.draws is None:
-            rest.append(entry.row)
-        else:
-            with_score.append((entry.row, entry.draws))
-    # Rounded, so that the last bit of a sum does not decide between equal rows.
-    with_score.sort(key=lambda pair: (-round(pair[0].score or 0.0, 12), pair[0].model))
+    """Order rows by rank, score and name; the ones without a score by how many tasks they have."""
+    scored = [(entry.row, entry.draws, entry.seeds) for entry in entries if entry.draws is not None]
+    rest = [entry.row for entry in entries if entry.draws is None]
     rest.sort(key=lambda row: (-len(row.results), row.model))
-    draws = [draws for _, draws in with_score]
-    ranks, ends = shared_ranks(draws), rank_intervals(draws)
+    draws = [draws for _, draws, _ in scored]
+    ranks = shared_ranks(draws, [seeds for _, _, seeds in scored])
     ranked = [
         replace(row, rank=rank, rank_low=min(rank, low), rank_high=max(rank, high))
-        for (row, _), rank, (low, high) in zip(with_score, ranks, ends, strict=True)
+        for (row, *_), rank, (low, high) in zip(scored, ranks, rank_intervals(draws), strict=True)
     ]
+    # Rounded, so that the last bit of a sum does not decide between equal rows.
+    ranked.sort(key=lambda row: (row.rank or 0, -round(row.score or 0.0, 12), row.model))
     return ranked + rest
 
 

@@ -1,9 +1,8 @@
-"""Functions of bit strings that need one look or one counter: PARITY, FIRST, even pairs."""
+"""PARITY, with as many 1s as one likes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 from formalbench.contracts.source import Symbols
@@ -53,39 +52,3 @@ class Parity(RegularLanguage):
     def oracle(self, string: Sequence[int]) -> int:
         """Count the 1s."""
         return sum(1 for bit in string if bit == 1) % 2
-
-
-class First(RegularLanguage):
-    """FIRST: the class is the first symbol; 0 for the empty string.
-
-    Reference: Chiang and Cholak (2022), §2.
-    """
-
-    hard_negatives = False
-
-    def __init__(self) -> None:
-        super().__init__(BITS, from_table([[1, 2], [1, 1], [2, 2]], [0, 0, 1]))
-
-    def oracle(self, string: Sequence[int]) -> int:
-        """Look at the first symbol."""
-        return string[0] if string else 0
-
-
-class EvenPairs(RegularLanguage):
-    """Even pairs: class 1 iff the first and last symbol differ.
-
-    Equivalently, the number of adjacent 01 and 10 is odd; an even number is class 0.
-
-    Reference: Delétang et al. (2023), appendix A.
-    """
-
-    hard_negatives = False
-
-    def __init__(self) -> None:
-        # empty; began and ends with 0; 0…1; began and ends with 1; 1…0
-        table = [[1, 3], [1, 2], [1, 2], [4, 3], [4, 3]]
-        super().__init__(BITS, from_table(table, [0, 0, 1, 0, 1]))
-
-    def oracle(self, string: Sequence[int]) -> int:
-        """Count the places where the symbol changes."""
-        return sum(1 for left, right in pairwise(string) if left != right) % 2

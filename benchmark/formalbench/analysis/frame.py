@@ -1,0 +1,141 @@
+"""Records as tidy tables: a row a run, and a row a cell of its test.
+
+What a column is, `RUN_COLUMNS` and `CELL_COLUMNS` say. A run that did not finish has no cells: in
+the second table it has one row, without a length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from formalbench.analysis.aggregate import selected_rate
+from formalbench.analysis.keys import model_key, title_of
+from formalbench.analysis.learned import has_learned, validation_of
+from formalbench.contracts.record import Record
+
+RUN_COLUMNS = {
+    "model": "the model, with the options set",
+    "source": "the distribution or file that it came from",
+    "kind": "learned, or exact (not trained)",
+    "parameters": "of its network",
+    "task": "the task, with its options; classify goes without saying",
+    "metric": "the primary metric; none of a run that did not finish",
+    "protocol": "how it was trained and tested: the protocol's name with what was changed",
+    "version": "of the protocol",
+    "budget": "the most optimiser steps of a run",
+    "learning_rate": "none of an exact model",
+    "selected_rate": "whether validation chooses this rate for the model on the task",
+    "seed": "of the run",
+    "status": "finished, diverged, out-of-memory, error or timeout",
+    "steps": "optimiser steps taken",
+    "ended": "what ended training: mastered, budget or stopped",
+    "seconds": "wall time of training",
+    "validation": "accuracy on held-out strings of the training lengths",
+    "learned": "whether that is at least 99 %; an exact model has nothing to learn",
+    "chance": "accuracy of the best answer that sees only the length, averaged over the cells",
+    "chance_constant": "accuracy of the best constant answer, likewise",
+    "mean_accuracy": "accuracy averaged over the cells, each counting the same",
+    "train_id": "hash of what decides the weights",
+    "test_id": "hash of that and of what decides the test",
+    "fingerprint": "SHA-256 of all test strings and targets",
+    "device": "the kind of device",
+    "hardware": "its name",
+    "date": "UTC, ISO 8601",
+}
+"""What each column of `runs_frame` holds."""
+
+CELL_COLUMNS = {
+    "length": "of the strings; the greatest, if the cell is a window of lengths",
+    "first": "the least of them",
+    "group": "the named part of the test that the cell is of, if it has parts",
+    "strings": "how many were tested",
+    "answers": "out of how many answers",
+    "correct": "so many were right",
+    "accuracy": "correct / answers",
+}
+"""What `cells_frame` has besides."""
+
+_KINDS = {
+    "length": "Int64",
+    "first": "Int64",
+    "group": "object",
+    "strings": "Int64",
+    "answers": "Int64",
+    "correct": "float64",
+    "accuracy": "float64",
+}
+
+_GROUP = ["model", "source", "task", "protocol", "version"]
+
+
+def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a table of runs, a row a record, in their order; see `RUN_COLUMNS`."""
+    held = list(records)
+    runs = pd.DataFrame([_run(record) for record in held], columns=list(RUN_COLUMNS))
+    chosen = np.zeros(len(held), dtype=bool)
+    for places in runs.groupby(_GROUP, sort=False).indices.values():
+        rate = selected_rate([held[place] for place in places])
+        chosen[places] = [held[place].learning_rate == rate for place in places]
+    runs["selected_rate"] = chosen
+    return runs
+
+
+def cells_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a table of cells, a row a cell of each record; see `RUN_COLUMNS`, `CELL_COLUMNS`."""
+    held = list(records)
+    runs = runs_frame(held)
+    counts = [len(record.test.cells.length) if record.test else 1 for record in held]
+    cells = runs.loc[runs.index.repeat(counts)].reset_index(drop=True)
+    parts = [_cells(record) for record in held]
+    for place, (name, kind) in enumerate(_KINDS.items()):
+        cells[name] = pd.Series([value for part in parts for value in part[place]], dtype=kind)
+    return cells
+
+
+def _run(record: Record) -> dict[str, object]:
+    model, source = model_key(record)
+    training, test = record.training, record.test
+    return {
+        "model": model,
+        "source": source,
+        "kind": record.model.kind,
+        "parameters": record.model.parameters,
+        "task": title_of(record),
+        "metric": test.metric if test else None,
+        "protocol": record.protocol.title,
+        "version": record.protocol.version,
+        "budget": record.protocol.steps,
+        "learning_rate": record.learning_rate,
+        "seed": record.seed,
+        "status": record.status,
+        "steps": training.steps if training else 0,
+        "ended": training.ended if training else None,
+        "seconds": training.seconds if training else 0.0,
+        "validation": validation_of(record),
+        "learned": has_learned(record),
+        "chance": test.chance_length if test else None,
+        "chance_constant": test.chance_constant if test else None,
+        "mean_accuracy": test.accuracy if test else None,
+        "train_id": record.train_id,
+        "test_id": record.test_id,
+        "fingerprint": test.fingerprint if test else None,
+        "device": record.environment.device,
+        "hardware": record.environment.hardware,
+        "date": record.date,
+    }
+
+
+def _cells(record: Record) -> tuple[Sequence[object], ...]:
+    """Return the columns of a record's cells, in the order of `CELL_COLUMNS`."""
+    if record.test is None:
+        return ([None],) * len(CELL_COLUMNS)
+    cells = record.test.cells
+    groups = cells.group or [None] * len(cells.length)
+    return (
+        *(cells.length, cells.first or cells.length, groups),
+        *(cells.strings, cells.asked, cells.correct),
+        [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
+    )

@@ -1,0 +1,126 @@
+"""The ranking of a board: what a row says of itself, and a column for each task."""
+
+from __future__ import annotations
+
+from formalbench.analysis.board import Board, Row
+from formalbench.analysis.columns import FAILED, SOME, Column, Table, share
+from formalbench.analysis.results import Result
+from formalbench.analysis.text import MISSING, count, interval, percent, ranks
+
+STANDING: tuple[Column[Row], ...] = (
+    Column(
+        "rank",
+        "one more than the number of rows that are separably better",
+        lambda row: str(row.rank or MISSING),
+        {"rank": lambda row: row.rank},
+    ),
+    Column(
+        "within",
+        "between which ranks it is in 95 % of the draws",
+        lambda row: ranks(row.rank_low, row.rank_high),
+        {"rank_low": lambda row: row.rank_low, "rank_high": lambda row: row.rank_high},
+    ),
+    Column(
+        "model",
+        "with the options set",
+        lambda row: row.model,
+        {"model": lambda row: row.model},
+        "name",
+    ),
+    Column(
+        "kind",
+        "learned, or exact: not trained",
+        lambda row: row.kind,
+        {"kind": lambda row: row.kind},
+        "words",
+    ),
+    Column(
+        "parameters",
+        "the least and the greatest number over the tasks",
+        lambda row: count(*row.parameters),
+        {
+            "parameters_min": lambda row: row.parameters[0],
+            "parameters_max": lambda row: row.parameters[1],
+        },
+    ),
+    Column(
+        "score",
+        "the mean over the tasks of (accuracy − chance) / (1 − chance)",
+        lambda row: percent(row.score),
+        {"score": lambda row: share(row.score)},
+    ),
+    Column(
+        "interval",
+        "of the score: 95 %, over seeds and test strings",
+        lambda row: interval(row.low, row.high),
+        {"score_low": lambda row: share(row.low), "score_high": lambda row: share(row.high)},
+    ),
+    Column(
+        "IQM",
+        "the mean of the middle half of all runs' scaled accuracies",
+        lambda row: percent(row.iqm),
+        {"iqm": lambda row: share(row.iqm)},
+    ),
+    Column(
+        "IQM interval",
+        "of that mean: 95 %",
+        lambda row: interval(row.iqm_low, row.iqm_high),
+        {"iqm_low": lambda row: share(row.iqm_low), "iqm_high": lambda row: share(row.iqm_high)},
+    ),
+)
+"""What a row says of itself on a board."""
+
+
+def standing(board: Board) -> Table[Row]:
+    """Return what each row of a board says of itself."""
+    return Table(STANDING, board.rows)
+
+
+def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Table[Row]:
+    """Return the ranking of a board: a row per model, and behind its standing a column per task.
+
+    Args:
+        board: what is ranked.
+        best_seed: whether a task's cell has the best seed's accuracy in parentheses.
+        other_tasks: whether tasks that are measured but not ranked by have columns, too.
+    """
+    titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
+    tasks = [_task_column(board, title, best_seed=best_seed) for title in titles]
+    return Table([*STANDING, *tasks], board.rows)
+
+
+CELL = (
+    f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
+    "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
+    f"{SOME}: some seeds did not learn them. The score counts the test accuracy of all"
+)
+"""How a task's cell is read."""
+
+
+def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
+    facts = board.facts_of(title)
+    below = {"chance": percent(facts.chance_length) if facts else MISSING}
+    if facts and facts.shortcut is not None:
+        below["shortcut"] = percent(facts.shortcut)
+    if facts and facts.language_class:
+        below["language class"] = facts.language_class
+    return Column(
+        title,
+        CELL,
+        lambda row: cell(row.on(title), best_seed=best_seed),
+        {"mean": lambda row: share(found.mean) if (found := row.on(title)) else None},
+        "cell",
+        below,
+    )
+
+
+def cell(result: Result | None, *, best_seed: bool = False) -> str:
+    """Return what a model reached on a task: in brackets its validation, if it did not learn it."""
+    if result is None:
+        return MISSING
+    failed = f" {FAILED}" if result.finished < result.seeds else ""
+    if result.unlearned:
+        return f"[{percent(result.validation)}]{failed}"
+    best = f" ({percent(result.max)})" if best_seed else ""
+    some = SOME if result.learned < result.finished else ""
+    return f"{percent(result.mean)}{best}{some}{failed}"

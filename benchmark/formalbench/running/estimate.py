@@ -1,0 +1,120 @@
+"""How long a request would take, from how long runs like its own took: nothing is run."""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import TYPE_CHECKING, Literal
+
+from formalbench.contracts.specs import display
+from formalbench.running.grouping import cohorts_of, divided
+from formalbench.running.plan import RunKey, RunPlan, key_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Record
+    from formalbench.store import RunFacts
+
+Source = Literal["same task", "other tasks", "other models", "nothing"]
+"""What tells of a run: runs of its model on its task, else its model's other runs, else others'."""
+
+SOURCES: tuple[Source, ...] = ("same task", "other tasks", "other models", "nothing")
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """What a request would take.
+
+    Attributes:
+        runs: how many are asked for.
+        finished: how many of them have been done.
+        units: seconds that each unit left would take, in the order of their turns.
+        sources: how many of the runs left are known from what.
+        records: how many records tell.
+    """
+
+    runs: int
+    finished: int
+    units: tuple[float, ...]
+    sources: Mapping[Source, int]
+    records: int
+
+    @property
+    def seconds(self) -> float:
+        """How long all that is left would take, one unit at a time."""
+        return sum(self.units)
+
+    def at_once(self, jobs: int) -> float:
+        """Return the seconds it would take with so many units at a time, each as fast as alone."""
+        ends = [0.0] * jobs
+        for unit in self.units:
+            heapq.heapreplace(ends, ends[0] + unit)
+        return max(ends)
+
+
+def estimate(
+    plan: RunPlan, device: str, done: Mapping[RunKey, Record], records: Iterable[Record]
+) -> Estimate:
+    """Say how long the rest of a plan would take.
+
+    Args:
+        plan: what is asked for.
+        device: ``cpu``, ``cuda`` or ``cuda:i``; runs on another kind of device tell nothing.
+        done: the records of runs that will not be repeated.
+        records: what was done before. Runs under another protocol tell nothing.
+    """
+    kind = device.partition(":")[0]
+    todo = [run for run in plan.runs if key_of(run) not in done]
+    asked = {run.protocol.title for run in todo}
+    told = [
+        record
+        for record in records
+        if record.status == "finished"
+        and record.protocol.title in asked
+        and record.environment.device.partition(":")[0] == kind
+    ]
+    times = _Times(told)
+    found = {key_of(run): times.of(run) for run in todo}
+    units = (part for cohort in cohorts_of(todo) for part in divided(cohort, kind, None))
+    return Estimate(
+        runs=len(plan.runs),
+        finished=len(plan.runs) - len(todo),
+        units=tuple(sum(found[key_of(run)][0] for run in unit) for unit in units),
+        sources=Counter(source for _, source in found.values()),
+        records=len(told),
+    )
+
+
+class _Times:
+    """Mean seconds of a run, by what it has in common with those that are known."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        by_task: dict[tuple[str, ...], list[float]] = {}
+        for record in records:
+            by_task.setdefault(_place(record), []).append(_seconds(record))
+        self._means: dict[tuple[str, ...], float] = {k: fmean(v) for k, v in by_task.items()}
+        for known in (3, 2):  # the means of tasks become those of models, and these the protocol's
+            above: dict[tuple[str, ...], list[float]] = {}
+            for place, mean in self._means.items():
+                if len(place) == known:
+                    above.setdefault(place[:-1], []).append(mean)
+            self._means |= {place: fmean(means) for place, means in above.items()}
+
+    def of(self, run: RunFacts) -> tuple[float, Source]:
+        place = _place(run)
+        for shorter, source in enumerate(SOURCES[:-1]):
+            if (mean := self._means.get(place[: 3 - shorter])) is not None:
+                return mean, source
+        return 0.0, "nothing"
+
+
+def _place(run: RunFacts) -> tuple[str, ...]:
+    model = display(run.model.name, run.model.options)
+    return run.protocol.title, model, display(run.task.name, run.task.options)
+
+
+def _seconds(record: Record) -> float:
+    parts = (record.training, record.test)
+    return sum(part.seconds for part in parts if part is not None)

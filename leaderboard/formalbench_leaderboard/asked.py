@@ -1,0 +1,82 @@
+"""What somebody asks of the board: where they stand, of which models, on which tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from formalbench.analysis.board import Board, Page
+from formalbench.analysis.build import View
+from formalbench.analysis.keys import model_key, protocol_key, title_of
+from formalbench.contracts.errors import unknown
+
+from formalbench_leaderboard.sources import Held
+
+
+def among_published(own: Held, published: Held) -> Held:
+    """Return somebody's records among the published ones of the same protocols and tasks."""
+    asked = {(protocol_key(record), title_of(record)) for record in own.records}
+    beside = [
+        record for record in published.records if (protocol_key(record), title_of(record)) in asked
+    ]
+    return own._replace(records=[*own.records, *beside])
+
+
+def standing(view: View, own: Held, published: Held) -> View:
+    """Return the view of where somebody's records stand: their tasks, and their rows marked.
+
+    They are ranked on those of the view's tasks that they have, and on their own ones if there is
+    none of them. Of what is published already nothing is marked.
+    """
+    mine = dict.fromkeys(map(title_of, own.records))
+    asked = [task for task in view.tasks if task in mine]
+    known = {record.test_id for record in published.records}
+    new = {model_key(record) for record in own.records if record.test_id not in known}
+    return replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks, new=new)
+
+
+def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]:
+    """Leave out all but some tasks, which are ranked by.
+
+    Raises:
+        RequestError: if there is no record on one of them.
+    """
+    titles = [title.removesuffix(":classify") for title in wanted]
+    known = {title_of(record) for record in (*held.records, *held.verifications)} | {*view.tasks}
+    for title in titles:
+        if title not in known:
+            raise unknown("task among the records", title, known)
+    held = held._replace(
+        records=[record for record in held.records if title_of(record) in titles],
+        verifications=[one for one in held.verifications if title_of(one) in titles],
+    )
+    papers = (paper.limited_to(lambda task: task in titles) for paper in view.published)
+    shown = tuple(paper for paper in papers if paper.tasks)
+    return held, replace(view, tasks=tuple(titles), only_tasks=True, published=shown)
+
+
+def of_models(page: Page, wanted: Collection[str]) -> Page:
+    """Leave out all rows but those of some models; ranks stay as they are among all.
+
+    Args:
+        page: of all models.
+        wanted: their names, of all that share one, or with the options set.
+
+    Raises:
+        RequestError: if there is no row of one of them.
+    """
+    shown = [row.model for board in page.boards for row in board.rows]
+    shown += [row.model for row in page.exact.rows]
+    known = {*shown, *(name.partition("[")[0] for name in shown)}
+    for name in wanted:
+        if name not in known:
+            raise unknown("model among the records", name, known)
+
+    def asked(model: str) -> bool:
+        return model in wanted or model.partition("[")[0] in wanted
+
+    def only(board: Board) -> Board:
+        return replace(board, rows=tuple(row for row in board.rows if asked(row.model)))
+
+    exact = replace(page.exact, rows=tuple(row for row in page.exact.rows if asked(row.model)))
+    return replace(page, boards=tuple(map(only, page.boards)), exact=exact)

@@ -1,0 +1,34 @@
+"""What people are asked to cite is this version, wherever it is said."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import yaml
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+CITED = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+
+
+def test_the_file_has_what_its_format_asks_for():
+    assert {"cff-version", "message", "title", "authors"} <= CITED.keys()
+    assert CITED["cff-version"] == "1.2.0"
+    assert CITED["type"] == "software"
+
+
+def test_it_says_what_the_package_says():
+    assert CITED["version"] == PROJECT["version"]
+    assert CITED["authors"] == PROJECT["authors"]
+    assert CITED["license"] == PROJECT["license"]
+    assert CITED["keywords"] == PROJECT["keywords"]
+
+
+def test_the_readme_says_the_same():
+    entry = re.search(r"```bibtex\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)[1]
+    fields = dict(re.findall(r"(\w+) += \{+([^{}]*)\}+", entry))
+    assert fields["version"] == CITED["version"]
+    assert fields["title"] == CITED["title"]
+    assert fields["author"] == CITED["authors"][0]["name"]

@@ -1,0 +1,128 @@
+"""Where somebody's own records stand, of which models, on which tasks."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from formalbench.contracts.errors import RequestError
+from formalbench.store import Store
+
+
+@pytest.fixture
+def published(repository, make_runs):
+    """Publish three models on three tasks."""
+    store = Store(repository / "leaderboard" / "results")
+    for model, accuracy in (("regulargpt", 0.99), ("rnn", 0.9), ("lstm", 0.6)):
+        for task in ("parity", "first", "tomita-3"):
+            for record in make_runs(model, task=f"{task}:classify", accuracy=accuracy):
+                store.write(record)
+    return store.path
+
+
+@pytest.fixture
+def mine(tmp_path, make_runs):
+    """Run a model of one's own on one task of the suite, and on one that is not in it."""
+    store = Store(tmp_path / "mine")
+    for task in ("parity", "even-pairs"):
+        for record in make_runs("newcomer", task=f"{task}:classify", accuracy=0.95):
+            store.write(record)
+    return store.path
+
+
+def lines_of(shown, name):
+    return [line.split() for line in shown.stdout.splitlines() if name in line.split()]
+
+
+def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, published, mine):
+    shown = invoke("--results", mine)
+    assert shown.exit_code == 0, shown.output
+    (row,) = lines_of(shown, "newcomer")
+    assert row[:3] == ["1", "newcomer", "(yours)"]
+    assert row[3:] == ["90.0", "95.0", "95.0"]  # scaled on parity, parity, my own task
+    assert [len(lines_of(shown, model)) for model in ("regulargpt", "rnn", "lstm")] == [1, 1, 1]
+    assert "first" not in shown.stdout
+    assert "tomita" not in shown.stdout
+    assert "Not in the score: even-pairs." in shown.stdout
+    assert lines_of(shown, "chance")[0][1:] == ["50.0", "50.0"]
+
+
+def test_a_row_that_lacks_tasks_of_a_suite_asked_for_has_no_rank(invoke, published, mine):
+    shown = invoke("--results", mine, "--suite", "default", "--format", "json")
+    (board,) = json.loads(shown.stdout)["measured"]
+    rows = {row["model"]: row["rank"] for row in board["rows"]}
+    assert rows["newcomer"] is None
+    assert len(rows) == 4
+
+
+def test_own_tasks_alone_are_a_table_of_what_there_is(invoke, published, tmp_path, make_runs):
+    store = Store(tmp_path / "own-task")
+    for record in make_runs("newcomer", task="even-pairs:classify", accuracy=0.95):
+        store.write(record)
+    shown = invoke("--results", store.path)
+    (row,) = lines_of(shown, "newcomer")
+    assert row == ["1", "newcomer", "(yours)", "90.0", "95.0"]
+    assert "rnn" not in shown.stdout
+
+
+def test_protocols_are_never_mixed(invoke, published, tmp_path, make_record, protocol):
+    store = Store(tmp_path / "other")
+    store.write(make_record("newcomer", protocol={**protocol, "name": "mine"}))
+    shown = invoke("--results", store.path)
+    assert "newcomer" in shown.stdout
+    assert "rnn" not in shown.stdout
+
+
+def test_what_is_published_already_is_not_marked(invoke, published):
+    assert "(yours)" not in invoke("--results", published).stdout
+
+
+def test_models_keep_the_rank_they_have_among_all(invoke, published):
+    every = json.loads(invoke("--results", published, "--format", "json").stdout)
+    some = json.loads(
+        invoke("--results", published, "--format", "json", "--model", "rnn,lstm").stdout
+    )
+    ranks = {row["model"]: row["rank"] for row in every["measured"][0]["rows"]}
+    shown = {row["model"]: row["rank"] for row in some["measured"][0]["rows"]}
+    assert shown == {name: ranks[name] for name in ("rnn", "lstm")}
+
+
+def test_tasks_are_ranked_by(invoke, published):
+    told = invoke("--results", published, "--format", "json", "--task", "first,parity:classify")
+    (board,) = json.loads(told.stdout)["measured"]
+    assert (board["tasks"], board["other_tasks"]) == (["first", "parity"], [])
+    assert {len(row["results"]) for row in board["rows"]} == {2}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "told"),
+    [
+        ("--model", "rn", "unknown model among the records 'rn': did you mean rnn"),
+        ("--task", "party", "unknown task among the records 'party': did you mean parity"),
+        ("--task", ",", "--task ',' names nothing"),
+    ],
+)
+def test_what_is_not_there_is_one_line(invoke, published, option, value, told):
+    error = invoke("--results", published, option, value).exception
+    assert isinstance(error, RequestError)
+    assert told in str(error)
+
+
+def test_options_in_a_name_keep_their_commas(invoke, published, make_record):
+    Store(published).write(make_record("lstm", options={"chunk": 3, "width": 8}))
+    name = "lstm[chunk=3, width=8]"
+    told = invoke("--results", published, "--format", "json", "--model", f"rnn,{name}")
+    (board,) = json.loads(told.stdout)["measured"]
+    assert {row["model"] for row in board["rows"]} == {"rnn", name}
+
+
+def test_a_screen_has_the_board_alone_and_all_has_the_rest(invoke, repository, make_record):
+    store = Store(repository / "leaderboard" / "results")
+    for number in range(20):
+        store.write(make_record(f"model-{number:02}", "parity:classify"))
+    first, every = invoke("--task", "parity"), invoke("--task", "parity", "--all")
+    assert first.stdout.count("model-") == 10 + 3  # rows and notes
+    assert "10 more rows" in first.stdout
+    assert every.stdout.count("model-") >= 20 + 20
+    assert len(first.stdout.splitlines()) <= 40
+    assert max(map(len, first.stdout.splitlines())) <= 80

@@ -1,0 +1,108 @@
+"""Learned and extrapolates are two things: every face says which of them a number is of."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from formalbench.analysis.aggregate import aggregate, facts_of
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.tables import of_task, ranking
+from formalbench.analysis.tables.outcomes import validation
+from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.web.assemble import render as render_html
+from formalbench_leaderboard.web.definitions import Definitions
+
+VIEW = View("test", ("parity",), shortcut=lambda task: 0.875)
+
+
+@pytest.fixture
+def unlearned(make_record):
+    """Make three seeds of a model that learned nothing, and three of one that did."""
+    bad = [make_record("rnn", accuracy=0.7, validation=0.831, seed=seed) for seed in range(3)]
+    return [*bad, *(make_record("lstm", accuracy=0.9, seed=seed) for seed in range(3))]
+
+
+def result_of(runs):
+    return aggregate(runs, facts_of(runs), ["key"]).result
+
+
+@pytest.mark.parametrize(("share", "learned"), [(1.0, 1), (0.99, 1), (0.98, 0)])
+def test_a_run_learned_from_99_percent_of_validation(make_record, share, learned):
+    found = result_of([make_record(validation=share)])
+    assert (found.learned, found.unlearned) == (learned, not learned)
+    assert found.budget == 2000
+
+
+def test_solved_to_a_length_is_said_of_what_was_learned_alone(make_record):
+    assert result_of([make_record(validation=0.98)]).longest_99 is None
+    assert result_of([make_record(validation=1.0)]).longest_99 == 71
+    half = [make_record(validation=share, seed=seed) for seed, share in enumerate((1.0, 0.9))]
+    found = result_of(half)
+    assert (found.learned, found.unlearned, found.longest_99) == (1, False, None)
+    assert found.validation == pytest.approx(0.95, abs=1e-3)
+
+
+def test_what_was_not_trained_has_nothing_to_learn(make_record):
+    found = result_of([make_record(rate=None, kind="exact")])
+    assert (found.unlearned, found.longest_99) == (False, 71)
+
+
+def test_a_run_that_did_not_finish_learned_nothing_but_is_told_otherwise(make_record):
+    found = result_of([make_record(status="diverged")])
+    assert (found.learned, found.unlearned) == (0, False)
+
+
+def test_the_score_counts_the_test_all_the_same(unlearned):
+    (board,) = build_page(unlearned, VIEW).boards
+    rows = {row.model: row for row in board.rows}
+    assert rows["rnn"].score == pytest.approx(0.4)  # 0.7 at chance 0.5
+    shown = {row.model: ranking(board).texts[place][-1] for place, row in enumerate(board.rows)}
+    assert shown == {"lstm": "90.0", "rnn": "[83.1]"}
+
+
+def test_the_tasks_table_has_validation_and_budget(unlearned, make_record):
+    (board,) = build_page(unlearned, VIEW).boards
+    told = {one.row.model: validation(one.result) for one in of_task(board, "parity").items}
+    assert told == {"lstm": "100.0", "rnn": "83.1 (not learned in 2,000 steps)"}
+    some = [make_record(validation=share, seed=seed) for seed, share in enumerate((1.0, 0.5, 1.0))]
+    (board,) = build_page(some, VIEW).boards
+    (one,) = of_task(board, "parity").items
+    assert validation(one.result) == "83.3 (not learned in 2,000 steps, 2 of 3)"
+    assert ranking(board).texts[0][-1] == "100.0°"
+
+
+def test_every_face_says_so(unlearned):
+    page = build_page(unlearned, VIEW)
+    for name in ("table", "markdown", "latex"):
+        text = " ".join(renderer(name)(page).split())
+        assert "[83.1]" in text, name
+        assert "not learned within the budget" in text, name
+        assert "score counts" in text, name
+    assert "83.1 (not learned in 2,000 steps)" in renderer("markdown")(page)
+    rows = {row["model"]: row for row in csv.DictReader(io.StringIO(renderer("csv")(page)))}
+    assert (rows["rnn"]["validation"], rows["rnn"]["learned"], rows["rnn"]["budget"]) == (
+        *(f"{round(0.831 * 1024) / 1024:.6f}".rstrip("0"), "0", "2000"),
+    )
+    told = json.loads(renderer("json")(page))["measured"][0]["rows"]
+    assert [row["results"][0]["learned"] for row in told] == [3, 0]
+    html = render_html(page, Definitions({}, {}))["index.html"]
+    assert 'class="cell unlearned"' in html
+    assert '<abbr title="validation 83.1 (not learned in 2,000 steps)">[83.1]</abbr>' in html
+
+
+def test_chance_and_shortcut_stand_below_every_board(unlearned):
+    page = build_page(unlearned, VIEW)
+    table = renderer("table")(page)
+    assert [line.split() for line in table.splitlines() if line.strip().startswith("chance")] == [
+        ["chance", "50.0"]
+    ]
+    assert "shortcut" in table
+    assert "*chance*" in renderer("markdown")(page)
+    assert "Shortcut: 87.5." in renderer("markdown")(page)
+    assert "% shortcut: parity 87.5." in renderer("latex")(page)
+    assert json.loads(renderer("json")(page))["measured"][0]["facts"][0]["shortcut"] == 0.875
+    html = render_html(page, Definitions({}, {}))["index.html"]
+    assert '<th scope="row">shortcut</th>' in html

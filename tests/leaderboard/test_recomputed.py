@@ -1,0 +1,82 @@
+"""Scores of the published board, worked out again from the raw records.
+
+Nothing of formalbench is imported, so that no mistake can be made twice: only json and arithmetic.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+
+LEADERBOARD = Path(__file__).parents[2] / "leaderboard"
+TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+
+
+def records(folder):
+    found = defaultdict(list)
+    for file in sorted((LEADERBOARD / "results" / "default" / folder).rglob("*.json")):
+        data = json.loads(file.read_text(encoding="utf-8"))
+        found[data["task"]["name"].removesuffix(":classify")].append(data)
+    return found
+
+
+def validation(runs):
+    """Return what a learning rate is chosen by: the mean accuracy, then the lesser entropy."""
+    right = [Fraction(run["selected"]["correct"], run["selected"]["strings"]) for run in runs]
+    entropies = [run["selected"]["metrics"]["cross-entropy"] for run in runs]
+    bits = [Fraction(one["total"]) / one["count"] for one in entropies]
+    return -sum(right) / len(right), sum(bits) / len(bits)
+
+
+def accuracy(run):
+    cells = run["test"]["cells"]
+    shares = [Fraction(c, n) for c, n in zip(cells["correct"], cells["strings"], strict=True)]
+    return sum(shares) / len(shares)
+
+
+def scaled(runs):
+    by_rate = defaultdict(list)
+    for run in runs:
+        by_rate[run["learning_rate"]].append(run)
+    assert len({tuple(sorted(run["seed"] for run in part)) for part in by_rate.values()}) == 1
+    chosen = min(by_rate.values(), key=validation)
+    mean = sum(map(accuracy, chosen)) / len(chosen)
+    chance = Fraction(chosen[0]["test"]["chance_length"])
+    return (mean - chance) / (1 - chance), mean
+
+
+def shown():
+    """Return the rows of the first table of the front page, by the model's name."""
+    text = (LEADERBOARD / "README.md").read_text(encoding="utf-8")
+    lines = text[text.index("|   rank |") :].splitlines()
+    header = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    rows = {}
+    for line in lines[2:]:
+        if not line.startswith("|"):
+            break
+        cells = dict(
+            zip(header, (cell.strip() for cell in line.strip("|").split("|")), strict=True)
+        )
+        name = re.sub(r"^\[(.*)\]\(.*\)$", r"\1", cells["model"])
+        rows[name.replace("&#91;", "[").replace("&#93;", "]")] = cells
+    return rows
+
+
+@pytest.mark.parametrize("model", ["regulargpt-c3", "transformer[positions=relative]"])
+def test_a_score_is_that_of_the_raw_records(model):
+    folder = model.replace("[", "-").replace("]", "")
+    found = records(folder)
+    assert set(found) == set(TASKS)
+    parts = {task: scaled(found[task]) for task in TASKS}
+    row = shown()[model]
+    score = sum(part for part, _ in parts.values()) / len(TASKS)
+    assert row["score"] == f"{float(100 * score):.1f}"
+    means = [task for task in TASKS if not row[task].startswith("[")]
+    assert means
+    for task in means:
+        assert row[task].split()[0] == f"{float(100 * parts[task][1]):.1f}", task

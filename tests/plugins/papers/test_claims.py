@@ -1,0 +1,47 @@
+"""The usual claims: what decides each of them."""
+
+from __future__ import annotations
+
+import formalbench_papers
+import pytest
+from formalbench_papers import Score, is_at_chance, reaches, stays_below
+
+
+def score(best, mean=0.5, low=0.4, high=0.6):
+    return Score(best, mean, low, high, 0.5, "3 seeds")
+
+
+@pytest.mark.parametrize(
+    ("found", "reached"),
+    [(score(0.99), True), (score(0.98), False), (score(None, None), False), (None, None)],
+)
+def test_the_best_seed_decides(found, reached):
+    above, below = (claim("x", "p", found, 0.99) for claim in (reaches, stays_below))
+    assert above.holds is reached
+    assert below.holds is (None if reached is None else not reached)
+    assert above.ours == below.ours
+    assert bool(above.ours) is (found is not None)
+
+
+@pytest.mark.parametrize(
+    ("found", "holds"),
+    [
+        (score(0.6, 0.51), True),
+        (score(0.9, 0.7, 0.4, 0.9), "cannot tell"),
+        (score(0.9, 0.7, 0.6, 0.8), False),
+        (score(None, None, None, None), False),
+        (None, None),
+    ],
+)
+def test_chance_is_within_the_interval_and_near_the_mean(found, holds):
+    assert is_at_chance("x", "p", found).holds == holds
+
+
+@pytest.mark.parametrize("name", formalbench_papers.__all__)
+def test_every_name_for_authors_is_there(name):
+    assert getattr(formalbench_papers, name).__name__ == name
+
+
+def test_another_name_is_none():
+    with pytest.raises(AttributeError, match="nothing"):
+        formalbench_papers.nothing  # noqa: B018
