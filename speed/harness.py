@@ -45,12 +45,25 @@ class Comparison:
 
 
 def compare(
-    a: tuple[str, Program], b: tuple[str, Program], inputs: str, repeats: int = REPEATS
+    a: tuple[str, Program],
+    b: tuple[str, Program],
+    inputs: str,
+    repeats: int = REPEATS,
+    *,
+    by: Callable[[Program], float] | None = None,
 ) -> Comparison:
-    """Time A and B in turn in this process, each after one call that is not timed."""
+    """Time A and B in turn in this process, each after one call that is not timed.
+
+    Args:
+        a, b: a name and a program each.
+        inputs: what they are given.
+        repeats: pairs.
+        by: the clock, `clock` or `cpu_clock`; None for `clock`.
+    """
     for _, program in (a, b):
         program()  # what happens once only is not what is measured
-    return alternate((a[0], lambda: clock(a[1])), (b[0], lambda: clock(b[1])), inputs, repeats)
+    by = by or clock
+    return alternate((a[0], lambda: by(a[1])), (b[0], lambda: by(b[1])), inputs, repeats)
 
 
 def compare_each(
@@ -112,6 +125,17 @@ def clock(program: Program) -> float:
     start = time.perf_counter()
     program()
     return time.perf_counter() - start
+
+
+def cpu_clock(program: Program) -> float:
+    """Return the CPU time that one call takes of this process in seconds.
+
+    Of a program of one thread that is what the wall shows on an idle machine.
+    """
+    gc.collect()
+    start = time.process_time()
+    program()
+    return time.process_time() - start
 
 
 def _settled(program: Program) -> float:

@@ -1,6 +1,6 @@
 """Linear recurrences: chunks against one symbol after the other, Mamba against mambapy, memory.
 
-What is timed is a mixer, forward and backward, on one core.
+What is timed is a mixer, forward and backward, on one core, by the CPU time that it takes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from formalbench.host.host import load
 from formalbench.host.options import make_config
 from formalbench_models.families.catalogue import LINEAR_RECURRENCES
-from harness import Comparison, compare, table
+from harness import Comparison, compare, cpu_clock, table
 
 BATCH, LENGTH, WIDTH = 32, 512, 64
 REPEATS = 3
@@ -62,6 +62,7 @@ def _chunks(name: str, what: str) -> Comparison:
         ("symbol by symbol", lambda: _step(looped, x_BTW, ())),
         f"{name}, {what}",
         REPEATS,
+        by=cpu_clock,
     )
 
 
@@ -75,6 +76,7 @@ def _mamba(what: str) -> Comparison:
         ("mambapy", lambda: _step(theirs, x_BTW)),
         f"mamba, {what}",
         REPEATS,
+        by=cpu_clock,
     )
 
 

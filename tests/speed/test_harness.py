@@ -49,6 +49,12 @@ def test_what_a_process_does_once_is_not_timed():
     assert row.repeats == 5
 
 
+def test_programs_are_timed_by_the_clock_that_is_given():
+    harness = load("harness")
+    row = harness.compare(("a", lambda: 1), ("b", lambda: 2), "x", 3, by=lambda program: program())
+    assert row.ratio == 2
+
+
 def test_several_programs_take_turns_with_one():
     harness, calls = load("harness"), []
     programs = [(name, lambda name=name: calls.append(name)) for name in "abc"]
