@@ -249,7 +249,7 @@ def test_fewer_steps_cut_a_decay_that_nobody_spoke_of(protocols):
     [
         ("stpes", "3", "--set protocol.stpes=3: unknown key 'stpes': did you mean steps?"),
         ("strings", "3", "unknown key 'strings': did you mean "),
-        ("test", "3", "test has parts: name one of them, as test.beam"),
+        ("test", "3", "test has parts: name one of them, as test.lengths"),
         ("name", "x", "unknown key 'name'"),
         ("draws", "x", "unknown key 'draws'"),
         ("steps", "ten", "--set protocol.steps=ten: not a valid protocol: steps: Input should be"),

@@ -54,7 +54,7 @@ def unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
         known: all there are.
     """
     names = list(known)
-    inside = sorted(name for name in names if name.startswith(f"{key}."))
+    inside = [name for name in names if name.startswith(f"{key}.")]
     if inside:
         return RequestError(f"{before}{key} has parts: name one of them, as {inside[0]}")
     last = key.rpartition(".")[2]
