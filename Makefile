@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
 
-.PHONY: demo test test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
+.PHONY: demo test render test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -17,6 +17,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
+
+# What the leaderboard shows of its records, as the main branch does after every merge.
+render: $(VENV)/.installed-test
+	$(BIN)/formalbench leaderboard check
+	$(BIN)/formalbench leaderboard render
+	$(BIN)/formalbench leaderboard render --check
 
 # Our models against other people's, with the same weights; it installs them.
 test-published: $(VENV)/.installed-test $(VENV)/.installed-published

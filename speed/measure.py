@@ -157,11 +157,18 @@ def _leaderboard(arguments: argparse.Namespace) -> str:
     return leaderboard.measure()
 
 
+def _checking(arguments: argparse.Namespace) -> str:
+    import checking
+
+    return checking.measure()
+
+
 _PEER = ("jax", "dm-haiku")
 
 PARTS: dict[str, Part] = {
     "startup": Part(_startup),
     "leaderboard": Part(_leaderboard),
+    "checking": Part(_checking),
     "samplers": Part(_samplers),
     "regulargpt": Part(_regulargpt),
     "regulargpt-long": Part(_regulargpt_long),

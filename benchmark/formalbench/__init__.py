@@ -68,6 +68,7 @@ if TYPE_CHECKING:
     from formalbench.host.yaml_file import read_yaml
     from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
     from formalbench.metrics.cross_entropy import CrossEntropy
+    from formalbench.readout import read_asked
     from formalbench.theory.lookup import theory_of
 
 __version__ = "0.3.0"
@@ -112,6 +113,7 @@ _PLACES = {
     "host.yaml_file": ("read_yaml",),
     "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
     "metrics.cross_entropy": ("CrossEntropy",),
+    "readout": ("read_asked",),
     "theory.lookup": ("theory_of",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -180,6 +182,7 @@ __all__ = [
     "hookimpl",
     "option",
     "pad",
+    "read_asked",
     "read_yaml",
     "results",
     "run",

@@ -98,11 +98,13 @@ def run(
     return pd.DataFrame([_row(record) for record in records])
 
 
-def results(path: Path | str | None = None) -> pd.DataFrame:
+def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = ()) -> pd.DataFrame:
     """Return the records of a folder as a tidy table: a row a cell, that is a test length of a run.
 
     Args:
         path: the folder; None for the per-user one. One that is not there has no records.
+        plugins: local plugins to load: of a task that is at hand the chance level is known at
+            each length.
 
     Returns:
         The columns of `formalbench.analysis.frame.RUN_COLUMNS` and `CELL_COLUMNS`, where each is
@@ -116,9 +118,12 @@ def results(path: Path | str | None = None) -> pd.DataFrame:
         >>> learned = frame[frame.learned & frame.selected_rate]  # doctest: +SKIP
         >>> learned.pivot_table("accuracy", ["model", "task"], "length")  # doctest: +SKIP
     """
+    from formalbench.analysis.chances import known_chances
     from formalbench.analysis.frame import cells_frame
 
-    return cells_frame(Store(Path(path) if path else default_results()).records())
+    host = PluginHost.load([Path(plugin) for plugin in plugins])
+    records = Store(Path(path) if path else default_results()).records()
+    return cells_frame(records, known_chances(host))
 
 
 def _row(record: Record) -> dict[str, object]:

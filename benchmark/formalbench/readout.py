@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
 
 
+def read_asked(read: nn.Module, states_BND: Tensor, asked_BN: Tensor | None) -> Tensor:
+    """Return the logits of the answers that count, (B, N, K); 0 elsewhere.
+
+    Args:
+        read: from states to logits.
+        states_BND: what it reads.
+        asked_BN: `Batch.asked`; None if all count.
+    """
+    if asked_BN is None:
+        every: Tensor = read(states_BND)
+        return every
+    told_PK: Tensor = read(states_BND[asked_BN])
+    nothing = told_PK.new_zeros(*asked_BN.shape, told_PK.shape[-1])
+    return nothing.index_put((asked_BN,), told_PK)
+
+
 class Readout(nn.Module):
     """A backbone, and a linear map from its states to the answers that a task asks for.
 
@@ -44,8 +60,7 @@ class Readout(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         states_BND = self._states(batch)
-        logits: Tensor = self.read(self._select(states_BND, batch.lengths))
-        return logits
+        return read_asked(self.read, self._select(states_BND, batch.lengths), batch.asked)
 
     def _states(self, batch: Batch) -> Tensor:
         shape = (*batch.symbols.shape, self.read.in_features)

@@ -1,4 +1,4 @@
-"""What somebody asks of the board: where they stand, of which models, on which tasks."""
+"""What somebody asks of the board: where they stand, of which models, on tasks of which class."""
 
 from __future__ import annotations
 
@@ -46,13 +46,30 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
     for title in titles:
         if title not in known:
             raise unknown("task among the records", title, known)
-    held = held._replace(
-        records=[record for record in held.records if title_of(record) in titles],
-        verifications=[one for one in held.verifications if title_of(one) in titles],
+    view = view.with_papers_on(lambda task: task in titles)
+    held = held.only(lambda record: title_of(record) in titles)
+    return held, replace(view, tasks=tuple(titles), only_tasks=True)
+
+
+def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
+    """Leave out all tasks that are not known to be in a class of languages.
+
+    Args:
+        held: all records.
+        view: of all tasks.
+        name: of the class, one of `formalbench.contracts.theory.CLASSES`.
+    """
+
+    def inside(task: str) -> bool:
+        theory = view.theory(task)
+        return theory is not None and theory.within(name) is True
+
+    view = replace(
+        view.with_papers_on(inside),
+        title=f"{view.title}, {name} tasks",
+        tasks=tuple(task for task in view.tasks if inside(task)),
     )
-    papers = (paper.limited_to(lambda task: task in titles) for paper in view.published)
-    shown = tuple(paper for paper in papers if paper.tasks)
-    return held, replace(view, tasks=tuple(titles), only_tasks=True, published=shown)
+    return held.only(lambda record: inside(record.task.name)), view
 
 
 def of_models(page: Page, wanted: Collection[str]) -> Page:

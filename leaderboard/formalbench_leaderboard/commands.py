@@ -5,16 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
+from formalbench.analysis.text import harmless, plural
+from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.theory import CLASSES
 from formalbench.ui.completion import lists_of, names_of
+from formalbench.ui.output import put
+from formalbench.ui.state import host_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
+from formalbench_leaderboard.evidence_commands import add_commands as add_evidence
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
+from formalbench_leaderboard.publishing.weights_commands import add_commands as add_weights
 
 if TYPE_CHECKING:
     from formalbench.analysis.board import Page
@@ -24,12 +29,14 @@ if TYPE_CHECKING:
 
     from formalbench_leaderboard.sources import Held
 
-Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures"]
+Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures", "map", "map-dark"]
 
 CLASS_NAMES = ", ".join(CLASSES)
 
 _FOLDERS = ("html", "figures")
 """The formats that are several files."""
+
+_MAPS: dict[str, Literal["light", "dark"]] = {"map": "light", "map-dark": "dark"}
 
 leaderboard = typer.Typer(
     invoke_without_command=True,
@@ -98,7 +105,9 @@ def show(
         typer.Option(
             help="table: for the terminal. markdown: the full page, with every task. latex: to "
             "paste into a paper. csv, json: for programs, shares as fractions of one. html: a "
-            "folder with a page to open from disk. figures: SVG and PNG files, into a folder."
+            "folder with a page to open from disk. figures: SVG and PNG files, into a folder. "
+            "map: what families of models can express, learned and extrapolate on, by class of "
+            "language, as one SVG for a paper or, as map-dark, for a dark slide."
         ),
     ] = "table",
     output: Annotated[
@@ -125,44 +134,49 @@ def show(
     formalbench leaderboard --model transformer,lstm --task parity,first
     formalbench leaderboard --class star-free
     formalbench leaderboard --format latex --output board.tex
+    formalbench leaderboard --format map --output map.svg
     """
     if ctx.invoked_subcommand is not None:
         _refuse_lost_options(ctx)
         return
     from formalbench.analysis.build import build_page
-    from formalbench.contracts.errors import RequestError
     from formalbench.theory.lookup import check_class
-    from formalbench.ui.state import host_of
+    from formalbench.ui.screen import Screen
 
     from formalbench_leaderboard import asked
+    from formalbench_leaderboard.renderers.terminal import Extent, print_page
     from formalbench_leaderboard.sources import DEFAULT_SUITE, check_folders, suite_view
-    from formalbench_leaderboard.theory import in_class, predicted
+    from formalbench_leaderboard.theory import Predictions
 
     check_folders(results or ())
     if format in _FOLDERS and output is None:
         raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
     host, shown = host_of(ctx), None if protocol is None else [protocol]
-    view = suite_view(host, suite or DEFAULT_SUITE, shown, ranks_unchecked=False)
+    view = suite_view(host, suite or DEFAULT_SUITE)
+    view = replace(view, protocols=shown, ranks_unchecked=False)
     held, view = _held(results, view, among=format == "table", narrowed=not suite)
     if protocol is not None:
-        _check_protocol(protocol, {record.protocol.title for record in held.records})
+        known = {record.protocol.title for record in held.records}
+        if protocol not in known:
+            raise unknown("protocol among the records", protocol, known)
         held = held._replace(verifications=[])  # they are made under no protocol
     if within is not None:
-        held, view = in_class(held, view, check_class(within))
+        held, view = asked.in_class(held, view, check_class(within))
     if task is not None:
-        held, view = asked.on_tasks(held, view, _names("task", task))
+        held, view = asked.on_tasks(held, view, names_in("task", task))
     if format == "json":
-        view = replace(view, predicted=cache(partial(predicted, host)))
+        view = replace(view, predicted=Predictions(host, view.theory).each)
     page = build_page(held.records, view, held.verifications)
     if model is not None:
-        page = asked.of_models(page, _names("model", model))
+        page = asked.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
-        _print(page, everything=everything, own=bool(results))
+        extent = Extent(everything, "yours" if results else "new", other_tasks=bool(results))
+        print_page(page, Screen(), extent)
     else:
-        _show(page, records, host, suite or DEFAULT_SUITE, format, output)
+        _show(page, records, host, suite or DEFAULT_SUITE, format, output, results or ())
     if held.invalid:
-        _tell_invalid(held.invalid)
+        tell_invalid(held.invalid)
         raise typer.Exit(1)
 
 
@@ -191,22 +205,12 @@ def _held(
     return held, asked.standing(view, own, published) if narrowed else view
 
 
-def _names(option: str, text: str) -> list[str]:
+def names_in(option: str, text: str) -> list[str]:
     """Return the names in a list with commas; options in brackets may have commas, too."""
     names = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
     if not all(names):
-        from formalbench.contracts.errors import RequestError
-
         raise RequestError(f"--{option} {text!r} names nothing")
     return names
-
-
-def _print(page: Page, *, everything: bool, own: bool) -> None:
-    from formalbench.ui.screen import Screen
-
-    from formalbench_leaderboard.renderers.terminal import Extent, print_page
-
-    print_page(page, Screen(), Extent(everything, "yours" if own else "new", other_tasks=own))
 
 
 def _show(
@@ -216,49 +220,60 @@ def _show(
     suite: str,
     format: Format,
     output: Path | None,
+    folders: Sequence[Path],
 ) -> None:
-    """Show a page where it was asked for, and as what."""
-    from formalbench_leaderboard.renderers import renderer
-
+    """Show a page where it was asked for, and as what; its records are from these folders."""
     if format == "html" and output is not None:
-        _write_web_page(page, records, host, output)
+        _write_web_page(page, records, host, suite, output, folders)
     elif format == "figures" and output is not None:
-        _write_figures(page, suite, output)
-    elif output is not None:
-        from formalbench.store import write_atomically
+        from formalbench_leaderboard.renderers.figures import write_figures
 
-        write_atomically(output, renderer(format)(page))
+        for path in write_figures(page, suite, output):
+            typer.echo(path)
+    elif format in _MAPS:
+        from formalbench_leaderboard.known import map_here
+        from formalbench_leaderboard.renderers import map_figure
+
+        put(map_figure.render(map_here(page, host), _MAPS[format]), output)
     else:
-        typer.echo(renderer(format)(page), nl=False)
+        from formalbench_leaderboard.renderers import renderer
+
+        put(renderer(format)(page), output)
 
 
-def _tell_invalid(lines: Sequence[str]) -> None:
+def tell_invalid(lines: Sequence[str]) -> None:
     """Say which files are no records, and what is wrong with them: all at once."""
-    from formalbench.analysis.text import harmless, plural
-
     for line in lines:
         typer.echo(harmless(line), err=True)
     typer.echo(f"{plural(len(lines), 'file')} left out: no valid record", err=True)
 
 
 def _write_web_page(
-    page: Page, records: Sequence[AnyRecord], host: PluginHost, folder: Path
+    page: Page,
+    records: Sequence[AnyRecord],
+    host: PluginHost,
+    suite: str,
+    folder: Path,
+    folders: Sequence[Path],
 ) -> None:
     """Write the page file by file, and say where to open it."""
     from formalbench.store import write_atomically
 
+    from formalbench_leaderboard.known import map_here
     from formalbench_leaderboard.web.assemble import render
     from formalbench_leaderboard.web.definitions import definitions
+    from formalbench_leaderboard.web.details import details
+    from formalbench_leaderboard.web.map import map_section
 
-    for name, text in render(page, definitions(host, records)).items():
+    known = definitions(host, records, suite)
+    known = replace(known, details=details(page, host, records, folders, folder))
+    for name, text in render(page, known, map_section(map_here(page, host))).items():
         write_atomically(folder / name, text)
     typer.echo(f"open {folder / 'index.html'}")
 
 
 def _refuse_lost_options(ctx: typer.Context) -> None:
     """Refuse options before a subcommand's name: they would be lost without a word."""
-    from formalbench.contracts.errors import RequestError
-
     defaults = {"format": "table"}
     called = {"within": "class", "everything": "all"}
     given = {called.get(name, name): value for name, value in ctx.params.items()}
@@ -267,20 +282,7 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
         raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
 
 
-def _write_figures(page: Page, suite: str, folder: Path) -> None:
-    """Write the figures of every board, and say where they are."""
-    from formalbench_leaderboard.renderers.figures import write_figures
-
-    for path in write_figures(page, suite, folder):
-        typer.echo(path)
-
-
-def _check_protocol(protocol: str, known: set[str]) -> None:
-    from formalbench.contracts.errors import unknown
-
-    if protocol not in known:
-        raise unknown("protocol among the records", protocol, known)
-
-
 add_publishing(leaderboard)
 add_audit(leaderboard)
+add_evidence(leaderboard)
+add_weights(leaderboard)

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 
 @hookimpl
 def formalbench_commands(app: typer.Typer) -> None:
-    """Add ``formalbench leaderboard``."""
+    """Add ``formalbench leaderboard`` and ``formalbench compare``."""
     from formalbench_leaderboard.commands import leaderboard
+    from formalbench_leaderboard.comparing import compare
 
     app.add_typer(leaderboard, name="leaderboard")
+    app.command()(compare)
 
 
 @hookimpl

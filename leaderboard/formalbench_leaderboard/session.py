@@ -16,24 +16,20 @@ from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.host.data_files import data_files
 from formalbench.ui.screen import Screen
-from rich.console import Console
 from rich.text import Text
 
-from formalbench_leaderboard.renderers.terminal import print_page
+from formalbench_leaderboard.renderers.terminal import Extent, print_page
 from formalbench_leaderboard.sources import read_with_published
 
 
-def print_session(
-    session: Session, records: Sequence[Record], console: Console | None = None
-) -> None:
+def print_session(session: Session, records: Sequence[Record]) -> None:
     """Print the board of what a session was asked for.
 
     Args:
         session: the session.
         records: its records, at least one.
-        console: where to; standard output if not given.
     """
-    console = console or Screen()
+    console = Screen()
     view = View(
         title="Board",
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
@@ -46,7 +42,8 @@ def print_session(
     held = read_with_published(session.results)
     for line in held.invalid:
         typer.echo(harmless(line), err=True)
-    print_page(build_page([*held.records, *records], view), console)
+    shown = Extent(everything=False, other_tasks=True)
+    print_page(build_page([*held.records, *records], view), console, shown)
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):
         return  # data is not published, nor what was measured on it

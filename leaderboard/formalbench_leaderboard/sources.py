@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.analysis.build import View
+from formalbench.analysis.chances import known_chances
 from formalbench.analysis.current import current_of, current_task
-from formalbench.analysis.keys import (
-    task_title,
-)
+from formalbench.analysis.keys import task_title
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
@@ -42,30 +41,30 @@ class Held(NamedTuple):
     verifications: list[VerificationRecord]
     invalid: list[str]
 
+    def only(self, wanted: Callable[[AnyRecord], bool]) -> Held:
+        """Leave out all records but some."""
+        return self._replace(
+            records=[record for record in self.records if wanted(record)],
+            verifications=[record for record in self.verifications if wanted(record)],
+        )
+
 
 def read_with_published(own: Path | None = None) -> Held:
-    """Read the records of a folder and the published ones.
+    """Read the records of a folder, or of the user's own results, and the published ones."""
+    return read_published(own or default_results())
+
+
+def read_published(*besides: Path) -> Held:
+    """Read the published records, and those of some folders.
 
     Published are those of the repository that the user is in; outside of one, those that came
     with the package.
-
-    Args:
-        own: the folder; None for the user's own results.
     """
-    folder = own or default_results()
     repository = repository_above(Path.cwd())
     if repository is not None:
-        return read_all([folder, repository / PUBLISHED_RESULTS])
-    found, invalid = Store(folder).valid()
-    return Held(*parted([*found, *read_snapshot()]), invalid)
-
-
-def read_published() -> Held:
-    """Read the published records: of the repository that the user is in, else the package's."""
-    repository = repository_above(Path.cwd())
-    if repository is not None:
-        return read_all([repository / PUBLISHED_RESULTS])
-    return Held(*parted(read_snapshot()), [])
+        return read_all([*besides, repository / PUBLISHED_RESULTS])
+    held, (runs, verifications) = read_all(besides), parted(read_snapshot())
+    return Held([*held.records, *runs], [*held.verifications, *verifications], held.invalid)
 
 
 def read_all(folders: Iterable[Path]) -> Held:
@@ -99,39 +98,20 @@ def check_folders(folders: Iterable[Path]) -> None:
             raise RequestError(f"--results {folder}: no such folder")
 
 
-def suite_view(
-    host: PluginHost,
-    suite: str,
-    protocols: Iterable[str] | None = None,
-    *,
-    only_tasks: bool = False,
-    ranks_unchecked: bool = True,
-) -> View:
+def suite_view(host: PluginHost, suite: str) -> View:
     """Return the view that ranks by a suite, with the published tables beside it.
-
-    Args:
-        host: the plugins.
-        suite: its name.
-        protocols: as of `View`.
-        only_tasks: as of `View`.
-        ranks_unchecked: as of `View`.
 
     Raises:
         RequestError: for an unknown suite.
     """
     tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
-    known = (
-        table.limited_to(lambda task: current_task(host, task) is not None)
-        for table in host.published()
-    )
-    return View(
+    view = View(
         title=f"formalbench leaderboard: suite {suite}",
         tasks=tuple(task_title(task.name, task.options) for task in tasks),
-        protocols=None if protocols is None else frozenset(protocols),
-        only_tasks=only_tasks,
-        published=tuple(table for table in known if table.tasks),
+        published=tuple(host.published()),
         current=current_of(host),
-        ranks_unchecked=ranks_unchecked,
         theory=cache(partial(theory_here, host)),
         shortcut=cache(partial(shortcut_here, host)),
+        chances=known_chances(host),
     )
+    return view.with_papers_on(lambda task: current_task(host, task.partition("[")[0]) is not None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
@@ -14,10 +14,10 @@ from formalbench.theory import VERSION
 from formalbench.theory.lookup import theory_of_task
 
 if TYPE_CHECKING:
-    from formalbench.analysis.build import View
+    from formalbench.contracts.network import Traits
+    from formalbench.contracts.specs import ModelSpec
     from formalbench.host import PluginHost
-
-    from formalbench_leaderboard.sources import Held
+    from formalbench.host.registry import Entry
 
 
 def theory_here(host: PluginHost, task: str) -> Theory | None:
@@ -37,69 +37,84 @@ def shortcut_here(host: PluginHost, title: str) -> float | None:
     return entry.spec.shortcuts.get(title) if objective == "classify" else None
 
 
-def predicted(host: PluginHost, model: str, task: str) -> Prediction | None:
-    """Return what theorems say of a model, its options behind its name, on a task.
+class Predictions:
+    """What theorems say of models on tasks.
 
-    None if none decides it, as of functions from strings to strings, or the model is a stranger's:
-    no code of theirs runs to show a page.
-    """
-    from formalbench.contracts.network import Traits, traits_of
-    from formalbench.theory.theorems import decidable, predict
-
-    theory = theory_here(host, task)
-    if theory is None:
-        return None
-
-    def built() -> tuple[list[str], str] | None:
-        asked = host.task(task)
-        if not decidable(asked.source):
-            return None
-        traits = traits_of(host.network(model, asked))
-        return sorted(traits.mechanisms), traits.eigenvalues
-
-    try:
-        entry, _ = host.models.get(parse_instance(model)[0])
-        if entry.plugin.local is not None:
-            return None
-        plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
-        home = entry.plugin.module.__name__.partition(".")[0]
-        # What a network is can change without any version.
-        code = [package_digest(home), package_digest("formalbench")]
-        found = cached(["kind of network", VERSION, __version__, plugin, code, model, task], built)
-    except FormalbenchError:  # it is not here, or does not take this task any more
-        return None
-    if found is None:
-        return None
-    mechanisms, eigenvalues = found
-    traits = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues)
-    verdict, theorem = predict(traits, theory)
-    if theorem is None or verdict == "unknown":
-        return None
-    return Prediction(verdict, theorem.name, theorem.evidence)
-
-
-def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
-    """Leave out all tasks that are not known to be in a class of languages.
+    What a model is built of is looked at once for each objective: languages do not change it.
 
     Args:
-        held: all records.
-        view: of all tasks.
-        name: of the class, one of `formalbench.contracts.theory.CLASSES`.
+        host: the plugins.
+        theory: of a task by its full name.
     """
 
-    def inside(task: str) -> bool:
-        theory = view.theory(task)
-        return theory is not None and theory.within(name) is True
+    def __init__(self, host: PluginHost, theory: Callable[[str], Theory | None]) -> None:
+        self._host, self._theory = host, theory
+        self._kinds: dict[tuple[str, str], Traits] = {}
+        self._known: dict[tuple[str, str], tuple[Prediction, ...]] = {}
 
-    held = held._replace(
-        records=[record for record in held.records if inside(record.task.name)],
-        verifications=[one for one in held.verifications if inside(one.task.name)],
-    )
-    tables = (table.limited_to(inside) for table in view.published)
-    view = replace(
-        view,
-        title=f"{view.title}, {name} tasks",
-        tasks=tuple(task for task in view.tasks if inside(task)),
-        published=tuple(table for table in tables if table.tasks),
-    )
-    return held, view
+    def of(self, model: str, task: str) -> Prediction | None:
+        """Return what theorems say of a model, its options behind its name, on a task.
+
+        None if none decides it; then what was seen in experiments, if that does.
+        """
+        return next(iter(self.each(model, task)), None)
+
+    def each(self, model: str, task: str) -> tuple[Prediction, ...]:
+        """Return what theorems say, and what was seen in experiments, where they decide.
+
+        Nothing of functions from strings to strings, and of a stranger's model: no code of theirs
+        runs to show a page.
+        """
+        if (model, task) not in self._known:
+            try:
+                self._known[model, task] = self._decided(model, task)
+            except FormalbenchError:  # it is not here, or does not take this task any more
+                self._known[model, task] = ()
+        return self._known[model, task]
+
+    def _decided(self, model: str, task: str) -> tuple[Prediction, ...]:
+        from formalbench.theory.theorems import predict_each
+
+        theory = self._theory(task)
+        entry, _ = self._host.models.get(parse_instance(model)[0])
+        if theory is None or entry.plugin.local is not None or not _decidable(self._host, task):
+            return ()
+        language = task.partition(":")[0]
+        return tuple(
+            Prediction(verdict, theorem.name, theorem.evidence)
+            for verdict, theorem in predict_each(self._traits(entry, model, task), theory, language)
+            if verdict != "unknown"
+        )
+
+    def _traits(self, entry: Entry[ModelSpec], model: str, task: str) -> Traits:
+        """Return what a model is built of, kept between calls."""
+        from formalbench.contracts.network import Traits, traits_of
+
+        # A construction's network is made for its language.
+        about = task if entry.spec.kind == "exact" else self._host.task_entry(task)[1]
+
+        def built() -> tuple[list[str], str]:
+            traits = traits_of(self._host.network(model, self._host.task(task)))
+            return sorted(traits.mechanisms), traits.eigenvalues
+
+        if (model, about) not in self._kinds:
+            plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
+            home = entry.plugin.module.__name__.partition(".")[0]
+            # What a network is can change without any version.
+            code = [package_digest(home), package_digest("formalbench")]
+            key = ["built of", VERSION, __version__, plugin, code, model, about]
+            mechanisms, eigenvalues = cached(key, built)
+            found = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues)
+            self._kinds[model, about] = found
+        return self._kinds[model, about]
+
+
+def _decidable(host: PluginHost, task: str) -> bool:
+    """Say whether theorems speak of a task; what has to be built to tell is kept."""
+    from formalbench.theory.theorems import decidable
+
+    entry, *_ = host.task_entry(task)
+    code = entry.plugin.local.sha256 if entry.plugin.local else entry.plugin.version
+    key = ["decidable", __version__, entry.plugin.distribution, code, entry.spec.version, task]
+    found: bool = cached(key, lambda: decidable(host.task(task).source))
+    return found

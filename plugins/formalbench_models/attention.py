@@ -14,7 +14,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from formalbench_models.fused import fused_attention
+from formalbench_models.fused import TRAINED_FROM, fused_attention, fused_training
 from formalbench_models.hard import choose, straight_through
 from formalbench_models.layers.forget_gates import ForgetGates
 from formalbench_models.layers.stick_breaking import stick_breaking
@@ -84,10 +84,16 @@ class Attention(nn.Module):
             (`layers.stick_breaking`); only if causal.
         forget: whether each position has a forget gate (`layers.forget_gates`); only if causal.
         bias: whether the projections have biases.
+
+    Attributes:
+        drop: leaves weights out in training, if somebody puts such a thing here.
     """
 
     pairwise = False
     """Whether the bias differs from string to string, and so is worth making piecemeal."""
+
+    learned_bias = False
+    """Whether the bias is trained."""
 
     def __init__(
         self,
@@ -111,6 +117,7 @@ class Attention(nn.Module):
         self.key_value = nn.Linear(width, 2 * width, bias=bias)
         self.merge_heads = nn.Linear(width, width, bias=bias)
         self.forget = ForgetGates(width, heads) if forget else None
+        self.drop: nn.Module = nn.Identity()
 
     def begin_as_the_library(self) -> None:
         """Draw the initial values of `torch.nn.MultiheadAttention`, and no longer those of layers.
@@ -144,17 +151,26 @@ class Attention(nn.Module):
             keep_weights: whether the weights are wanted.
 
         Returns:
-            (B, Q, D), and the weights (B, H, Q, N), or None: without gradients they are
-            not made unless wanted.
+            (B, Q, D), and the weights (B, H, Q, N), or None: without gradients, and where
+            training is faster so, they are not made unless wanted.
         """
         query_BHQE = self._split(self.query(x_BND[:, span.first : span.stop]))
         key_BHNE, value_BHNE = map(self._split, self.key_value(x_BND).chunk(2, dim=-1))
         span = span._replace(seen=self.seen(x_BND))
         weights_BHQN = None
         if keep_weights or torch.is_grad_enabled():
-            terms = self.adjusted(query_BHQE, key_BHNE, span, lengths_B)
-            weights_BHQN = self._weights(terms, span)
-            mixed_BHQE = weights_BHQN @ value_BHNE
+            terms = self.scaled(query_BHQE, key_BHNE, span, lengths_B)
+            fused = not keep_weights and self._trains_fused(key_BHNE)
+            # The kernel passes over what a causal mask hides.
+            every = span.first == 0 and span.stop == key_BHNE.shape[2]
+            alone = fused and self.causal and every and terms.bias is None
+            if not alone:
+                terms = self.masked(terms, span, lengths_B)
+            if fused:
+                mixed_BHQE = fused_training(*terms[:2], value_BHNE, terms.bias, causal=alone)
+            else:
+                weights_BHQN = self._weights(terms, span)
+                mixed_BHQE = weights_BHQN @ value_BHNE
         else:
             mixed_BHQE = self._without_weights(query_BHQE, key_BHNE, value_BHNE, span, lengths_B)
         answer_BQD: Tensor = self.merge_heads(mixed_BHQE.transpose(1, 2).flatten(2))
@@ -189,6 +205,13 @@ class Attention(nn.Module):
             mixed.append(self._mix(terms, value_BHNE[some], span))
         return mixed[0] if len(mixed) == 1 else torch.cat(mixed)
 
+    def _trains_fused(self, key_BHNE: Tensor) -> bool:
+        """Whether training is faster, and possible, without the weights."""
+        if key_BHNE.device.type != "cpu" or key_BHNE.shape[2] < TRAINED_FROM:
+            return False
+        softmax = not (self.hard or self.stick_breaking) and isinstance(self.drop, nn.Identity)
+        return softmax and not (self.learned_bias or self.forget is not None)
+
     def _mix(self, terms: Terms, value_BHNE: Tensor, span: Span) -> Tensor:
         """Return the mixture (B, H, Q, E), when no gradient is needed."""
         if self.stick_breaking:
@@ -203,12 +226,21 @@ class Attention(nn.Module):
             logits_BHQN = logits_BHQN + terms.bias
         if self.stick_breaking:
             return stick_breaking(logits_BHQN, span.first)
-        return straight_through(logits_BHQN) if self.hard else logits_BHQN.softmax(dim=-1)
+        if self.hard:
+            return straight_through(logits_BHQN)
+        weights_BHQN: Tensor = self.drop(logits_BHQN.softmax(dim=-1))
+        return weights_BHQN
 
     def adjusted(
         self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
     ) -> Terms:
-        """Add what gates forget, scale by ln n, if asked for, and mask what must not be seen."""
+        """Return what the logits are made of: gates, length scaling and masks added."""
+        return self.masked(self.scaled(query_BHQE, key_BHNE, span, lengths_B), span, lengths_B)
+
+    def scaled(
+        self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None
+    ) -> Terms:
+        """Add what gates forget, and scale by ln n, if asked for."""
         query, key, bias = self.terms(query_BHQE, key_BHNE, span)
         if self.forget is not None:
             forgot = self.forget.bias(span.seen[0], span.first, span.stop)
@@ -216,6 +248,11 @@ class Attention(nn.Module):
         if self.log_length:
             factor = self._log_attended(key, span, lengths_B)
             query, bias = query * factor, None if bias is None else bias * factor
+        return Terms(query, key, bias)
+
+    def masked(self, terms: Terms, span: Span, lengths_B: Tensor | None) -> Terms:
+        """Mask what must not be seen."""
+        query, key, bias = terms
         hidden = self._hidden(key, span, lengths_B)
         if hidden is not None:
             bias = hidden.new_zeros((), dtype=query.dtype) if bias is None else bias

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 from torch.nn import functional
 
+from formalbench_models.dropout import make_dropout
+
 _ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "gelu": functional.gelu,
     "relu": functional.relu,
@@ -24,16 +26,20 @@ class PositionWise(nn.Module):
         factor: hidden units per unit of width.
         activation: ``gelu`` or ``relu``.
         hidden: the number of hidden units, exactly; 0 for `factor` per unit of width.
+        dropout: share of the hidden units that is left out in training.
     """
 
-    def __init__(self, width: int, factor: int, activation: str, *, hidden: int = 0) -> None:
+    def __init__(
+        self, width: int, factor: int, activation: str, *, hidden: int = 0, dropout: float = 0.0
+    ) -> None:
         super().__init__()
         hidden = hidden or width * factor
         self.up = nn.Linear(width, hidden)
         self.activation = _ACTIVATIONS[activation]
+        self.drop = make_dropout(dropout)
         self.down = nn.Linear(hidden, width)
 
     def forward(self, x_D: Tensor) -> Tensor:
         """Return the change to x: (..., D)."""
-        change_D: Tensor = self.down(self.activation(self.up(x_D)))
+        change_D: Tensor = self.down(self.drop(self.activation(self.up(x_D))))
         return change_D

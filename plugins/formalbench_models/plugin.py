@@ -13,6 +13,7 @@ from formalbench_models.families.encoder_decoder.spec import ENCODER_DECODERS
 from formalbench_models.families.looped_transformer.spec import LOOPED_TRANSFORMER
 from formalbench_models.families.memory_catalogue import MEMORY_MODELS
 from formalbench_models.families.stack_attention.spec import STACK_ATTENTION
+from formalbench_models.kinds import with_family
 from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 
 _CONFIGS = "formalbench_models.configs."
@@ -43,7 +44,11 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
 
 @hookimpl
 def formalbench_models() -> Iterator[ModelSpec]:
-    """Announce the models of this wing."""
+    """Announce the models of this wing, each with its family."""
+    return map(with_family, _models())
+
+
+def _models() -> Iterator[ModelSpec]:
     yield _recurrent("rnn", "Elman network with tanh", "Elman 1990, Finding structure in time")
     yield _recurrent("gru", "gated recurrent unit", "Cho et al. 2014")
     yield _recurrent("lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997")

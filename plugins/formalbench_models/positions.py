@@ -51,14 +51,21 @@ class Embedding(nn.Module):
             ``parity``; anything else adds no code here.
         most: the longest string there will be; ``learned`` needs to know. Rows beyond
             the training lengths stay as they are drawn.
+        scaled: whether symbols' vectors are drawn as the rows of a matrix that also answers, of
+            length 1 or so, and multiplied by √D (Vaswani et al. 2017, §3.4).
     """
 
-    def __init__(self, symbols: int, width: int, positions: str, most: int) -> None:
+    def __init__(
+        self, symbols: int, width: int, positions: str, most: int, *, scaled: bool = False
+    ) -> None:
         super().__init__()
         self.positions = positions
         self.width = width
         self.scalar = positions in ("scalar", "scalar-6000")
         self.symbol = nn.Embedding(symbols, width - self.scalar)
+        self.scale = math.sqrt(width) if scaled else 1.0
+        if scaled:
+            nn.init.normal_(self.symbol.weight, std=1 / self.scale)
         if positions == "learned":
             self.position = nn.Embedding(most + 1, width)
         if positions in _FIXED:
@@ -82,6 +89,7 @@ class Embedding(nn.Module):
             RequestError: if a string is longer than the table of learned positions.
         """
         x_BMD: Tensor = self.symbol(symbols_BM)
+        x_BMD = x_BMD if self.scale == 1 else x_BMD * self.scale
         place_M = torch.arange(symbols_BM.shape[1], device=x_BMD.device)
         coded = place_M if places_BM is None else places_BM
         if self.positions == "sinusoidal":

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import torch
-from formalbench import Batch, Task, Traits
+from formalbench import Batch, Task, Traits, read_asked
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -94,17 +94,14 @@ class Recurrent(nn.Module):
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         if self.layout == "last" and batch.lengths is None:
-            return self._logits(self._last_state(batch.symbols))
-        states_BMW = self._states(batch.symbols)
-        return self._logits(answering_states(states_BMW, self.layout, batch))
+            states_W = self._last_state(batch.symbols)
+        else:
+            states_W = answering_states(self._states(batch.symbols), self.layout, batch)
+        return read_asked(self.readout, states_W, batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N+1, W): the topmost state after every prefix."""
         return {"state": self._states(batch.symbols)}
-
-    def _logits(self, states_W: Tensor) -> Tensor:
-        logits: Tensor = self.readout(states_W)
-        return logits
 
     def _states(self, symbols_BN: Tensor) -> Tensor:
         """Return the topmost state after every prefix, the empty one first, (B, N+1, W)."""

@@ -13,11 +13,12 @@ the slow one, straight from eq. 1, which tests compare with):
 * the *dilated* form (an answer at every position) updates all positions at each level, where
   chunks are large by matrix products (`regulargpt_bands.py`).
 
-The paper has one number of levels for all positions, that of the whole string, which would
-tell every prefix how long the string goes on. Here the answer to a prefix is what the tree
-gives for that prefix alone: position m is read after its own max(1, ceil(log_C m)) levels,
-m symbols being in the prefix. Its state goes on after that, as eq. 1 has it, for those
-positions to the right of it that have more levels and attend to it.
+The paper has one number of levels for all positions, that of the whole string, which
+tells every prefix how long the string goes on (``levels=string``). By default the answer to a
+prefix is what the tree gives for that prefix alone: position m is read after its own
+max(1, ceil(log_C m)) levels, m symbols being in the prefix. Its state goes on after that, as eq. 1
+has it, for those positions to the right of it that have more levels and attend to it. So it is
+trained to be read after fewer levels than the string has, too, which the paper's never is.
 
 To the left of the first symbol, padding goes on for ever. It is a learned symbol that is
 *attended*, not masked: with masked padding `1` and `11` have the same activations, since
@@ -36,7 +37,7 @@ from __future__ import annotations
 from functools import partial
 
 import torch
-from formalbench import Batch, ExtendedAlphabet, Task, Traits
+from formalbench import Batch, ExtendedAlphabet, Task, Traits, read_asked
 from torch import Tensor, nn
 
 from formalbench_models.configs.regulargpt import RegularGptConfig
@@ -61,8 +62,9 @@ class RegularGPT(nn.Module):
     """RegularGPT.
 
     Every answer, be it to a string or to a prefix, is a function of that string or prefix
-    alone, and the same one. The empty prefix is answered from a padding position. In padded
-    batches of the layout ``last`` a string that has had its number of levels keeps its state.
+    alone, and the same one, but for prefixes that go through the levels of their string. The empty
+    prefix is answered from a padding position. In padded batches of the layout ``last`` a string
+    that has had its number of levels keeps its state.
 
     Args:
         task: gives the symbols, the number of outputs per answer, and where to answer.
@@ -75,12 +77,13 @@ class RegularGPT(nn.Module):
         width, self.chunk = config.width, config.chunk
         self.alphabet = ExtendedAlphabet(len(task.alphabet), "pad")
         self.layout = task.layout
+        self.as_string = config.levels == "string"
         self.embedding = nn.Embedding(self.alphabet.size, width)
         self.blocks = nn.ModuleList(RegularGptBlock(config) for _ in range(config.thickness))
         self.norm = nn.LayerNorm(width) if config.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(width, task.outputs)
         self.traits = Traits(
-            padding=True,
+            padding=self._tree or not self.as_string,
             cpu_cohort=0 if width > 64 else 2 if width <= 32 else 3,  # measured: speed/README.md
             symbol_embedding="embedding",
             mechanisms=("softmax-attention", "logarithmic-depth"),
@@ -124,48 +127,56 @@ class RegularGPT(nn.Module):
         alike = lengths_B is None or not self._tree
         by_table = trace is None and alike and len(self.blocks) == 1
         read: list[Tensor] = []
-        x_BND, pad_D, done = self._first_levels(symbols_BN, count if by_table else 0, read)
+        x_BND, pad_D, done = self._first_levels(symbols_BN, count, read, by_table=by_table)
         for level in range(done, count):
             before_BND = x_BND
             x_BND, pad_D = self._level(x_BND, pad_D, level, trace)
             if not self._tree:
                 # A copy: a view would keep all positions of every level in memory.
-                read.append(x_BND[:, self._due(level)].clone())
+                read.append(x_BND[:, self._due(level, count)].clone())
             elif lengths_B is not None:
                 x_BND = self._keep_finished(before_BND, x_BND, level, lengths_B)
         read_BND = x_BND[:, -1:] if self._tree else torch.cat(read, dim=1)
         if trace is not None:
             trace["read"] = read_BND
-        logits: Tensor = self.readout(self.norm(read_BND[:, 0] if self._tree else read_BND))
-        return logits
+        states = self.norm(read_BND[:, 0] if self._tree else read_BND)
+        return read_asked(self.readout, states, batch.asked)
 
-    def _due(self, level: int) -> slice:
-        """Return the positions whose last level this is, by the length of their prefix."""
+    def _due(self, level: int, count: int) -> slice:
+        """Return the positions whose last level this is, by the length of their prefix or string.
+
+        Args:
+            level: from 0.
+            count: how many levels the string has.
+        """
+        if self.as_string:
+            return slice(0, None if level == count - 1 else 0)
         least = self.chunk**level + 1 if level else 0
         empty = 0 if self.layout == "prefixes" else 1  # the prefix of the first position
         return slice(max(0, least - empty), self.chunk ** (level + 1) + 1 - empty)
 
     def _first_levels(
-        self, symbols_BN: Tensor, most: int, read: list[Tensor]
+        self, symbols_BN: Tensor, count: int, read: list[Tensor], *, by_table: bool
     ) -> tuple[Tensor, Tensor, int]:
-        """Do at most so many levels by table, as long as that saves work.
+        """Do levels by table, if that can be, as long as it saves work.
 
         Args:
             symbols_BN: ids.
-            most: how many levels.
+            count: how many levels there are.
             read: where the states of positions go that have had their last level.
+            by_table: whether tables hold enough.
 
         Returns:
             the states (B, N, D), the state of padding (D,), the levels done.
         """
         table = Table(self.embedding.weight, self.alphabet["pad"], self.chunk)
         rows_BN, done, step = symbols_BN, 0, self.chunk if self._tree else 1
-        while done < most and table.pays(rows_BN.numel() // step):
+        while by_table and done < count and table.pays(rows_BN.numel() // step):
             dilation = self.chunk**done
             rows_BN = table.group(rows_BN) if self._tree else table.slide(rows_BN, dilation)
             table = table.grow(self._block(0))
             if not self._tree:
-                read.append(table.look_up(rows_BN[:, self._due(done)]))
+                read.append(table.look_up(rows_BN[:, self._due(done, count)]))
             done += 1
         return table.look_up(rows_BN), table.states_VD[table.pad], done
 

@@ -52,15 +52,26 @@ def apply_block(block: RegularGptBlock, x_BND: Tensor, dilation: int) -> Tensor:
 def reference(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
     """Return the logits for every prefix, the empty one first: (B, N+1, K).
 
-    Each prefix is given to the network on its own.
+    Each prefix is given to the network on its own, and has the levels of its own length or, if the
+    network says so, those of the whole string.
     """
-    prefixes = range(symbols_BN.shape[1] + 1)
-    return torch.stack([answer(network, symbols_BN[:, :end]) for end in prefixes], dim=1)
-
-
-def answer(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
-    """Return the logits for whole strings of one length, (B, K)."""
     length = symbols_BN.shape[1]
+    every = [
+        answer(network, symbols_BN[:, :end], length if network.as_string else end)
+        for end in range(length + 1)
+    ]
+    return torch.stack(every, dim=1)
+
+
+def answer(network: RegularGPT, symbols_BN: Tensor, length: int | None = None) -> Tensor:
+    """Return the logits for whole strings of one length, (B, K).
+
+    Args:
+        network: lends its parameters.
+        symbols_BN: the strings.
+        length: that decides how many levels there are; None for their own.
+    """
+    length = symbols_BN.shape[1] if length is None else length
     levels = next(level for level in count(1) if network.chunk**level >= length)
     # So much padding that its beginning is out of reach of what is answered.
     reach = sum((network.chunk - 1) * network.chunk**level for level in range(levels))

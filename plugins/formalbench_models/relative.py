@@ -28,6 +28,7 @@ class RelativeAttention(Attention):
     """Attention with the content and position terms of Transformer-XL."""
 
     pairwise = True
+    learned_bias = True
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
+from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits, read_asked
 from torch import Tensor, nn
 
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span
 from formalbench_models.configs.transformer import MASKED, TransformerConfig
+from formalbench_models.dropout import make_dropout
 from formalbench_models.feed_forward import PositionWise
 from formalbench_models.layers.fire import FireAttention
 from formalbench_models.layers.kerple import KerpleLogAttention, KerplePowerAttention
@@ -86,9 +87,16 @@ def check_mask(config: TransformerConfig, causal: bool) -> None:
 
 
 class TransformerBlock(nn.Module):
-    """Attention, then a feed-forward network, each with a residual and a layer norm."""
+    """Attention, then a feed-forward network, each with a residual and a layer norm.
 
-    def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
+    Args:
+        config: sizes and choices.
+        causal: whether a position sees the past alone.
+        dropout: share of the attention's weights, of the hidden units and of both branches that
+            is left out in training.
+    """
+
+    def __init__(self, config: TransformerConfig, *, causal: bool, dropout: float = 0.0) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
         kind = _ATTENTION.get(config.positions, Attention)
@@ -105,8 +113,12 @@ class TransformerBlock(nn.Module):
         if config.init == "library":
             attention.begin_as_the_library()
         self.attention: nn.Module = attention
+        self.drop = make_dropout(dropout)
+        attention.drop = make_dropout(dropout)
         self.feed_forward = PositionWise(
-            config.width, config.feed_forward, config.activation, hidden=config.hidden
+            *(config.width, config.feed_forward, config.activation),
+            hidden=config.hidden,
+            dropout=dropout,
         )
         self.norm_attention = make_norm(config)
         self.norm_feed_forward = make_norm(config)
@@ -118,11 +130,13 @@ class TransformerBlock(nn.Module):
         kept_BQD = x_BMD[:, span.first : span.stop]
         seen_BMD = self.norm_attention(x_BMD) if self.pre_norm else x_BMD
         change_BQD, weights = self.attention(seen_BMD, span, lengths_B, keep_weights=keep_weights)
-        kept_BQD = kept_BQD + change_BQD
+        kept_BQD = kept_BQD + self.drop(change_BQD)
         if self.pre_norm:
-            return kept_BQD + self.feed_forward(self.norm_feed_forward(kept_BQD)), weights
+            change_BQD = self.feed_forward(self.norm_feed_forward(kept_BQD))
+            return kept_BQD + self.drop(change_BQD), weights
         kept_BQD = self.norm_attention(kept_BQD)
-        return self.norm_feed_forward(kept_BQD + self.feed_forward(kept_BQD)), weights
+        change_BQD = self.feed_forward(kept_BQD)
+        return self.norm_feed_forward(kept_BQD + self.drop(change_BQD)), weights
 
 
 class Transformer(nn.Module):
@@ -202,8 +216,7 @@ class Transformer(nn.Module):
         # Nobody reads the topmost block anywhere else.
         first, stop = self._read_span(batch)
         x_BQD, _ = self.blocks[-1](x_BMD, every._replace(first=first, stop=stop), lengths_B)
-        logits: Tensor = self.readout(self.norm(self._select(x_BQD, batch)))
-        return logits
+        return read_asked(self.readout, self.norm(self._select(x_BQD, batch)), batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Look inside.

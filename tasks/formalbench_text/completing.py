@@ -19,7 +19,7 @@ from formalbench_text.description import (
 )
 from formalbench_text.pairs.description import SIDES, PairDescription
 from formalbench_text.pairs.description import describe as describe_pairs
-from formalbench_text.tokenisers import hash_of, tokeniser_of
+from formalbench_text.tokenisers import hash_of, keep, tokeniser_of
 
 
 def complete_file(path: Path) -> str:
@@ -40,14 +40,12 @@ def complete_file(path: Path) -> str:
 
 def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
     """Return the contents of a YAML file at this path with all checksums."""
-    described: CorpusDescription | PairDescription
-    if "pairs" in data:
-        described = describe_pairs(path, data)
+    described = _described(path, data)
+    if isinstance(described, PairDescription):
         splits = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
         both = {split: dict(zip(SIDES, files, strict=True)) for split, files in splits.items()}
         whole = {**data, "pairs": both}
     else:
-        described = describe(path, data)
         files = {s: [_completed(path, one) for one in described.files(s)] for s in SPLITS}
         whole = {**data, "corpus": files}
     choice = described.tokeniser
@@ -55,9 +53,14 @@ def completed(path: Path, data: Mapping[str, Any]) -> dict[str, Any]:
         found = digest_of(path.parent / choice.file)
         whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
     elif choice.kind != "bytes" and not choice.sha256:
-        found = hash_of(tokeniser_of(described))
-        whole["tokeniser"] = {**data["tokeniser"], "sha256": found}
+        made = tokeniser_of(described)
+        whole["tokeniser"] = {**data["tokeniser"], "sha256": hash_of(made)}
+        keep(_described(path, whole), made)
     return whole
+
+
+def _described(path: Path, data: Mapping[str, Any]) -> CorpusDescription | PairDescription:
+    return describe_pairs(path, data) if "pairs" in data else describe(path, data)
 
 
 def _completed(path: Path, one: TextFile) -> dict[str, str]:

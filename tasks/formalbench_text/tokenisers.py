@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 from formalbench import RequestError
+from formalbench.cache import place_of, read_sealed, write_sealed
 
 from formalbench_text.description import Described, TokeniserChoice
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 UNKNOWN = "<unk>"
+
+CACHED = "tokenisers"
+"""Their folder in the cache."""
 
 MOST_UNKNOWN = 0.1
 """The share of tokens that a tokeniser from a file may not know."""
@@ -99,7 +103,7 @@ def tokeniser_of(described: Described) -> Tokeniser:
     if choice.kind == "file":
         assert choice.file
         return _from_file(described.path.parent / choice.file, choice.sha256, described)
-    made = _trained(described)
+    made = _kept(described) or _trained(described)
     found = hash_of(made)
     if choice.sha256 not in (None, found):
         raise RequestError(
@@ -107,6 +111,22 @@ def tokeniser_of(described: Described) -> Tokeniser:
             f"tokenizers: trained on these texts it is {found}, and not {choice.sha256}"
         )
     return made
+
+
+def keep(described: Described, made: Tokeniser) -> None:
+    """Keep a tokeniser in the cache, for whoever makes the tokens of the same texts.
+
+    Args:
+        described: names all checksums, and so the texts that it was trained on.
+        made: it.
+    """
+    write_sealed(place_of(CACHED, described.key), described.key, made.saved.encode())
+
+
+def _kept(described: Described) -> Learned | None:
+    """Return the tokeniser that was kept for a description; None if none was."""
+    contents = read_sealed(place_of(CACHED, described.key), described.key)
+    return None if contents is None else Learned(_library().Tokenizer.from_buffer(contents))
 
 
 def opened(choice: TokeniserChoice, saved: Path) -> Tokeniser:

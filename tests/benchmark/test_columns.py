@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.columns import Column, Sheet, share
+from formalbench.analysis.columns import (
+    Column,
+    Sheet,
+    interval_column,
+    number,
+    percentage,
+    share,
+    words,
+)
 from formalbench.analysis.tables.exact import EXACT
 from formalbench.analysis.tables.outcomes import OUTCOME
 from formalbench.analysis.tables.ranking import STANDING
@@ -43,6 +51,33 @@ def test_a_table_gives_texts_data_and_lines_below():
     assert NUMBERS.below == {"x": [None, "1"]}
     assert NUMBERS.without("name").headings == ["half"]
     assert NUMBERS.only("half", "name").headings == ["half", "name"]
+
+
+KINDS = [
+    words("word", "", lambda item: item["word"], more={"also": lambda item: 1}),
+    number("n", "", lambda item: item["n"], "count", "{:,}".format),
+    percentage("share", "", lambda item: item["share"]),
+    interval_column("ends", "", lambda item: item["ends"]),
+]
+
+
+def test_the_common_kinds_are_read_once_as_text_and_as_data():
+    full = {"word": "a", "n": 4096, "share": 2 / 3, "ends": (0.25, 0.5)}
+    none = {"word": None, "n": None, "share": None, "ends": (None, None)}
+    sheet = Sheet(KINDS, [full, none])
+    assert sheet.texts == [["a", "4,096", "66.7", "25.0 … 50.0"], ["–"] * 4]
+    assert sheet.data() == [
+        {"word": "a", "also": 1, "count": 4096, "share": 0.666667, "low": 0.25, "high": 0.5},
+        {"word": None, "also": 1, "count": None, "share": None, "low": None, "high": None},
+    ]
+
+
+def test_a_column_of_what_an_item_may_lack_is_a_dash_and_nothing():
+    word, *_ = KINDS
+    held = word.of(lambda item: item.get("held"))
+    sheet = Sheet([held], [{"held": {"word": "a"}}, {}])
+    assert sheet.texts == [["a"], ["–"]]
+    assert sheet.data() == [{"word": "a", "also": 1}, {"word": None, "also": None}]
 
 
 def test_words_have_no_order():

@@ -29,6 +29,21 @@ def test_help_has_a_short_name(cli, command):
     assert "Usage: formalbench" in short.out
 
 
+@pytest.mark.parametrize("group", [(), ("leaderboard", "weights"), ("corpus",)])
+def test_a_group_of_commands_alone_shows_its_help(cli, group):
+    alone, asked = cli(*group), cli(*group, "--help")
+    assert (alone.code, alone.out, alone.err) == (0, asked.out, "")
+    assert "Commands:" in alone.lines
+
+
+def test_a_comparison_with_one_model_names_what_is_missing(cli):
+    assert cli("compare").err == "formalbench: Missing argument 'MODEL_A'.\n"
+    one = cli("compare", "lstm")
+    assert (one.code, one.err) == (2, "formalbench: Missing argument 'MODEL_B'.\n")
+    help_lines = cli("compare", "--help").lines
+    assert "  formalbench compare regulargpt lstm" in help_lines  # each example on its own line
+
+
 def test_a_shell_learns_to_complete(tmp_path):
     told = shell(
         "$FORMALBENCH --install-completion; exit $?", HOME=str(tmp_path), SHELL="/bin/bash"

@@ -76,6 +76,16 @@ def test_plateau_may_want_more_of_a_metric():
     assert heard(config, [0.5, 0.6, 0.6]) == [1.0, 1.0, 0.5]
 
 
+def test_plateau_falls_where_a_value_is_worse_than_each_of_those_before_it():
+    config = PlateauConfig(better="more", recent=3, factor=0.8, threshold=0.0, final=0.7)
+    # The fourth is no worse than the third, the fifth than the second; the sixth is.
+    assert heard(config, [0.9, 0.4, 0.6, 0.6, 0.5, 0.49]) == [1, 1, 1, 1, 1, 0.8]
+    assert heard(config, [0.9, 0.8, 0.7, 0.6, 0.5]) == [1, 1, 1, 0.8, 0.7]
+    # Not the best ever, yet as good as one of the three before: it does not fall.
+    assert heard(config, [0.9] + [0.5] * 9) == [1.0] * 10
+    assert heard(config, [0.9, 0.8, 0.7]) == [1.0] * 3
+
+
 def test_plateau_hears_only_of_its_metric():
     schedule, memory = PlateauSchedule(PlateauConfig(patience=0)), {}
     for _ in range(3):

@@ -2,7 +2,7 @@
 
 import pytest
 from formalbench import Theory, Traits
-from formalbench.theory.theorems import Theorem, about, predict, theorems
+from formalbench.theory.theorems import Theorem, about, predict, predict_each, theorems
 from pydantic import ValidationError
 
 NOPE = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
@@ -36,6 +36,48 @@ def test_predictions(mechanisms, eigenvalues, language, verdict, by):
     found, theorem = predict(traits, Theory.least(language))
     assert (found, theorem and theorem.name) == (verdict, by)
     assert theorem is None or theorem in about(traits)
+
+
+def test_a_theorem_about_languages_by_name_is_about_no_others():
+    delta = Traits(
+        mechanisms=("products-of-reflections", "two-reflections-at-most"), eigenvalues="[0, 1]"
+    )
+    verdict, theorem = predict(delta, Theory.least("solvable"), "parity")
+    assert (verdict, theorem.name) == ("cannot", "positive-eigenvalues")
+    assert predict(delta, Theory.least("solvable"), "no-such-language") == ("unknown", None)
+    assert predict(Traits(mechanisms=delta.mechanisms), Theory.least("solvable"), "parity") == (
+        "unknown",
+        None,
+    )
+
+
+def test_what_a_network_must_be_without():
+    blind = Traits(mechanisms=("softmax-attention", "no-positions"))
+    verdict, theorem = predict(blind, Theory.least("r-trivial"), "first")
+    assert (verdict, theorem.name) == ("cannot", "order-blind")
+    masked = Traits(mechanisms=(*blind.mechanisms, "future-masked"))
+    assert predict(masked, Theory.least("r-trivial"), "first")[0] == "can"
+
+
+def test_a_theorem_and_an_experiment_each_have_their_say():
+    said = predict_each(Traits(mechanisms=NOPE), Theory.least("c-rasp"))
+    assert [(verdict, theorem.name) for verdict, theorem in said] == [
+        ("can", "counting-transformers"),
+        ("can", "c-rasp-experiments"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"languages": ("parity",)},
+        {"says": "can", "at_least": "regular"},
+        {"languages": ("parity",), "says": "can", "at_least": "regular"},
+    ],
+)
+def test_a_theorem_is_of_languages_or_of_classes(keys):
+    with pytest.raises(ValidationError, match="of languages, or of classes"):
+        Theorem(name="x", mechanisms=frozenset(), conditions="", source="", **keys)
 
 
 def test_what_is_not_known_of_a_language_decides_nothing():

@@ -27,20 +27,18 @@ from formalbench.store import Store, weights_path
 from formalbench_leaderboard.auditing.audit import Auditor
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.checking import check_published
-from formalbench_leaderboard.publishing.fields import (
-    AGAIN,
-    ASKED,
-    PARTS,
-    RUNS,
-    VERIFICATIONS,
-    as_markdown,
-)
+from formalbench_leaderboard.publishing.fields import RUNS, VERIFICATIONS, Trust, as_markdown
+from formalbench_leaderboard.publishing.packing import write_weights
+from formalbench_leaderboard.weights.at_hand import AtHand
+from trained_records import TINY, train, write_protocols
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = Path("leaderboard", "results")
 DOCS = REPOSITORY / "docs" / "records.md"
 
 ENTROPY = ("test", "cells", "metrics", "cross-entropy", "total")
+
+TINY_MODELS = ("rnn", "gru", "lstm")
 
 A_FEW = 120
 """Forgeries of a record in every test run; a campaign has all."""
@@ -56,6 +54,18 @@ def auditor(host) -> Iterator[Auditor]:
     """One for all forgeries of a test: what is drawn or trained for one record serves the next."""
     with Auditor(host, 1, "cpu") as auditor:
         yield auditor
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory) -> tuple[PluginHost, Path]:
+    """Train tiny networks; return the host that knows their protocol, and their records."""
+    host = PluginHost.load(write_protocols(tmp_path_factory.mktemp("protocols"), tiny=TINY))
+    folder = tmp_path_factory.mktemp("trained")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
+        settings = ("model.width=8",)
+        train(host, folder / "results", [("tiny", m, "parity", settings, 1) for m in TINY_MODELS])
+    return host, folder / "results"
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +113,7 @@ def leaves(part: Part, table, path=()) -> Iterator[tuple[tuple, object, object]]
     plain = part.model_dump(mode="json")
     for name, held in table[type(part)].items():
         value = getattr(part, name)
-        if held is not PARTS:
+        if held is not Trust.PARTS:
             if name in plain:
                 yield (*path, name), held, plain[name]
         elif isinstance(value, Part):
@@ -117,14 +127,14 @@ def leaves(part: Part, table, path=()) -> Iterator[tuple[tuple, object, object]]
 def others(value, held) -> list[object]:
     """Return other values for a field: any, or, of what is only bounded, such as cannot be."""
     if value is None:
-        return [] if held is ASKED else [7]
+        return [] if held is Trust.ASKED else [7]
     if isinstance(value, bool):
         return [not value]
     if isinstance(value, int | float):
         near = [value + 1, value - 1, value * 2 + 3]
-        return near if held is AGAIN else [-1] if held is ASKED else [2**60, -1]
+        return near if held is Trust.AGAIN else [-1] if held is Trust.ASKED else [2**60, -1]
     if isinstance(value, str):
-        return [value + "x", "evil"] if held is AGAIN else ["\u202e" + value, "\x1b[2J"]
+        return [value + "x", "evil"] if held is Trust.AGAIN else ["\u202e" + value, "\x1b[2J"]
     if isinstance(value, list):
         return [value + value[-1:], value[:-1]] + (
             [[one, *value[1:]] for one in others(value[0], held)] if value else []
@@ -212,10 +222,8 @@ def test_every_field_of_many_records_is_held_to_the_truth(host, published, draw)
 
 
 def audited(auditor, folder, file, record, again=False, **keys):
-    """Write a forged record, and audit it with the weights of the honest one."""
+    """Write a forged record, and audit it."""
     forged = folder / file.name
-    if weights_path(file).exists():
-        shutil.copy(weights_path(file), weights_path(forged))
     data = json.loads(record.to_json())
     for path, value in keys.pop("paths", {}).items():
         place = data
@@ -227,12 +235,20 @@ def audited(auditor, folder, file, record, again=False, **keys):
 
 
 @pytest.mark.campaign
-def test_numbers_that_weights_do_not_give_are_found(auditor, published, draw, tmp_path):
-    found = [file for file in published if weights_path(file).exists()]
-    for file in draw.sample(sorted(found), 3):
-        record = published[file]
+@pytest.mark.parametrize("packed", [False, True], ids=["beside", "packed"])
+def test_numbers_that_weights_do_not_give_are_found(trained, draw, tmp_path, packed):
+    host, results = trained
+    held = Store(results).files()
+    place = tmp_path / "weights.tar" if packed else results
+    if packed:
+        write_weights(place, held.values(), AtHand([results]))
+    auditor = Auditor(host, 1, "cpu", AtHand([place]))
+    for file in draw.sample(sorted(held), 3):
+        record = held[file]
         cells, selected = record.test.cells, record.selected
         assert audited(auditor, tmp_path, file, record).verdict == "ok"
+        unknown = audited(auditor, tmp_path, file, record, weights="0" * 64)
+        assert (unknown.verdict, "not audited" in unknown.reasons[0]) == ("refused", True)
         right = [
             min(n, s)
             for n, s in zip((n // 2 + 64 for n in cells.correct), cells.strings, strict=True)
@@ -250,10 +266,7 @@ def test_numbers_that_weights_do_not_give_are_found(auditor, published, draw, tm
 def test_a_seed_that_was_made_up_is_found_by_training_it(auditor, published, tmp_path):
     """Perfect, or said to have failed; without weights, nothing but training can tell."""
     runs = [file for file, record in published.items() if isinstance(record, Record)]
-    file = min(
-        (file for file in runs if not weights_path(file).exists()),
-        key=lambda file: published[file].training.seconds,
-    )
+    file = min(runs, key=lambda file: published[file].training.seconds)
     record = published[file]
     here = describe_environment("cpu").model_dump(mode="json") | {"threads": 1}
     cells = record.test.cells
@@ -299,11 +312,16 @@ def test_what_is_wrong_with_a_repository_is_named(host, published, tmp_path):
     bare = tmp_path / runs[0]
     data = json.loads(bare.read_text()) | {"weights": None}
     bare.write_text(json.dumps(data))
-    weights_path(bare).unlink()
     expected.append(f"{runs[0]}: it names no weights")
 
-    weights_path(tmp_path / runs[1]).unlink()
-    expected.append(f"{weights_path(runs[1])}: No such file")
+    weights_path(tmp_path / runs[1]).write_bytes(b"others")
+    expected.append(f"{weights_path(runs[1])}: not the weights of run")
+
+    weights_path(tmp_path / runs[3]).unlink(missing_ok=True)
+    expected.append(f"{runs[3]}: the weights of run {files[runs[3]].test_id} are not at hand")
+
+    weights_path(tmp_path / runs[4]).with_stem("stray").write_bytes(b"anything")
+    expected.append("stray.safetensors: weights of no record")
 
     (tmp_path / others[0]).unlink()
     expected.append("seed 1 at learning rate 0.001 missing")
@@ -319,6 +337,7 @@ def test_what_is_wrong_with_a_repository_is_named(host, published, tmp_path):
     (tmp_path / "leaderboard" / ".writing-x").write_text("")
     expected.append("leaderboard/.writing-x: left by a writer")
 
-    problems = check_published(tmp_path, host).problems
+    (tmp_path / "nothing").mkdir()
+    problems = check_published(tmp_path, host, AtHand([tmp_path / "nothing"])).problems
     for line in expected:
         assert any(line in problem for problem in problems), (line, problems)

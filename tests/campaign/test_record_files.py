@@ -1,17 +1,18 @@
 """Damaged records and weights: refused in one line, and never a traceback."""
 
-import shutil
+import contextlib
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
-from formalbench.store import read_record, weights_path
-from formalbench.store.weights import load_network
+from formalbench.store import read_record
+from formalbench.store.weights import load_network, pack
 from mutate import damaged
 
 PUBLISHED = Path(__file__).parents[2] / "leaderboard" / "results"
-RECORDS = sorted(path for path in PUBLISHED.rglob("*.json") if weights_path(path).exists())
+RECORDS = sorted((PUBLISHED / "default").rglob("*.json"))
 HOST = PluginHost.load()
 
 
@@ -25,9 +26,30 @@ def test_a_record(cli, results, rng):
     assert done.code == 0 or len(done.err.splitlines()) == 2, (path.read_bytes(), done)
 
 
-def test_weights(tmp_path, rng):
-    record = rng.choice(RECORDS)
-    path = weights_path(Path(shutil.copy(record, tmp_path)))
-    path.write_bytes(damaged(rng, weights_path(record).read_bytes()))
+@pytest.fixture(scope="module")
+def kept():
+    """Return a small network's record, and what would be its weights."""
+    record = read_record(next(path for path in RECORDS if "default/rnn/" in path.as_posix()))
+    task = record.protocol.apply(HOST.task(record.task.name, record.task.options))
+    packed = pack(HOST.network(record.model.name, task, record.model.options))
+    return record.model_copy(update={"weights": sha256(packed).hexdigest()}), packed
+
+
+def test_weights(tmp_path, rng, kept):
+    record, packed = kept
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(packed)
+    load_network(HOST, record, path)
+    path.write_bytes(damaged(rng, packed))
     with pytest.raises(RequestError, match=r"not the weights of run|larger than"):
-        load_network(HOST, read_record(record), path)
+        load_network(HOST, record, path)
+
+
+def test_weights_that_a_forged_record_names(tmp_path, rng, kept):
+    """A network, as far as it is one, or one line: and nothing else."""
+    record, packed = kept
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(damaged(rng, packed))
+    forged = record.model_copy(update={"weights": sha256(path.read_bytes()).hexdigest()})
+    with contextlib.suppress(RequestError):
+        load_network(HOST, forged, path)

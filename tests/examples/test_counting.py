@@ -93,12 +93,17 @@ def test_its_result_goes_all_the_way_to_the_leaderboard(formalbench, tmp_path: P
     told = formalbench("leaderboard", "publish", *extra, folder=clone)
     assert "added bag-of-symbols on more-ones: 1 record" in told
     assert "tiny: new row bag-of-symbols" in told
+    (archive,) = clone.glob("weights-*.tar")
+    assert str(archive) in told
+    formalbench("leaderboard", "render", *extra, folder=clone)
     assert "bag-of-symbols" in (clone / "leaderboard" / "README.md").read_text("utf-8")
     records = sorted(published.rglob("*.json"))
     assert [file.parent.name for file in records] == ["first--classify", "more-ones--classify"]
-    assert [file.with_suffix(".safetensors").is_file() for file in records] == [True, True]
+    assert list(clone.rglob("*.safetensors")) == []
 
-    assert "every record is in order" in formalbench("leaderboard", "check", *extra, folder=clone)
+    extra = ("--weights", str(archive), *extra)
+    told = formalbench("leaderboard", "check", "--rendered", *extra, folder=clone)
+    assert "every record is in order" in told
     told = formalbench("leaderboard", "audit", *extra, folder=clone)
     assert [line.split()[0] for line in told.splitlines()] == ["ok", "ok"]
 
@@ -107,4 +112,5 @@ def test_its_result_goes_all_the_way_to_the_leaderboard(formalbench, tmp_path: P
     records[0].write_text(json.dumps(forged))
     told = formalbench("leaderboard", "audit", "--device", "cpu", *extra, folder=clone, code=1)
     assert "MISMATCH  bag-of-symbols on first" in told
-    formalbench("leaderboard", "check", *extra, folder=clone, code=1)  # the page says otherwise
+    words = ("leaderboard", "check", "--rendered")
+    formalbench(*words, *extra, folder=clone, code=1)  # the page says otherwise

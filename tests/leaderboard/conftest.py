@@ -129,9 +129,8 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def invoke(host: PluginHost, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
-    """Run ``formalbench leaderboard …`` in this process."""
-    monkeypatch.setattr("formalbench.ui.state.host_of", lambda ctx: host)
+def invoke(host: PluginHost) -> Callable[..., Result]:
+    """Run ``formalbench leaderboard …`` or another command of the wing in this process."""
     app = typer.Typer(rich_markup_mode=None)
     leaderboard_plugin.formalbench_commands(app)
 
@@ -139,8 +138,8 @@ def invoke(host: PluginHost, monkeypatch: pytest.MonkeyPatch) -> Callable[..., R
     def other() -> None:
         """Make the application one of several commands."""
 
-    def run(*arguments: object) -> Result:
-        return CliRunner().invoke(app, ["leaderboard", *map(str, arguments)])
+    def run(*arguments: object, command: str = "leaderboard") -> Result:
+        return CliRunner().invoke(app, [command, *map(str, arguments)], obj=host)
 
     return run
 

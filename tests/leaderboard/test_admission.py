@@ -51,14 +51,29 @@ def test_a_forged_record_is_refused_with_one_line(host, make_record, reason):
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("reason", FORGED)
+def test_a_forged_record_is_refused_behind_honest_ones_too(host, make_record, reason):
+    """What is at hand is looked up once for thousands of records."""
+    admission = Admission(host)
+    honest = [make_record(), make_record("by-hand", kind="exact", rate=None)]
+    for record in [*honest, *honest]:
+        admission.check(record)
+    with pytest.raises(RequestError) as caught:
+        admission.check(make_record(**FORGED[reason]))
+    assert reason in str(caught.value)
+
+
 def test_a_forged_protocol_is_refused(host, make_record, protocol):
     for change, reason in {
         "name": "unknown protocol 'mine'",
         "batch": "differs from the registered quick",
     }.items():
         value = {"name": "mine", "batch": 64}[change]
-        with pytest.raises(RequestError, match=reason):
-            Admission(host).check(make_record(protocol=protocol | {change: value}))
+        admission = Admission(host)
+        for _ in range(2):
+            with pytest.raises(RequestError, match=reason):
+                admission.check(make_record(protocol=protocol | {change: value}))
+            admission.check(make_record())
 
 
 def without(record, name):

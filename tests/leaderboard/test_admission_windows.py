@@ -7,6 +7,8 @@ import json
 import pytest
 import torch
 from formalbench.analysis.aggregate import facts_of
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.keys import title_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.contracts.specs import ProtocolSpec
@@ -16,7 +18,7 @@ from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.scheduler import execute
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.renderers.markdown import _facts
+from formalbench_leaderboard.renderers import renderer
 
 WINDOW = """
     name: window
@@ -110,4 +112,5 @@ def test_a_board_tells_of_the_window(made):
     _, record = made
     facts = facts_of([record])
     assert (facts.first, facts.last, facts.cells) == (84, 167, 1)
-    assert "test strings of any length within 84–167" in _facts(facts)
+    page = build_page([record], View("it", (title_of(record),)))
+    assert "; test strings of any length within 84–167, " in renderer("markdown")(page)

@@ -37,20 +37,21 @@ def lines_of(shown, name):
 def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, published, mine):
     shown = invoke("--results", mine)
     assert shown.exit_code == 0, shown.output
-    (row,) = lines_of(shown, "newcomer")
-    assert row[:3] == ["1", "newcomer", "(yours)"]
-    assert row[3:] == ["90.0", "95.0", "95.0"]  # scaled on parity, parity, my own task
+    row, own = lines_of(shown, "newcomer")
+    assert row == ["1", "newcomer", "(yours)", "90.0", "95.0"]  # scaled on parity, and parity
+    assert own == ["newcomer", "(yours)", "95.0"]  # on my own task, where nobody else has a row
     assert [len(lines_of(shown, model)) for model in ("regulargpt", "rnn", "lstm")] == [1, 1, 1]
     assert "first" not in shown.stdout
     assert "tomita" not in shown.stdout
-    assert "Not in the score: even-pairs." in shown.stdout
-    assert lines_of(shown, "chance")[0][1:] == ["50.0", "50.0"]
+    assert "even-" in shown.stdout.partition("Not in the score:")[2]
+    assert [line[1:] for line in lines_of(shown, "chance")] == [["50.0"], ["50.0"]]
 
 
 def test_a_row_that_lacks_tasks_of_a_suite_asked_for_has_no_rank(invoke, published, mine):
     shown = invoke("--results", mine, "--suite", "default")
     lines = lines_of(shown, "newcomer")
-    assert {line[0] for line in lines} == {"–", "!"}  # no rank, and a note that says why
+    # No rank, and a note that says why; and the task that is not in the suite.
+    assert {line[0] for line in lines} == {"–", "!", "newcomer"}
     assert all(lines_of(shown, model) for model in ("regulargpt", "rnn", "lstm", "newcomer"))
 
 
@@ -65,8 +66,10 @@ def test_own_tasks_alone_are_a_table_of_what_there_is(invoke, published, tmp_pat
     for record in make_runs("newcomer", task="even-pairs:classify", accuracy=0.95):
         store.write(record)
     shown = invoke("--results", store.path)
-    (row,) = lines_of(shown, "newcomer")
-    assert row == ["1", "newcomer", "(yours)", "90.0", "95.0"]
+    row, note = lines_of(shown, "newcomer")
+    assert note[0] == "!"
+    assert row == ["–", "newcomer", "(yours)", "90.0", "95.0"]
+    assert "! newcomer has no rank: no other row has a score" in shown.stdout
     assert "rnn" not in shown.stdout
 
 
@@ -121,13 +124,15 @@ def test_options_in_a_name_keep_their_commas(invoke, published, make_record):
     assert {row["model"] for row in board["rows"]} == {"rnn", name}
 
 
-def test_a_screen_has_the_board_alone_and_all_has_the_rest(invoke, repository, make_record):
+def test_a_pipe_has_every_row_and_all_has_the_rest(invoke, repository, make_record):
     store = Store(repository / "leaderboard" / "results")
     for number in range(20):
         store.write(make_record(f"model-{number:02}", "parity:classify"))
     first, every = invoke("--task", "parity"), invoke("--task", "parity", "--all")
-    assert first.stdout.count("model-") == 10 + 3  # rows and notes
-    assert "10 more rows" in first.stdout
-    assert every.stdout.count("model-") >= 20 + 20
-    assert len(first.stdout.splitlines()) <= 40
-    assert max(map(len, first.stdout.splitlines())) <= 80
+    for shown, tables in ((first, 1), (every, 2)):  # the ranking, and the table of the task
+        named = [line for line in shown.stdout.splitlines() if "model-" in line]
+        assert len([line for line in named if not line.startswith("!")]) == 20 * tables
+        assert len([line for line in named if "has a single seed" in line]) == 20
+        assert max(map(len, shown.stdout.splitlines())) <= 80
+    assert "IQM" not in first.stdout
+    assert "IQM" in every.stdout

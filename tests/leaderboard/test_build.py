@@ -66,6 +66,23 @@ def test_single_seeds_part_no_rows(make_record):
     assert any("hardly has a single seed on parity" in note for note in board.notes)
 
 
+@pytest.mark.parametrize("tasks", [("parity",), ("parity", "first")])
+def test_a_row_is_ranked_among_others_or_not_at_all(make_record, tasks):
+    """Another row that lacks a task does not make one a rank of 1, and has none itself."""
+    records = [make_record("best", f"{task}:classify") for task in tasks]
+    lacking = [make_record("lacks", "first:classify")]
+    (board,) = build_page([*records, *lacking], View("test", tasks[:1])).boards
+    assert [(row.model, row.rank, row.rank_low, row.score is None) for row in board.rows] == [
+        ("best", None, None, False),
+        ("lacks", None, None, True),
+    ]
+    told = "\n".join(board.notes)
+    assert "best has no rank: no other row has a score to compare it with." in told
+    assert "lacks has no score: it lacks parity." in told
+    (board,) = build_page([*records, make_record("worse", accuracy=0.6)], View("t", tasks)).boards
+    assert [row.rank for row in board.rows] == ([1, 1] if len(tasks) == 1 else [None, None])
+
+
 def test_equal_scores_are_in_order_of_name(make_record):
     records = [make_record(model) for model in ("zeta", "alpha", "mid")]
     (board,) = build_page(records, View("test", ("parity",))).boards

@@ -33,32 +33,59 @@ def test_publish_then_check(invoke, repository, results, many_records):
     published = repository / "leaderboard" / "results"
     assert len(Store(published).records()) == len(many_records)
     assert contents(published / "default") == contents(results)
-    page = repository / "leaderboard" / "README.md"
-    assert "| regulargpt" in page.read_text(encoding="utf-8")
+    assert {file.suffix for file in repository.rglob("*") if file.is_file()} == {".json"}
     assert invoke("check").exit_code == 0
 
     again = invoke("publish", "--results", results)
     assert again.exit_code == 0
     assert "added" not in again.output
+    own = invoke("publish", "--results", published).exception
+    assert "`formalbench leaderboard render` renders its pages" in str(own)
+
+
+def test_pages_are_rendered_apart_and_compared_where_told(invoke, repository, results):
+    invoke("publish", "--results", results)
+    page = repository / "leaderboard" / "README.md"
+    assert invoke("check").exit_code == 0
+    assert invoke("check", "--rendered").exit_code == 1
+    assert invoke("render", "--check").exit_code == 1
+    assert not page.exists()
+    done = invoke("render")
+    assert done.exit_code == 0
+    assert "leaderboard/README.md" in done.stdout.splitlines()
+    assert "| regulargpt" in page.read_text(encoding="utf-8")
+    for words in (["check", "--rendered"], ["render", "--check"]):
+        assert invoke(*words).exit_code == 0
+
     before = page.read_bytes()
     page.write_bytes(before + b"\n")
-    assert invoke("check").exit_code == 1
-    assert page.read_bytes() == before + b"\n"  # check writes nothing
-    assert invoke("publish", "--results", published).exit_code == 0
+    for words in (["check", "--rendered"], ["render", "--check"]):
+        done = invoke(*words)
+        assert done.exit_code == 1
+        assert "leaderboard/README.md is not what leaderboard/results gives" in done.stderr
+        assert "`formalbench leaderboard render` renders it" in done.stderr
+    assert page.read_bytes() == before + b"\n"  # they write nothing
+    assert json.loads(invoke("render", "--check", "--json").stdout) == {
+        "stale_files": ["leaderboard/README.md"]
+    }
+    written = json.loads(invoke("render", "--json").stdout)
+    assert written == {"written": ["leaderboard/README.md"]}
     assert page.read_bytes() == before
+    assert json.loads(invoke("render", "--json").stdout) == {"written": []}
 
 
 def test_the_page_names_no_folder_and_no_day_of_its_own(invoke, repository, results):
     invoke("publish", "--results", results)
+    invoke("render")
     text = (repository / "leaderboard" / "README.md").read_text(encoding="utf-8")
     assert str(repository.parent) not in text
     assert "2026-" not in text
 
 
 def test_an_empty_repository_gets_a_page(invoke, repository):
-    assert invoke("check").exit_code == 1
-    assert invoke("publish", "--results", repository / "leaderboard/results").exit_code == 0
-    assert invoke("check").exit_code == 0
+    assert invoke("check", "--rendered").exit_code == 1
+    assert invoke("render").exit_code == 0
+    assert invoke("check", "--rendered").exit_code == 0
 
 
 def test_one_refused_record_and_nothing_is_written(
@@ -86,7 +113,7 @@ def test_runs_left_out_are_asked_for(invoke, repository, results, make_runs):
     done = invoke("publish", "--results", fresh.path)
     assert done.exit_code == 1
     assert "newcomer on parity: seed 0 at learning rate 0.001 missing" in done.stderr
-    assert not (repository / "leaderboard" / "README.md").exists()
+    assert contents(repository) == {}
     fresh.write(runs[0])
     assert invoke("publish", "--results", fresh.path).exit_code == 0
 
@@ -113,15 +140,18 @@ def test_what_publish_and_check_say_for_programs(invoke, repository, results, ma
     assert sum(row["records"] for row in told["added"]) == len(many_records)
     assert (told["kept"], told["weights_added"], told["already"]) == ([], [], 0)
     assert any("new row regulargpt" in line for line in told["changes"])
+    assert told["archive"] is None
     again = json.loads(invoke("publish", "--results", results, "--json").stdout)
     assert (again["added"], again["already"]) == ([], len(many_records))
 
     lists = ("problems", "stale_files", "uncompared_figures")
-    nothing = {**{key: [] for key in lists}, "stale_records": 0, "unchecked_records": 0}
+    counts = ("stale_records", "unchecked_records", "weightless_records")
+    nothing = {**{key: [] for key in lists}, **dict.fromkeys(counts, 0)}
     done = invoke("check", "--json")
     assert (done.exit_code, json.loads(done.stdout)) == (0, nothing)
+    invoke("render")
     (repository / "leaderboard" / "README.md").write_text("mine")
-    done = invoke("check", "--json")
+    done = invoke("check", "--rendered", "--json")
     assert (done.exit_code, done.stderr) == (1, "")
     assert json.loads(done.stdout) == nothing | {"stale_files": ["leaderboard/README.md"]}
 
@@ -138,7 +168,7 @@ def test_a_file_that_is_no_record_is_refused(invoke, repository, results):
     done = invoke("publish", "--results", results)
     assert done.exit_code == 1
     assert len(done.stderr.splitlines()) == 3
-    assert not (repository / "leaderboard" / "README.md").exists()
+    assert contents(repository) == {}
 
 
 def test_more_seeds_than_the_protocol_are_no_other_protocol(
@@ -249,7 +279,7 @@ def test_help_keeps_its_examples(invoke, command):
     shown = invoke(*command, "--help").stdout
     assert not set("│╭╰") & set(shown)
     examples = [line for line in shown.splitlines() if line.startswith("  formalbench leaderboard")]
-    assert examples[-1].endswith(("--output board.tex", "--results my-results"))
+    assert examples[-1].endswith(("--output map.svg", "--results my-results"))
     assert not any(line.endswith("...") for line in shown.splitlines()[1:])
 
 
@@ -279,7 +309,8 @@ def test_session_ends_with_the_board(repository, host, many_records, make_record
     assert "lstm" not in shown  # it has none of the session's tasks
     last = shown.splitlines()[-1]
     assert last == f"To publish: formalbench leaderboard publish --results {session.results}"
-    assert shown.index("regulargpt (new)") < shown.index("published: Chi") < shown.index("To publ")
+    assert shown.index("regulargpt (new)") < shown.index("To publ")
+    assert "published: Chi" not in shown  # beside the board by request: the board comes last
 
 
 def test_the_command_that_publishes_can_be_typed_as_it_is(

@@ -18,7 +18,7 @@ from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
-from formalbench_leaderboard.publishing.rendered import stale_files
+from formalbench_leaderboard.publishing.rendered import render, stale_files
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.sources import PAGE
 
@@ -199,6 +199,7 @@ def test_publishing_adds_the_record_and_the_row(repository, tmp_path, host, make
     store = Store(repository / PUBLISHED_RESULTS)
     assert len(store.verifications()) == 1
     assert len(store.records()) == 6
+    render(repository, host)
     assert "| [by-hand](models/by-hand.md) | parity |" in " ".join(
         (repository / PAGE).read_text().split()
     )

@@ -9,20 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.cost import TRAINING_COST, training_seconds
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.store import Store
-from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.checking import check_published
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.publishing.rendered import (
     others_draw,
+    render,
     stale_files,
     uncompared_figures,
 )
 from formalbench_leaderboard.renderers import cost_figure, figures, length_figure
 from formalbench_leaderboard.renderers.marks import marks
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
+from formalbench_leaderboard.web import assemble
+from formalbench_leaderboard.web.contents import contents
+from formalbench_leaderboard.web.definitions import Definitions
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
 COST = Path("leaderboard/figures/default-quick-cost.svg")
@@ -60,6 +64,7 @@ def clone(tmp_path, many_records, host):
         store.write(timed(record, 5.0 + len(record.model.name)))
     repository = tmp_path / "clone"
     publish(store.path, repository, host)
+    render(repository, host)
     return repository
 
 
@@ -91,20 +96,33 @@ def test_a_line_is_the_mean_over_the_seeds_and_chance_where_a_run_failed(make_re
         make_record(accuracy=[100, 70, 60, 50], seed=1),
         make_record(seed=2, status="diverged"),
     ]
-    (row,) = board_of(records).rows
-    line = length_figure.line(row.results[0], 0.5)
+    board = board_of(records)
+    (row,), (facts,) = board.rows, board.facts
+    line = length_figure.line(row.results[0], facts)
     assert line.length.tolist() == [41, 51, 61, 71]
     assert line.mean == pytest.approx([250 / 3, 70, 190 / 3, 170 / 3])
     assert line.low.max() <= 50
     assert line.high[0] == 100
     (failed,) = board_of([records[2]]).rows
-    assert length_figure.line(failed.results[0], 0.5) is None
+    assert length_figure.line(failed.results[0], facts) is None
+
+
+def test_lengths_that_tell_nothing_are_left_out_of_a_line(make_record):
+    """Chance is 1 at 41 and 61: a run that failed is at 25 % at the others, not at the mean."""
+    runs = [make_record(accuracy=[100, 90, 100, 70], chance=0.625), make_record(seed=1)]
+    runs[1] = runs[1].model_copy(update={"status": "diverged", "test": None})
+    view = View("test", ("parity",), chances=lambda record: (1.0, 0.25, 1.0, 0.25))
+    (board,) = build_page(runs, view).boards
+    line = length_figure.line(board.rows[0].results[0], board.facts[0])
+    assert line.length.tolist() == [51, 71]
+    assert line.mean == pytest.approx([(90 + 25) / 2, (70 + 25) / 2])
+    assert figures.rendered(figures.drawings(board, "default")[0], "svg")
 
 
 def test_neighbouring_lengths_share_a_point_where_there_are_many(make_record):
     correct = [index % 101 for index in range(460)]
-    (row,) = board_of([make_record(accuracy=correct)]).rows
-    line = length_figure.line(row.results[0], 0.5)
+    board = board_of([make_record(accuracy=correct)])
+    line = length_figure.line(board.rows[0].results[0], board.facts[0])
     assert len(line.mean) == 46
     assert np.mean(line.mean) == pytest.approx(np.mean(correct))
     assert line.length[0] == pytest.approx(41 + 10 * 4.5)
@@ -123,6 +141,33 @@ def test_the_cost_is_the_mean_over_tasks_and_seeds(make_record):
     (point,) = cost_figure.points(board)  # the other model was not timed
     assert point.seconds == 20.0
     assert point.score == 100.0
+
+
+def test_page_and_figure_say_the_same_cost(make_record):
+    """A mean of means: three seeds on one task, one seed on another."""
+    tasks = ("parity", "first")
+    records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(3)]
+    records.append(timed(make_record(task="first:classify"), 50.0))
+    page = build_page(records, View("test", tasks))
+    (point,) = cost_figure.points(page.boards[0])
+    (row,) = contents(page, Definitions({}, {}))["boards"][0]["rows"]
+    assert point.seconds == row["seconds"] == (30.0 + 50.0) / 2
+    text = assemble.render(page, Definitions({}, {}))["index.html"]
+    assert text.count(TRAINING_COST) == 3  # the section, its axis, the view of a model
+    assert TRAINING_COST in figures.COST_CAPTION
+    assert cost_figure.draw(page.boards[0]).axes[0].get_xlabel().startswith(TRAINING_COST)
+
+
+def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
+    tasks = ("parity", "first")
+    records = [timed(make_record(), 10.0), make_record(task="first:classify")]
+    page = build_page(records, View("test", tasks))
+    (row,) = page.boards[0].rows
+    assert row.score is not None
+    assert training_seconds(row, page.boards[0]) is None
+    assert cost_figure.points(page.boards[0]) == []
+    assert contents(page, Definitions({}, {}))["boards"][0]["rows"][0]["seconds"] is None
+    assert training_seconds(row, board_of(records, ())) is None  # of no task
 
 
 def test_no_two_models_look_alike(make_record):
@@ -148,7 +193,7 @@ def test_check_compares_what_figures_show_whatever_version_they_claim(clone, hos
     other = drawn.replace(b"Matplotlib v" + version, b"Matplotlib v0.1")
     (clone / LENGTH).write_bytes(other)
     assert stale_files(clone, host) == []
-    publish(clone / PUBLISHED_RESULTS, clone, host)
+    render(clone, host)
     assert (clone / LENGTH).read_bytes() == other  # it shows the same, and stays
     (clone / LENGTH).write_bytes(other.replace(b"</svg>", b"<text>100 %</text></svg>"))
     assert stale_files(clone, host) == [LENGTH]
@@ -196,13 +241,14 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
         "formalbench_leaderboard.publishing.rendered.installed_version", lambda: None
     )
     assert set(uncompared_figures(clone)) == {LENGTH, COST}
-    assert check_published(clone, host).uncompared == [COST, LENGTH]
+    assert check_published(clone, host, rendered=True).uncompared == [COST, LENGTH]
+    assert check_published(clone, host).uncompared == []
     assert stale_files(clone, host) == []
     page = clone / "leaderboard" / "README.md"
     page.write_bytes(b"\n" + page.read_bytes())
     assert stale_files(clone, host) == [Path("leaderboard/README.md")]
     with pytest.raises(RequestError, match="figures are drawn with matplotlib"):
-        publish(clone / PUBLISHED_RESULTS, clone, host)
+        render(clone, host)
     assert page.read_bytes().startswith(b"\n")
 
 
@@ -210,7 +256,7 @@ def test_a_figure_left_over_is_removed(clone, host):
     old = clone / LENGTH.with_name("gone-quick-length.svg")
     old.write_bytes((clone / LENGTH).read_bytes())
     assert stale_files(clone, host) == [old.relative_to(clone)]
-    publish(clone / PUBLISHED_RESULTS, clone, host)
+    render(clone, host)
     assert not old.exists()
 
 

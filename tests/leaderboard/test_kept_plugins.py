@@ -8,9 +8,11 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+from dataclasses import replace
 
 import pytest
 from formalbench import RequestError
+from formalbench.analysis import repeating
 from formalbench.analysis.build import build_page
 from formalbench.host import LocalPlugin
 from formalbench.host.local import content_hash
@@ -41,9 +43,26 @@ def formalbench_models():
     return [ModelSpec("mine", 1, "always the same", Mine)]
 '''
 
+COMMANDS = {
+    "formalbench run --model mine": set(),
+    "formalbench run --plugin a/mine.py": {"mine.py"},
+    "formalbench run --plug'in' mine.py": {"mine.py"},
+    r"formalbench run --plug\in mine.py": {"mine.py"},
+    'formalbench run "--plu"gin mine.py --plugin ../b.py': {"mine.py", "b.py"},
+    "formalbench run --plugin": set(),
+    "formalbench run --plugin --plugin": set(),
+    "formalbench run --plugins mine.py": set(),
+    "formalbench run --plugin 'mine.py": set(),
+    "": set(),
+}
 HONEST = "answers_BK"
 LEAKING = "answers_BK + batch.symbols.float().sum() * self.answers"
 """Depends on the other strings of the batch."""
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_plugins_of_a_command_are_those_of_the_command_taken_apart(command):
+    assert repeating.plugin_files(command) == repeating._files_named(command) == COMMANDS[command]
 
 
 @pytest.fixture
@@ -196,7 +215,7 @@ def test_an_unknown_model_has_no_rank_and_moves_nobody(host, make_runs):
         for number in range(4)
         for run in make_runs(f"best-{number}", task=task, **unknown)
     ]
-    view = suite_view(host, "default", ranks_unchecked=False)
+    view = replace(suite_view(host, "default"), ranks_unchecked=False)
     (alone,), (board,) = (build_page(runs, view).boards for runs in (ours, [*ours, *theirs]))
     rows = {row.model: row for row in board.rows}
     assert rows["rnn"] == alone.rows[0]
@@ -209,16 +228,17 @@ def test_special_files_in_the_clone_are_found_and_not_read(invoke, repository, m
     for record in make_runs():
         Store(repository.parent / "own").write(record)
     invoke("publish")
+    assert invoke("render").exit_code == 0
     folder = repository / "leaderboard"
     figure = next((folder / "figures").glob("*.svg"))
     figure.unlink()
     figure.symlink_to("/dev/zero")
     (folder / "figures" / "more.svg").symlink_to("/dev/zero")
-    done = invoke("check")
+    done = invoke("check", "--rendered")
     assert done.exit_code == 1
     assert f"{figure.relative_to(repository).as_posix()} is not what" in done.stderr
     assert "more.svg is not what" in done.stderr
-    assert "a link" in str(invoke("publish").exception)
+    assert "a link" in str(invoke("render").exception)
     figure.unlink()
     (folder / "figures" / "more.svg").unlink()
     record = next((folder / "results").rglob("*.json"))

@@ -106,3 +106,19 @@ def test_chance_and_shortcut_stand_below_every_board(unlearned):
     assert json.loads(renderer("json")(page))["measured"][0]["facts"][0]["shortcut"] == 0.875
     html = render_html(page, Definitions({}, {}))["index.html"]
     assert '<th scope="row">shortcut</th>' in html
+
+
+def test_a_cell_of_the_tasks_table_has_its_seeds_and_interval(make_record):
+    runs = [make_record(accuracy=share, seed=seed) for seed, share in enumerate((0.9, 0.7))]
+    page = build_page([*runs, make_record(status="diverged", seed=2)], VIEW)
+    for name in ("markdown", "latex"):
+        assert "2 of 3 finished (1 diverged): 90.0, 70.0" in renderer(name)(page), name
+    (row,) = csv.DictReader(io.StringIO(renderer("csv")(page)))
+    assert row["seed_accuracies"] == "0.9 0.7"
+    (told,) = json.loads(renderer("json")(page))["measured"][0]["rows"]
+    assert [run["accuracy"] for run in told["results"][0]["runs"]] == [0.9, 0.7, None]
+    (one,) = of_task(page.boards[0], "parity").items
+    low, high = (f"{100 * end:.1f}" for end in (one.result.low, one.result.high))
+    for name in ("table", "markdown", "latex"):
+        assert f"{low} " in renderer(name)(page), name
+        assert f" {high}" in renderer(name)(page), name

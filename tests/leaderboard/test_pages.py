@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.parse import unquote
 
 import pytest
+from built_records import build_record
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.reproduced import CellTold, Document
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import linked_files, render_files, stale_files
+from formalbench_leaderboard.publishing.rendered import (
+    linked_files,
+    render,
+    render_files,
+    stale_files,
+)
+from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.renderers.evidence import PAPERS, PREDICTIONS
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")
 
@@ -32,6 +43,7 @@ def clone(tmp_path, many_records, host):
         store.write(record)
     repository = tmp_path / "clone"
     publish(store.path, repository, host)
+    render(repository, host)
     return repository
 
 
@@ -43,6 +55,8 @@ def test_there_is_a_page_per_suite_and_per_model(many_records, host):
         MODELS / "regulargpt.md",
         MODELS / "rnn.md",
         MODELS / "transformer.md",
+        PREDICTIONS,
+        PAPERS,
     }
     front = found[Path("leaderboard/README.md")]
     assert "## Suite default, protocol quick (version 1)" in front
@@ -65,9 +79,32 @@ def test_a_model_page_shows_every_seed_and_every_command(many_records, host):
     assert "[89.0](../results/default/rnn/parity--classify/quick-lr0.001-seed1-" in page
 
 
+def test_a_model_page_begins_with_its_verdict(many_records, host, protocol):
+    other = {**protocol, "name": "slow"}
+    records = [*many_records, build_record("rnn", protocol=other)]
+    found = pages(records, host)
+    page = found[MODELS / "rnn.md"]
+    head = page[: page.index("## Where it stands")].splitlines()
+    assert [line.partition(": ")[0] for line in head if line.startswith("Protocol")] == [
+        "Protocol quick (version 1)",
+        "Protocol slow (version 1)",
+    ]
+    assert "Learned 0 of 3 tasks with every seed, within 2,000 steps." in head[4]
+    assert "\nLearned 3 of 3 tasks" in found[MODELS / "regulargpt.md"]  # of its one protocol
+
+
+@pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
+def test_a_hostile_task_changes_no_verdict(make_record, host, name):
+    task = make_record(task=f"{name}:classify", fingerprint="0" * 64, validation=0.6)
+    page = pages([task], host)[MODELS / "regulargpt.md"]
+    (line,) = (line for line in page.splitlines() if "Not learned, so nothing is said" in line)
+    assert page.count("\n# ") == 0
+    assert not any(sign in line for sign in ("<script", "://e.org", "|", "`"))
+
+
 def test_every_link_between_files_leads_somewhere(clone):
     files = list(clone.rglob("*.md"))
-    assert len(files) == 5
+    assert len(files) == 7
     for file in files:
         targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
         assert targets, file
@@ -76,12 +113,12 @@ def test_every_link_between_files_leads_somewhere(clone):
                 assert (file.parent / unquote(target)).exists(), (file, target)
 
 
-def test_weights_are_linked_where_they_lie(make_record, host):
-    record = make_record().model_copy(update={"weights": "a" * 64})
-    (path,) = placed([record])
-    with_them = pages([record], host, {path.with_suffix(".safetensors")})[MODELS / "regulargpt.md"]
-    assert f"{path.stem}.json) ([weights](" in with_them
-    assert ".safetensors" not in pages([record], host)[MODELS / "regulargpt.md"]
+def test_no_page_hangs_on_weights_being_at_hand(clone, host):
+    """They are in no repository: whoever unpacks some must render what everybody else does."""
+    (record, *_) = (clone / PUBLISHED_RESULTS).rglob("*.json")
+    record.with_suffix(".safetensors").write_bytes(b"weights")
+    assert stale_files(clone, host) == []
+    assert render(clone, host) == []
 
 
 def test_runs_that_failed_are_shown_as_what_they_are(make_record, host):
@@ -119,7 +156,8 @@ def test_two_models_never_share_a_page(make_record, host):
 @pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "../../up"])
 def test_hostile_names_do_no_harm(make_record, host, name):
     found = pages([make_record(name, command=name), make_record("good")], host)
-    assert len(found) == 4
+    assert len(found) == 5
+    assert PREDICTIONS in found
     for path, text in found.items():
         assert path.is_relative_to("leaderboard")
         assert ".." not in path.parts
@@ -134,17 +172,97 @@ def test_files_left_over_are_noticed_and_removed(clone, host):
     page = clone / SUITES / "default.md"
     page.write_bytes(page.read_bytes().replace(b"9", b"8", 1))
     assert stale_files(clone, host) == [SUITES / "default.md", MODELS / "renamed.md"]
-    publish(clone / PUBLISHED_RESULTS, clone, host)
+    render(clone, host)
     assert not old.exists()
     assert stale_files(clone, host) == []
 
 
-def test_reproductions_are_linked_by_their_titles(clone, host):
+def document(title, source="A paper"):
+    """Return what a reproduction found: one cell holds and two do not, no claim was looked at."""
+    said = {"row": "a", "column": "b", "paper": "1", "ours": "2"}
+    cells = [CellTold(**said, verdict=verdict) for verdict in ("holds", "differs", "differs")]
+    return Document(
+        reproduction="chi-table2",
+        title=title,
+        source=source,
+        about="",
+        command="",
+        scale="quick",
+        reduced="",
+        date="2026-11-20",
+        seconds=1.0,
+        took="",
+        environments=(),
+        records=0,
+        figure=False,
+        holds=True,
+        cells=tuple(cells),
+        claims=(),
+        remarks=(),
+        data=(),
+    )
+
+
+def test_reproductions_are_told_with_their_verdicts(clone, host):
     folder = clone / "leaderboard" / "reproductions"
     folder.mkdir()
     (folder / "chi-table2.md").write_text("# it\n")
+    (folder / "chi-table2.json").write_text(document("It is so").model_dump_json())
+    (folder / "yao-fig5.md").write_text("# no data beside it\n")
     assert Path("leaderboard/reproductions/chi-table2.md") in linked_files(clone)
     assert Path("leaderboard/README.md") in stale_files(clone, host)
-    publish(clone / PUBLISHED_RESULTS, clone, host)
+    render(clone, host)
+    assert stale_files(clone, host) == []
     front = (clone / "leaderboard" / "README.md").read_text(encoding="utf-8")
-    assert re.search(r"- \[[^\]]+\]\(reproductions/chi-table2\.md\)", front)
+    rows = [line.split(" | ") for line in front.splitlines() if "(reproductions/" in line]
+    told = [[cell.strip("| ") for cell in row] for row in rows]
+    assert told == [
+        ["[It is so](reproductions/chi-table2.md)", "A paper", "–", "1 holds, 2 differ"],
+        ["[yao-fig5](reproductions/yao-fig5.md)", "–", "–", "–"],
+    ]
+
+
+@pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
+def test_a_hostile_reproduction_is_one_row(make_record, host, name):
+    path = Path("leaderboard/reproductions/chi-table2.md")
+    front = [
+        render_files(placed([make_record()]), host, {path}, {"chi-table2": document(one, one)})[
+            Path("leaderboard/README.md")
+        ].decode()
+        for one in (name, "plain")
+    ]
+    hostile, plain = (text[text.index("## Reproductions") :].splitlines() for text in front)
+    assert [line.count("|") for line in hostile] == [line.count("|") for line in plain]
+    assert not any("<script" in line or "://e.org" in line or line == "# b" for line in hostile)
+
+
+def test_tasks_lead_to_what_defines_them(many_records, host):
+    python, data = Path("tasks/there/parity.py"), Path("tasks/there/regular/first.yaml")
+    for name, factory in (
+        ("parity", "there.parity:Parity"),
+        ("first", SimpleNamespace(path=Path("/anywhere/site-packages", *data.parts[1:]))),
+        ("tomita-3", "elsewhere.tomita:Tomita"),
+    ):
+        entry, _ = host.tasks.get(name)
+        object.__setattr__(entry.spec, "factory", factory)
+    found = pages(many_records, host, {python, data})
+    lines = found[Path("leaderboard/README.md")].splitlines()
+    head = next(line for line in lines if re.match(r"\| +rank ", line))
+    assert "[parity](../tasks/there/parity.py)" in head
+    assert "[first](../tasks/there/regular/first.yaml)" in head
+    assert re.search(r"\| +tomita-3 \|", head)
+    assert "[Definition](../../tasks/there/parity.py)." in found[SUITES / "default.md"]
+    assert "../tasks/" not in pages(many_records, host)[Path("leaderboard/README.md")]
+
+
+def test_no_table_is_wider_than_a_page_of_the_repository(make_record):
+    names = [f"group-z{number}" for number in range(2, 30)]
+    records = [make_record(task=f"{name}:classify") for name in names]
+    page = build_page(records, View("many", tuple(names)))
+    text = renderer("markdown")(page)
+    heads = [line for line in text.splitlines() if line.startswith("|") and "group-z" in line]
+    ranked = [line for line in heads if "rank" in line]
+    assert len(ranked) > 3
+    assert all(line.count("|") - 1 <= 12 for line in text.splitlines() if line.startswith("|"))
+    assert all("model" in line for line in ranked)
+    assert [name for line in ranked for name in re.findall(r"group-z\d+", line)] == names

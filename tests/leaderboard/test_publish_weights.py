@@ -1,11 +1,14 @@
-"""Weights go with their records, and records that have none yet get theirs."""
+"""Weights go into an archive when their records are published, and records without get theirs."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 from formalbench.store import Store, weights_path
+from formalbench_leaderboard.publishing import publish, writing
+from formalbench_leaderboard.weights.archive import Archive, write_archive
 
 PUBLISHED = ("leaderboard", "results")
 
@@ -35,27 +38,55 @@ def write_all(store, records):
         store.write(record, weights_of(record) if record.weights else None)
 
 
-def kept(store):
-    """Return the seeds and rates of which there are weights, checking that they are theirs."""
-    found = set()
-    for file, record in store.files().items():
-        if weights_path(file).exists():
-            assert weights_path(file).read_bytes() == weights_of(record)
-            found.add((record.seed, record.learning_rate))
-    return found
+@pytest.fixture
+def kept(repository, published):
+    """Return the seeds and rates of which an archive has weights, checking that they are theirs."""
+
+    def find():
+        (path,) = repository.glob("weights-*.tar")
+        archive, found = Archive(path), set()
+        records = {record.test_id: record for record in published.records()}
+        for identity, sha256 in archive.index.items():
+            assert archive.read(sha256) == weights_of(records[identity])
+            found.add((records[identity].seed, records[identity].learning_rate))
+        assert not list(published.path.rglob("*.safetensors"))
+        return found
+
+    return find
 
 
 def snapshot(folder):
     return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def test_seed_0_keeps_its_weights(invoke, own, published, make_runs):
+EVERY = {(seed, rate) for seed in range(3) for rate in (0.001, 0.0003)}
+SEED_0 = {(0, 0.001), (0, 0.0003)}
+
+
+def test_all_weights_at_hand_go_into_an_archive(invoke, own, repository, kept, make_runs):
     write_all(own, [*map(with_weights, make_runs())])
-    assert len(kept(own)) == 6
     done = invoke("publish")
     assert done.exit_code == 0, done.output
-    assert kept(published) == {(0, 0.001), (0, 0.0003)}
-    assert invoke("check").exit_code == 0
+    assert kept() == EVERY
+    (archive,) = repository.glob("weights-*.tar")
+    (line,) = [line for line in done.output.splitlines() if line.startswith("weights: ")]
+    assert str(archive) in line
+    assert hashlib.sha256(archive.read_bytes()).hexdigest() in line
+    done = invoke("check")
+    assert done.exit_code == 0
+    assert "the weights of 2 runs not at hand" in done.output
+    done = invoke("check", "--weights", archive)
+    assert done.exit_code == 0
+    assert "not at hand" not in done.output
+
+
+def test_the_archive_goes_where_it_is_asked_to(invoke, own, repository, make_runs):
+    write_all(own, [*map(with_weights, make_runs())])
+    asked = repository.parent / "mine.tar"
+    told = json.loads(invoke("publish", "--weights", asked, "--json").stdout)
+    assert told["archive"]["file"] == str(asked)
+    assert told["archive"]["sha256"] == hashlib.sha256(asked.read_bytes()).hexdigest()
+    assert not list(repository.glob("*.tar"))
 
 
 def test_every_standard_run_keeps_its_weights(make_record, protocol):
@@ -109,27 +140,28 @@ def test_weights_that_are_not_the_records_are_refused(
     assert snapshot(repository) == before
 
 
-def test_the_weights_of_other_seeds_are_not_asked_for(invoke, own, make_runs):
+def test_the_weights_of_other_seeds_are_not_asked_for(invoke, own, kept, make_runs):
     write_all(own, [*map(with_weights, make_runs())])
     for record in own.records():
         if record.seed:
             weights_path(own.path_of(record)).unlink()
     assert invoke("publish").exit_code == 0
+    assert kept() == SEED_0
 
 
 def test_older_records_without_weights_are_taken_and_get_them_later(
-    invoke, own, published, make_runs
+    invoke, own, published, kept, repository, make_runs
 ):
     write_all(own, make_runs(date="2026-01-01T00:00:00Z"))
     assert invoke("publish").exit_code == 0
-    assert kept(published) == set()
+    assert not list(repository.glob("*.tar"))
     again = [*map(with_weights, make_runs(date="2026-02-02T00:00:00Z"))]
     write_all(own, again)
     done = invoke("publish")
     assert done.exit_code == 0, done.output
     assert "added the weights of regulargpt on parity: 2 records" in done.output
     assert "4 records published already" in done.output
-    assert kept(published) == {(0, 0.001), (0, 0.0003)}
+    assert kept() == SEED_0
     assert {r.seed: r.date[:7] for r in published.records()} == {
         0: "2026-02",
         1: "2026-01",
@@ -156,12 +188,12 @@ def test_a_rerun_with_other_counts_stays_outside(invoke, own, published, make_ru
     assert snapshot(published.path) == before
 
 
-def test_a_run_that_failed_gives_way_with_its_weights(invoke, own, published, make_runs):
+def test_a_run_that_failed_gives_way_with_its_weights(invoke, own, kept, make_runs):
     write_all(own, make_runs(status="error"))
     assert invoke("publish").exit_code == 0
     write_all(own, [*map(with_weights, make_runs())])
     assert "added regulargpt on parity: 6 records" in invoke("publish").output
-    assert len(kept(published)) == 2
+    assert kept() == EVERY
 
 
 def test_a_write_that_fails_is_taken_back(invoke, own, repository, make_runs, monkeypatch):
@@ -169,34 +201,91 @@ def test_a_write_that_fails_is_taken_back(invoke, own, repository, make_runs, mo
     assert invoke("publish").exit_code == 0
     before = snapshot(repository)
     write_all(own, [*map(with_weights, make_runs())])
-    read = []
+    put, written = writing.write_atomically, []
 
-    def changing(record, path):
-        """Give the weights when they are checked, and no more when they are written."""
-        if len(read) == 3:
+    def failing(path, contents):
+        """Take three files, and no more."""
+        if len(written) == 3:
             raise OSError(5, "Input/output error", str(path))
-        read.append(path)
-        return path.read_bytes()
+        written.append(path)
+        put(path, contents)
 
-    monkeypatch.setattr("formalbench_leaderboard.publishing.weights_kept.read_weights", changing)
+    monkeypatch.setattr(writing, "write_atomically", failing)
     done = invoke("publish")
     assert "Input/output error" in str(done.exception)
     assert snapshot(repository) == before
 
 
-def test_check_sees_what_is_wrong_with_weights(invoke, own, published, make_runs):
+def test_weights_that_change_while_they_are_packed_are_refused(
+    invoke, own, repository, make_runs, monkeypatch
+):
+    """As they were checked, and not as they are when their turn comes."""
+    write_all(own, [*map(with_weights, make_runs())])
+    before = snapshot(repository)
+    pack = publish.write_weights
+
+    def changed(*arguments):
+        for file in own.path.rglob("*.safetensors"):
+            file.write_bytes(b"something else")
+        pack(*arguments)
+
+    monkeypatch.setattr(publish, "write_weights", changed)
+    assert "SHA-256" in str(invoke("publish").exception)
+    assert snapshot(repository) == before
+
+
+@pytest.fixture
+def unpacked(invoke, own, repository, published, make_runs):
+    """Publish runs with weights, and unpack them into the clone; return the file of seed 0's."""
     write_all(own, [*map(with_weights, make_runs())])
     invoke("publish")
-    record = next(r for r in published.records() if r.seed == 0)
-    (path,) = (weights_path(f) for f, r in published.files().items() if r == record)
-    right = path.read_bytes()
+    (archive,) = repository.glob("weights-*.tar")
+    assert invoke("weights", "unpack", archive).exit_code == 0
+    files = published.files()
+    return next(weights_path(file) for file, one in files.items() if one.seed == 0)
+
+
+def test_check_sees_what_is_wrong_with_weights(invoke, unpacked):
+    path, right = unpacked, unpacked.read_bytes()
+    assert invoke("check").exit_code == 0
     path.write_bytes(right + b"!")
     assert "SHA-256" in invoke("check").stderr
-    path.unlink()
-    assert "No such file" in invoke("check").stderr
     path.write_bytes(right)
     stray = path.with_name("stray.safetensors")
     stray.write_bytes(right)
     assert "weights of no record" in invoke("check").stderr
     stray.unlink()
-    assert invoke("check").exit_code == 0
+    path.unlink()
+    path.symlink_to("/dev/zero")
+    assert "a link" in invoke("check").stderr
+
+
+def test_check_asks_for_missing_weights_where_it_is_told_to(
+    invoke, own, unpacked, repository, tmp_path
+):
+    (archive,) = repository.glob("weights-*.tar")
+    unpacked.unlink()
+    done = invoke("check")
+    assert done.exit_code == 0
+    assert "the weights of 1 run not at hand" in done.output
+    assert json.loads(invoke("check", "--json").stdout)["weightless_records"] == 1
+    (tmp_path / "nothing").mkdir()
+    done = invoke("check", "--weights", tmp_path / "nothing")
+    assert done.exit_code == 1
+    assert f"{unpacked.stem}.json: the weights of run" in done.stderr
+    for place in (archive, own.path):
+        done = invoke("check", "--weights", tmp_path / "nothing", "--weights", place)
+        assert done.exit_code == 0, done.output
+
+
+def test_an_archive_of_something_else_is_a_problem(invoke, own, unpacked, repository, tmp_path):
+    (archive,) = repository.glob("weights-*.tar")
+    theirs = tmp_path / "theirs.tar"
+    weights = b"others"
+    digest = hashlib.sha256(weights).hexdigest()
+    identity = next(iter(Archive(archive).index))
+    write_archive(theirs, {identity: digest, "0" * 16: digest}, lambda sha256: weights)
+    done = invoke("check", "--weights", theirs)
+    assert done.exit_code == 1
+    assert f"other weights of run {identity} than its record names" in done.stderr
+    assert f"weights {digest[:16]}… are of no published record" in done.stderr

@@ -50,11 +50,17 @@ def scaled(runs):
     return (mean - chance) / (1 - chance), mean
 
 
+def plain(cell):
+    """Return the text of a cell: without its link, its escapes and its places to break."""
+    text = re.sub(r"^\[(.*)\]\(.*\)$", r"\1", cell.strip()).replace("<wbr>", "")
+    return text.replace("&#91;", "[").replace("&#93;", "]")
+
+
 def shown():
     """Return the rows of the first table of the front page, by the model's name."""
     text = (LEADERBOARD / "README.md").read_text(encoding="utf-8")
     lines = text[text.index("|   rank |") :].splitlines()
-    header = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    header = [plain(cell) for cell in lines[0].strip("|").split("|")]
     rows = {}
     for line in lines[2:]:
         if not line.startswith("|"):
@@ -62,8 +68,7 @@ def shown():
         cells = dict(
             zip(header, (cell.strip() for cell in line.strip("|").split("|")), strict=True)
         )
-        name = re.sub(r"^\[(.*)\]\(.*\)$", r"\1", cells["model"])
-        rows[name.replace("&#91;", "[").replace("&#93;", "]")] = cells
+        rows[plain(cells["model"])] = cells
     return rows
 
 

@@ -86,8 +86,11 @@ def test_terminal_shows_names_as_they_are(make_record, name):
 def test_latex_keeps_its_shape(make_record, name):
     text = renderer("latex")(hostile_page(make_record, name))
     body = [line for line in text.splitlines() if not line.startswith("%")]
-    assert len(body) == 8
-    assert all(len(re.findall(r"(?<!\\)&", line)) == 5 for line in body if line.endswith(r"\\"))
+    assert len(body) == 8 + 1 + 8  # the ranking, and the task
+    assert body[8] == ""
+    for table, columns in ((body[:8], 6), (body[9:], 7)):
+        lines = [line for line in table if line.endswith(r"\\")]
+        assert [len(re.findall(r"(?<!\\)&", line)) for line in lines] == [columns - 1] * 3
     assert r"\input" not in "".join(body)
     assert not re.search(r"(?<!\\)[#_%]", "".join(body))
 
@@ -119,7 +122,8 @@ def test_table_fits_80_columns_without_losing_a_task(make_record):
     text = renderer("table")(build_page(records, View("test", tuple(tasks))))
     assert max(map(cell_len, text.splitlines())) <= 80
     for position in range(len(tasks)):
-        assert text.count(f" {10 + position}.0") == len(names)
+        # In the ranking, and in the table of the task.
+        assert text.count(f" {10 + position}.0") == 2 * len(names)
     squeezed = "".join(text.split())
     assert "navigation" in squeezed
     assert "…" not in squeezed.replace("…", "", text.count(" … "))

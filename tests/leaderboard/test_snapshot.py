@@ -15,7 +15,7 @@ from formalbench.store import Store
 from formalbench.store.packed import written
 from formalbench_leaderboard import snapshot, sources
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import stale_files
+from formalbench_leaderboard.publishing.rendered import render, stale_files
 from formalbench_leaderboard.snapshot import read_snapshot
 
 ROOT = Path(__file__).parents[2]
@@ -56,20 +56,28 @@ def test_records_come_back_as_they_were(varied, tmp_path):
     assert text == written(back)
 
 
-def test_the_package_carries_what_the_repository_publishes():
+def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
+    """Rendering on the main branch writes it; a pull request has records that are not in it yet."""
     held = Store(ROOT / "leaderboard" / "results").all()
-    assert read_snapshot(ROOT / snapshot.FILE) == held
-    assert read_snapshot() == held
-    size = sum(len(record.to_json()) for record in held)
-    assert (ROOT / snapshot.FILE).stat().st_size < size / 3
+    file = tmp_path / "snapshot.jsonl"
+    file.write_text(written(held), encoding="ascii")
+    assert read_snapshot(file) == held
+    assert file.stat().st_size < sum(len(record.to_json()) for record in held) / 3
 
 
-def test_publish_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
+def test_the_package_carries_published_records():
+    carried = read_snapshot()
+    assert len(carried) > 100
+    assert carried == read_snapshot(ROOT / snapshot.FILE)
+
+
+def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
     store = Store(tmp_path / "mine")
     for record in make_runs():
         store.write(record)
     clone = tmp_path / "clone"
     publish(store.path, clone, host)
+    render(clone, host)
     assert len(read_snapshot(clone / snapshot.FILE)) == 6
     (clone / snapshot.FILE).write_bytes(b"")
     assert stale_files(clone, host) == [snapshot.FILE]

@@ -12,10 +12,12 @@ from formalbench.cache import package_digest
 from formalbench.contracts.specs import display
 from formalbench.host import Plugin, PluginHost
 from formalbench.store import Store
+from formalbench_leaderboard.asked import in_class
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.sources import Held, suite_view
-from formalbench_leaderboard.theory import in_class, predicted, theory_here
+from formalbench_leaderboard.theory import Predictions, theory_here
 from formalbench_leaderboard.web.assemble import render as render_html
+from formalbench_leaderboard.web.contents import contents
 from formalbench_leaderboard.web.definitions import definitions
 
 TASKS = ("parity:classify", "first:classify", "no-such-task:classify")
@@ -51,9 +53,10 @@ def test_every_face_shows_it(records, view, real):
     assert renderer("markdown")(page).count("Language class: ") == 2
     told = json.loads(renderer("json")(page))["measured"][0]["facts"]
     assert [facts["language_class"] for facts in told] == ["solvable", "r-trivial", None]
-    html = render_html(page, definitions(real, records))["index.html"]
-    assert "<td>r-trivial</td>" in html
-    assert '"language_class":"solvable"' in html
+    known = definitions(real, records)
+    assert "<td>r-trivial</td>" in render_html(page, known)["index.html"]
+    facts = contents(page, known)["boards"][0]["facts"]
+    assert facts["parity"]["language_class"] == "solvable"
 
 
 def test_nothing_is_said_where_nothing_is_known(records):
@@ -81,9 +84,13 @@ def test_only_tasks_of_a_class(records, view):
 def test_published_numbers_are_parted_likewise(real):
     view = suite_view(real, "chi-table1")
     _, seen = in_class(Held([], [], []), view, "c-rasp")
-    shown = {task for table in seen.published for task in table.tasks}
-    assert shown
+    shown = {table.column(name).task for table in seen.published for name in table.tasks}
+    assert {"d2", "majority"} <= shown
     assert all(theory_here(real, task).within("c-rasp") for task in shown)
+
+
+def predicted(host, model, task):
+    return Predictions(host, lambda name: theory_here(host, name)).of(model, task)
 
 
 def test_what_theorems_say_of_a_model(real):

@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from formalbench.cli.main import run_command_line
@@ -83,6 +84,33 @@ def two_boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(results, tmp_path_factory.mktemp("two"))
 
 
+@pytest.fixture(scope="session")
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a text by perplexity and one by BLEU, of models one of which means harm.
+
+    The first model is the best at words, and the last one at pairs.
+    """
+    results = tmp_path_factory.mktemp("records")
+    for place, model in enumerate(("gru", "rnn", HOSTILE[2])):
+        for number, file in enumerate(sorted(RESULTS.glob("default/rnn/first--classify/*.json"))):
+            for task in ("words", "pairs"):
+                data = json.loads(file.read_text())
+                data["model"]["name"], data["task"]["name"] = model, f"{task}:classify"
+                data["test_id"] = f"{place:02}{task[:2].encode().hex()}{data['test_id'][6:]}"
+                cells = data["test"]["cells"]
+                count = [100] * len(cells["length"])
+                if task == "words":
+                    grown = [10 + number + (place + 1) * 6 * at for at in range(len(count))]
+                    total = [100 * one for one in grown]
+                    cells["metrics"]["perplexity"] = {"total": total, "count": count}
+                else:
+                    data["test"]["metric"] = "bleu"
+                    cells["group"] = ["up-to-9" if at < 8 else "over-9" for at in range(len(count))]
+                    cells["correct"] = [64 if at < 8 else place for at in range(len(count))]
+                (results / f"{place}-{task}-{file.name}").write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("texts"))
+
+
 @pytest.fixture
 def hostile_names() -> list[str]:
     return HOSTILE
@@ -113,9 +141,11 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
     heard = Heard()
     contexts = []
 
-    def open_page(file: Path, place: str = "", *, width: int = 1280, **options: object) -> Page:
+    def open_page(
+        file: Path, place: str = "", *, width: int = 1280, height: int = 800, **options: object
+    ) -> Page:
         options = {"reduced_motion": "reduce", "color_scheme": "light", **options}
-        size = {"width": width, "height": 800}
+        size = {"width": width, "height": height}
         context = browser.new_context(offline=True, viewport=size, **options)
         context.set_default_timeout(60_000)
         contexts.append(context)
@@ -125,6 +155,8 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.on("dialog", lambda dialog: (heard.complaints.append("dialog"), dialog.dismiss()))
         page.on("request", lambda request: heard.addresses.append(request.url))
         page.goto(file.as_uri() + place)
+        if options.get("java_script_enabled", True):
+            page.locator("html[data-ready]").wait_for(state="attached")
         return page
 
     yield open_page
@@ -132,4 +164,4 @@ def opened(browser: Browser) -> Iterator[Callable[..., Page]]:
         context.close()
     assert heard.complaints == []
     assert [url for url in heard.addresses if not url.startswith(("file:", "data:"))] == []
-    assert all(url.partition("#")[0].endswith("/index.html") for url in heard.addresses)
+    assert all(urlsplit(url).path.endswith("/index.html") for url in heard.addresses)

@@ -22,7 +22,7 @@ def test_hostile_names_are_text(opened, hostile: Path, hostile_names):
         expect(page.locator("#view h1")).to_have_text(name)
         assert page.locator("#view table").count() >= 1
         page.go_back()
-    page.locator(".measured a[href^='#task=']").last.click()
+    page.locator(".measured ul a[href^='#task=']").last.click()
     assert page.locator("#view h1").count() == 1
     assert page.locator("script").count() == scripts
     assert page.locator("img, iframe, object, [onmouseover], [onerror]").count() == 0

@@ -67,6 +67,32 @@ def test_the_answer_to_a_prefix_is_that_to_the_string_alone(chunk, thickness):
             torch.testing.assert_close(every[:, end], want, rtol=0, atol=1e-10)
 
 
+@pytest.mark.parametrize("thickness", [1, 2])
+@pytest.mark.parametrize("chunk", [2, 3])
+@pytest.mark.usefixtures("tables")
+def test_every_prefix_goes_through_the_levels_of_its_string_if_asked_to(chunk, thickness):
+    options = {"chunk": chunk, "thickness": thickness, "levels": "string"}
+    each, prefixes = (small(x, **options) for x in ("each", "prefixes"))
+    prefixes.load_state_dict(each.state_dict())
+    own = small("prefixes", **{**options, "levels": "prefix"})
+    own.load_state_dict(each.state_dict())
+    for length in (1, chunk, chunk + 1, chunk**2, chunk**2 + 1):
+        batch = Batch(strings(3, length, 2))
+        want = reference(each, batch.symbols)
+        torch.testing.assert_close(each(batch), want[:, 1:], rtol=0, atol=1e-10)
+        torch.testing.assert_close(prefixes(batch), want, rtol=0, atol=1e-10)
+        # Alike where a prefix has as many levels as the string, and not elsewhere.
+        alike = [levels(end, chunk) == levels(length, chunk) for end in range(length + 1)]
+        found = (own(batch) - want).abs().amax((0, 2)) < 1e-10
+        assert found.tolist() == alike
+
+
+def test_a_padded_string_does_not_say_how_many_levels_its_neighbours_have():
+    assert small("last", levels="string").traits.padding
+    assert not small("each", levels="string").traits.padding
+    assert small("each").traits.padding
+
+
 @pytest.mark.parametrize(
     ("length", "chunk", "want"),
     [

@@ -15,7 +15,7 @@ from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
 from formalbench.host.data_files import data_files, data_hash
 from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
-from formalbench_text import tokens
+from formalbench_text import tokenisers, tokens
 from formalbench_text.completing import as_yaml, completed
 from formalbench_text.description import describe, read
 from formalbench_text.tiny import build
@@ -138,6 +138,30 @@ def test_tokenisers_are_trained_on_the_training_texts(make, tmp_path, tokeniser,
     (tmp_path / "train.txt").write_text("Entirely other words, entirely.\n" * 3)
     assert read_yaml(make(tokeniser=tokeniser))["tokeniser"]["sha256"] != before
     assert library
+
+
+def test_a_tokeniser_is_trained_once(make, tmp_path, monkeypatch):
+    pytest.importorskip("tokenizers")
+    trained, read_lines = [], tokenisers.in_batches
+
+    def watched(described):
+        trained.append(described)
+        return read_lines(described)
+
+    monkeypatch.setattr(tokenisers, "in_batches", watched)
+    choice = {"kind": "bpe", "vocabulary": 260}
+    short = {"train": 2, "test": [2]}
+    path = make(tokeniser=choice, lengths=short)
+    first = built(path)
+    assert len(trained) == 1
+    # One that is lost is trained again, and so is one of other texts; all are what they were.
+    shutil.rmtree(tmp_path / "cache")
+    tokens.tokens_of.cache_clear()
+    assert built(path).part("test").own.ids.tolist() == first.part("test").own.ids.tolist()
+    assert len(trained) == 2
+    (tmp_path / "train.txt").write_text("Entirely other words, entirely.\n" * 3)
+    assert len(built(make(tokeniser=choice, lengths=short)).alphabet) == 261
+    assert len(trained) == 3
 
 
 def test_words_of_texts_are_not_shown(make):

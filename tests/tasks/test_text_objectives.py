@@ -9,6 +9,7 @@ import torch
 from formalbench import Batch, Corpus, Example, RequestError, Stream
 from formalbench.contracts.example import tensors
 from formalbench.contracts.metric import Measure
+from formalbench.evaluation.cells import check_process
 from formalbench.evaluation.cells import test_set as cells_of
 from formalbench.host import PluginHost
 from formalbench_text.metrics import Perplexity
@@ -114,6 +115,40 @@ def test_cells_are_windows_of_the_lengths_named(host):
     assert all(one.scored.sum() == 64 for one in asked)
     assert len({tuple(one.targets[one.scored].tolist()) for one in asked}) == 1
     assert [cell.last for cell in cells_of(host.task("tiny:masked-lm"), protocol).cells] == [32]
+
+
+def test_a_budget_of_tokens_takes_as_many_windows_of_each_length(host):
+    plain = host.protocol("text-quick")
+    few = plain.model_copy(update={"test": plain.test.model_copy(update={"tokens": 16 * 512})})
+    task = host.task("tiny:causal-lm")
+    check_process(task, few)
+    found = cells_of(task, few).cells
+    assert [(cell.last, cell.strings) for cell in found] == [
+        (length, 16) for length in (32, 64, 128, 256, 512)
+    ]
+    # Every fourth of those without a budget: the same tokens at all lengths.
+    for cell, every in zip(found, cells_of(task, plain).cells, strict=True):
+        assert (cell.examples[0].inputs == every.examples[0].inputs[::4]).all()
+    one = plain.model_copy(update={"test": plain.test.model_copy(update={"tokens": 3})})
+    assert {cell.strings for cell in cells_of(task, one).cells} == {1}
+    assert few.test_facts() != plain.test_facts()
+    assert few.train_facts() == plain.train_facts()
+
+
+def test_a_budget_of_tokens_takes_a_share_of_texts_of_all_lengths(host):
+    plain = host.protocol("translate-quick")
+    task = host.task("tiny-pairs:translate")
+    every = cells_of(task, plain).cells
+    few = plain.model_copy(update={"test": plain.test.model_copy(update={"tokens": 150})})
+    for cell, whole in zip(cells_of(task, few).cells, every, strict=True):
+        share = 150 / sum(whole.lengths)
+        assert cell.strings == max(1, int(whole.strings * share))
+        assert cell.group == whole.group
+    training = plain.model_copy(
+        update={"validation": plain.validation.model_copy(update={"tokens": 9})}
+    )
+    with pytest.raises(RequestError, match="by a task's own process"):
+        check_process(task, training)
 
 
 def test_what_stands_behind_the_end_of_a_text_sees_what_stands_before_it(host):

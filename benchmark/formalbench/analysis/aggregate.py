@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import math
 import statistics as averages
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from formalbench.analysis.keys import has_result, title_of
+from formalbench.analysis.keys import grouped_by, has_result, title_of
 from formalbench.analysis.learned import has_learned, validation_of
-from formalbench.analysis.perplexity import is_language_model, mean_perplexities
+from formalbench.analysis.measures import (
+    ShownBy,
+    at_places,
+    is_language_model,
+    mean_by_place,
+    measure_of,
+)
 from formalbench.analysis.repeating import repeating
 from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
@@ -29,6 +36,8 @@ from formalbench.analysis.statistics import (
 )
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
+
+Flags = npt.NDArray[np.bool_]
 
 WORST = 1e300
 """Cross-entropy of a run that did not finish; no sum of it is infinite."""
@@ -55,9 +64,7 @@ def selected_rate(runs: Sequence[Record]) -> float | None:
     then to the smaller rate; of language models cross-entropy comes first. A run that did not
     finish has no share right.
     """
-    by_rate: dict[float | None, list[Record]] = defaultdict(list)
-    for run in runs:
-        by_rate[run.learning_rate].append(run)
+    by_rate = grouped_by(lambda run: run.learning_rate, runs)
     common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
     by_loss = is_language_model(runs)
 
@@ -92,8 +99,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.test_id)
     )
     chance = facts.chance_length if facts else None
-    seeds = tuple(map(_seed_result, chosen))
-    values = [value for run in seeds if (value := _measured(run, chance)) is not None]
+    measure = measure_of(chosen)
+    seeds = tuple(_seed_result(run, measure) for run in chosen)
+    values = [value for run in seeds if (value := measured_run(run, chance)) is not None]
     accuracies = [value.accuracy for value in values]
     mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
     title = title_of(chosen[0])
@@ -106,8 +114,9 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     )
     max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
     learned = sum(run.learned for run in seeds)
-    reached = _longest(seeds, chance, (0.99, 0.90))
+    reached = _longest(seeds, facts, (0.99, 0.90))
     longest = reached if learned == sum(map(has_result, chosen)) else [None] * len(reached)
+    places = mean_by_place(chosen, measure)
     validations = [run.validation for run in seeds if run.validation is not None]
     result = Result(
         task=title,
@@ -130,14 +139,15 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
         learned=learned,
         budget=max(run.protocol.steps for run in chosen),
         runs=seeds,
-        perplexities=mean_perplexities(chosen),
+        shown=mean if measure.accuracy else measure.mean([value for _, value in places]),
+        places=places,
     )
     if sample is None or chance is None or chance >= 1.0:
         return Aggregate(result, Sample.unknown(title, len(seeds)))
     return Aggregate(result, sample.in_units_of(chance))
 
 
-def _seed_result(run: Record) -> SeedResult:
+def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
     return SeedResult(
         seed=run.seed,
         test_id=run.test_id,
@@ -148,6 +158,7 @@ def _seed_result(run: Record) -> SeedResult:
         validation=validation_of(run),
         learned=has_learned(run),
         steps=run.training.steps if run.training else 0,
+        places=tuple(at_places(run, measure).items()),
     )
 
 
@@ -164,7 +175,7 @@ def cell_results(cells: Cells) -> CellResults:
     return CellResults(cells.length, cells.strings, correct, cells.group)
 
 
-def _measured(run: SeedResult, chance: float | None) -> Measured | None:
+def measured_run(run: SeedResult, chance: float | None) -> Measured | None:
     """Return a run's accuracy; chance level, known exactly, for one that did not finish."""
     if run.accuracy is not None and run.cells is not None:
         return measured(run.cells.strings, run.accuracy)
@@ -181,26 +192,35 @@ def _best_interval(
 
 
 def _longest(
-    runs: Sequence[SeedResult], chance: float | None, least: Sequence[float]
+    runs: Sequence[SeedResult], facts: TaskFacts | None, least: Sequence[float]
 ) -> list[int | None]:
     """Return the longest test length up to which the mean over the seeds is at least `least`.
 
-    At every shorter test length, too. A run that did not finish is at chance everywhere.
+    At every shorter test length, too; one at which chance is always right is no success. A run
+    that did not finish is at chance everywhere.
 
     Args:
         runs: at least one.
-        chance: accuracy of one that did not finish.
+        facts: of the task.
         least: shares of the strings of a length.
     """
     cells = [run.cells for run in runs if run.cells is not None]
-    if not cells or len({cell.length for cell in cells}) > 1:
+    if not cells or facts is None or len({cell.length for cell in cells}) > 1:
         return [None] * len(least)
     shares_SL = np.array([np.divide(cell.correct, cell.strings) for cell in cells])
-    failed = (len(runs) - len(cells)) * (chance or 0.0)
-    mean_L = (shares_SL.sum(axis=0) + failed) / len(runs)
-    below = [np.flatnonzero(mean_L < share) for share in least]
-    ends = [int(lengths[0]) if len(lengths) else len(mean_L) for lengths in below]
-    return [cells[0].length[end - 1] if end else None for end in ends]
+    chance_L = np.full(shares_SL.shape[1], facts.chance_length)
+    if facts.lengths == cells[0].length:
+        chance_L = np.array(facts.chance_by_cell)
+    failed_L = (len(runs) - len(cells)) * chance_L
+    mean_L = (shares_SL.sum(axis=0) + failed_L) / len(runs)
+    return [_last(mean_L >= share, chance_L < 1.0, cells[0].length) for share in least]
+
+
+def _last(good_L: Flags, telling_L: Flags, lengths: Sequence[int]) -> int | None:
+    """Return the last length that tells something before the first that is not good."""
+    end = len(good_L) if good_L.all() else int(good_L.argmin())
+    told = np.flatnonzero(telling_L[:end])
+    return lengths[told[-1]] if len(told) else None
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
@@ -226,6 +246,7 @@ def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
         first=(cells.first or cells.length)[0],
         last=cells.length[-1],
         cells=len(cells.length),
+        lengths=cells.length,
         strings=sum(cells.strings),
-        language_model=is_language_model(runs),
+        measure=measure_of(runs),
     )

@@ -6,7 +6,6 @@ else. Shares are fractions of one, unrounded.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from formalbench.analysis.constructions import ExactModels
@@ -25,10 +24,10 @@ class Row:
         kind: ``learned`` or ``exact``.
         parameters: the least and greatest number of parameters over the tasks.
         results: by the order of the board's tasks, then of its other tasks; those it has.
-        rank: 1 is best; None without a score.
+        rank: 1 is best; None without a score, or if no other row has one.
         score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
         low, high: interval of the score, over seeds and test strings.
-        rank_low, rank_high: between which ranks it is in 95 % of the draws.
+        rank_low, rank_high: between which ranks it is in 95 % of the draws; None without a rank.
         iqm, iqm_low, iqm_high: interquartile mean of the scaled accuracy of all its runs on the
             board's tasks, and its interval.
         is_new: whether the session that just ended measured it.
@@ -39,16 +38,16 @@ class Row:
     kind: str
     parameters: tuple[int, int]
     results: tuple[Result, ...]
-    rank: int | None
-    score: float | None
-    low: float | None
-    high: float | None
-    rank_low: int | None
-    rank_high: int | None
-    iqm: float | None
-    iqm_low: float | None
-    iqm_high: float | None
-    is_new: bool
+    rank: int | None = None
+    score: float | None = None
+    low: float | None = None
+    high: float | None = None
+    rank_low: int | None = None
+    rank_high: int | None = None
+    iqm: float | None = None
+    iqm_low: float | None = None
+    iqm_high: float | None = None
+    is_new: bool = False
 
     def on(self, task: str) -> Result | None:
         """Return the result on a task, if there is one."""
@@ -82,24 +81,10 @@ class Board:
         return f"{self.protocol} (version {self.version})"
 
     @property
-    def language_models(self) -> tuple[str, ...]:
-        """Titles of the tasks that are shown by perplexity."""
+    def otherwise(self) -> tuple[str, ...]:
+        """Titles of the tasks that are shown by another measure than accuracy."""
         titles = (*self.tasks, *self.other_tasks)
-        return tuple(t for t in titles if (facts := self.facts_of(t)) and facts.language_model)
-
-    def by_perplexity(self, task: str) -> tuple[tuple[int, ...], list[tuple[Row, Result]]]:
-        """Return the test lengths of a task for language models, and its rows.
-
-        The best come first, by the mean over the lengths of the logarithm of the perplexity.
-        """
-        found = [(row, result) for row in self.rows if (result := row.on(task)) is not None]
-        lengths = tuple(sorted({n for _, result in found for n, _ in result.perplexities}))
-
-        def order(pair: tuple[Row, Result]) -> tuple[float, str]:
-            logs = [math.log(one) for _, one in pair[1].perplexities]
-            return (math.fsum(logs) / len(logs) if logs else math.inf, pair[0].model)
-
-        return lengths, sorted(found, key=order)
+        return tuple(t for t in titles if (of := self.facts_of(t)) and not of.measure.accuracy)
 
     def facts_of(self, task: str) -> TaskFacts | None:
         """Return the facts of a task, if known."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -11,11 +10,19 @@ import numpy as np
 
 from formalbench.analysis.aggregate import Aggregate, aggregate, facts_of
 from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.chances import Chances
 from formalbench.analysis.constructions import exact_models
 from formalbench.analysis.counted import Counted, checkable, counted
 from formalbench.analysis.current import Current
 from formalbench.analysis.environments import environments_of
-from formalbench.analysis.keys import ModelKey, model_key, title_of
+from formalbench.analysis.keys import (
+    ModelKey,
+    grouped_by,
+    has_result,
+    model_key,
+    row_names,
+    title_of,
+)
 from formalbench.analysis.ranks import shared_ranks
 from formalbench.analysis.results import Prediction, TaskFacts
 from formalbench.analysis.seeds import interquartile_draws, mean_draws
@@ -49,7 +56,10 @@ class View:
             at hand, so that nobody here can check it; if not, a note says so.
         theory: of a task by its full name; None where nobody knows.
         shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
-        predicted: what theorems say of a model on a task, both by their names, options behind them.
+        chances: accuracy at each cell of a record's test of the best answer that sees only the
+            length; None where that is known on the average alone.
+        predicted: what theorems and experiments say of a model on a task, both by their names,
+            options behind them; theorems first.
     """
 
     title: str
@@ -62,7 +72,13 @@ class View:
     ranks_unchecked: bool = True
     theory: Callable[[str], Theory | None] = lambda task: None
     shortcut: Callable[[str], float | None] = lambda task: None
-    predicted: Callable[[str, str], Prediction | None] = lambda model, task: None
+    chances: Chances = lambda record: None
+    predicted: Callable[[str, str], tuple[Prediction, ...]] = lambda model, task: ()
+
+    def with_papers_on(self, wanted: Callable[[str], bool]) -> View:
+        """Return the view with the papers' numbers on those tasks alone, by their titles."""
+        tables = (table.limited_to(wanted) for table in self.published)
+        return replace(self, published=tuple(table for table in tables if table.tasks))
 
 
 def build_page(
@@ -93,9 +109,7 @@ def _page(
 
 
 def _board(part: Counted, view: View) -> Board:
-    by_task: dict[str, list[Record]] = defaultdict(list)
-    for record in part.records:
-        by_task[title_of(record)].append(record)
+    by_task = grouped_by(title_of, part.records)
     facts = {title: _facts(runs, view) for title, runs in by_task.items()}
     others = tuple(sorted(set(by_task) - set(view.tasks)))
     rows, row_notes = _rows(part.records, (*view.tasks, *others), facts, view)
@@ -113,11 +127,16 @@ def _board(part: Counted, view: View) -> Board:
 
 
 def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
-    facts, theory = facts_of(checkable(runs, view.current)), view.theory(runs[0].task.name)
+    known, theory = checkable(runs, view.current), view.theory(runs[0].task.name)
+    facts = facts_of(known)
     if facts is None:
         return None
-    finest = None if theory is None else theory.finest
-    return replace(facts, language_class=finest, shortcut=view.shortcut(facts.title))
+    return replace(
+        facts,
+        chances=view.chances(next(run for run in known if has_result(run))),
+        language_class=None if theory is None else theory.finest,
+        shortcut=view.shortcut(facts.title),
+    )
 
 
 def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
@@ -144,29 +163,34 @@ def _rows(
     facts: dict[str, TaskFacts | None],
     view: View,
 ) -> tuple[list[Row], list[str]]:
-    by_model: dict[ModelKey, dict[str, list[Record]]] = defaultdict(lambda: defaultdict(list))
-    for record in records:
-        by_model[model_key(record)][title_of(record)].append(record)
-    names = Counter(name for name, _ in by_model)
+    by_model = grouped_by(model_key, records)
+    names = row_names(by_model)
     unscored = {known.title for known in facts.values() if known and not known.scored}
     scored = [title for title in view.tasks if title not in unscored]
     entries: list[_Entry] = []
     unchecked: list[str] = []
-    for key, runs in sorted(by_model.items()):
-        shown = key[0] if names[key[0]] == 1 else f"{key[0]} ({key[1]})"
+    for key, every in sorted(by_model.items()):
+        runs = grouped_by(title_of, every)
         found = {
             title: _aggregated(runs[title], facts[title], (*key, title), view)
             for title in titles
             if title in runs
         }
-        every = [run for part in runs.values() for run in part]
-        row = replace(_unranked(shown, key, every, found), is_new=key in view.new)
+        sizes = [run.model.parameters for run in every]
+        row = Row(
+            model=names[key],
+            key=key,
+            kind=min(run.model.kind for run in every),
+            parameters=(min(sizes), max(sizes)),
+            results=tuple(part.result for part in found.values()),
+            is_new=key in view.new,
+        )
         if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
             entries.append(_scored(row, found, scored))
         else:
             entries.append(_Entry(row))
             unchecked.append(_unchecked(row))
-    texts = {known.title for known in facts.values() if known and known.language_model}
+    texts = {known.title for known in facts.values() if known and not known.measure.accuracy}
     judged = [title for title in view.tasks if title not in texts]
     notes = _row_notes([entry.row for entry in entries], scored, judged)
     return _ranked(entries), [*unchecked, *notes]
@@ -177,37 +201,15 @@ def _aggregated(
 ) -> Aggregate:
     """Aggregate the runs of a model on a task, with what theory says of it."""
     found, of = aggregate(runs, facts, key), runs[0]
-    prediction = view.predicted(display(of.model.name, of.model.options), of.task.name)
-    return replace(found, result=replace(found.result, prediction=prediction))
+    every = view.predicted(display(of.model.name, of.model.options), of.task.name)
+    first = every[0] if every else None
+    return replace(found, result=replace(found.result, prediction=first, predictions=every))
 
 
 def _unchecked(row: Row) -> str:
     return (
         f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
         f"not at hand (its model is of {row.key[1]})."
-    )
-
-
-def _unranked(
-    name: str, key: ModelKey, runs: Sequence[Record], aggregates: dict[str, Aggregate]
-) -> Row:
-    sizes = [run.model.parameters for run in runs]
-    return Row(
-        model=name,
-        key=key,
-        kind=min(run.model.kind for run in runs),
-        parameters=(min(sizes), max(sizes)),
-        results=tuple(part.result for part in aggregates.values()),
-        rank=None,
-        score=None,
-        low=None,
-        high=None,
-        rank_low=None,
-        rank_high=None,
-        iqm=None,
-        iqm_low=None,
-        iqm_high=None,
-        is_new=False,
     )
 
 
@@ -229,10 +231,15 @@ def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _En
 
 
 def _ranked(entries: Sequence[_Entry]) -> list[Row]:
-    """Order rows by rank, score and name; the ones without a score by how many tasks they have."""
+    """Order rows by rank, score and name; the ones without a score by how many tasks they have.
+
+    A row that stands alone has no rank: it is compared with nothing.
+    """
     scored = [(entry.row, entry.draws, entry.seeds) for entry in entries if entry.draws is not None]
     rest = [entry.row for entry in entries if entry.draws is None]
     rest.sort(key=lambda row: (-len(row.results), row.model))
+    if len(scored) == 1:
+        return [scored[0][0], *rest]
     draws = [draws for _, draws, _ in scored]
     ranks = shared_ranks(draws, [seeds for _, _, seeds in scored])
     ranked = [
@@ -246,6 +253,7 @@ def _ranked(entries: Sequence[_Entry]) -> list[Row]:
 
 def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
     notes = []
+    scores = sum(row.score is not None for row in rows)
     for row in sorted(rows, key=lambda row: row.model):
         missing = [title for title in scored if row.on(title) is None]
         if missing:
@@ -256,6 +264,8 @@ def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str])
             for result in row.results
             if result.finished < result.seeds
         ]
+        if row.score is not None and scores == 1:
+            notes.append(f"{row.model} has no rank: no other row has a score to compare it with.")
         alone = [result.task for result in row.results if result.seeds == 1]
         if row.kind == "learned" and alone:
             notes.append(

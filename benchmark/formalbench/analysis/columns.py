@@ -8,11 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from types import MappingProxyType
+from typing import Any, Generic, Literal, TypeVar
+
+from formalbench.analysis.text import MISSING, interval, percent
 
 T = TypeVar("T")
+U = TypeVar("U")
+V = TypeVar("V")
 
 Datum = str | int | float | None
+Form = Literal["number", "words", "name", "command", "cell"]
 
 FAILED = "⚠"
 """Behind a cell of which a run did not finish; a renderer may write it in its own way."""
@@ -37,6 +43,7 @@ class Column(Generic[T]):
         data: of an item, by their names in data; the first is what rows are sorted by.
         form: ``number``; ``words``; ``name`` of the row; ``command`` to copy; ``cell``, the
             accuracy on a task.
+        less: whether less of it is better.
         below: by the name of a line below the table, what it says in this column.
     """
 
@@ -44,8 +51,9 @@ class Column(Generic[T]):
     meaning: str
     text: Callable[[T], str]
     data: Mapping[str, Callable[[T], Datum]] = field(default_factory=dict)
-    form: Literal["number", "words", "name", "command", "cell"] = "number"
+    form: Form = "number"
     below: Mapping[str, str] = field(default_factory=dict)
+    less: bool = False
 
     @property
     def left(self) -> bool:
@@ -56,6 +64,83 @@ class Column(Generic[T]):
         """Return the number that an item is sorted by in this column; None if it has none."""
         value = next((read(item) for read in self.data.values()), None)
         return None if value is None or isinstance(value, str) else float(value)
+
+    def of(self, read: Callable[[U], T | None]) -> Column[U]:
+        """Return the column for other items, of each of which one of these is read, or none."""
+        text = _after(read, self.text, MISSING)
+        data = {name: _after(read, told, None) for name, told in self.data.items()}
+        return Column(
+            *(self.heading, self.meaning, text, data, self.form, self.below), less=self.less
+        )
+
+
+def _after(read: Callable[[U], T | None], then: Callable[[T], V], none: V) -> Callable[[U], V]:
+    """Return a reader that reads on, unless there is nothing to read on."""
+
+    def both(item: U) -> V:
+        found = read(item)
+        return none if found is None else then(found)
+
+    return both
+
+
+NO_MORE: Mapping[str, Any] = MappingProxyType({})
+
+# The kinds of columns there are most of. Each is read once, as text and as data; `name` is what it
+# is called in data, which is its heading unless that is given.
+
+
+def words(
+    heading: str,
+    meaning: str,
+    read: Callable[[T], str | None],
+    name: str = "",
+    form: Form = "words",
+    more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
+) -> Column[T]:
+    """Return a column of words; of `more` there is data alone."""
+    data = {name or heading: read, **more}
+    return Column(heading, meaning, _after(read, lambda text: text, MISSING), data, form)
+
+
+def number(
+    heading: str,
+    meaning: str,
+    read: Callable[[T], V | None],
+    name: str = "",
+    told: Callable[[V], str] = str,
+    more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
+) -> Column[T]:
+    """Return a column of numbers, each told by a function, and a dash for none."""
+    data: dict[str, Callable[[T], Any]] = {name or heading: read, **more}
+    return Column(heading, meaning, _after(read, told, MISSING), data)
+
+
+def percentage(
+    heading: str,
+    meaning: str,
+    read: Callable[[T], float | None],
+    name: str = "",
+    more: Mapping[str, Callable[[T], Datum]] = NO_MORE,
+) -> Column[T]:
+    """Return a column of shares in percent."""
+    data = {name or heading: _after(read, share, None), **more}
+    return Column(heading, meaning, _after(read, percent, MISSING), data)
+
+
+def interval_column(
+    heading: str,
+    meaning: str,
+    ends: Callable[[T], tuple[float | None, float | None]],
+    low: str = "low",
+    high: str = "high",
+) -> Column[T]:
+    """Return a column of intervals of shares; the names of both ends are given."""
+    data: dict[str, Callable[[T], Datum]] = {
+        low: lambda item: share(ends(item)[0]),
+        high: lambda item: share(ends(item)[1]),
+    }
+    return Column(heading, meaning, lambda item: interval(*ends(item)), data)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +182,10 @@ class Sheet(Generic[T]):
         """Return the table without some columns."""
         kept = [column for column in self.columns if column.heading not in headings]
         return Sheet(kept, self.items)
+
+    def also(self, *columns: Column[T]) -> Sheet[T]:
+        """Return the table with more columns, at the right."""
+        return Sheet([*self.columns, *columns], self.items)
 
     def only(self, *headings: str) -> Sheet[T]:
         """Return the table with these columns, in this order."""

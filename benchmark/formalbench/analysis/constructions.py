@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from formalbench.analysis.counted import wanted
 from formalbench.analysis.current import Current
 from formalbench.analysis.keys import (
-    Contents,
     ModelKey,
+    grouped_by,
     model_contents,
     model_key,
     task_contents,
@@ -78,14 +78,13 @@ def exact_models(records: Iterable[VerificationRecord], current: Current) -> Exa
     """
     once = {record.verification_id: record for record in sorted(records, key=_age)}
     held = sorted(once.values(), key=lambda record: (title_of(record), model_key(record)))
-    tasks = _newest(held, lambda record: record.task.name, task_contents)
-    models = _newest(held, model_key, model_contents)
+    tasks = wanted(held, lambda record: record.task.name, task_contents, current.task)
+    models = wanted(held, model_key, model_contents, current.model)
     kept = [
         record
         for record in held
-        if task_contents(record) == (current.task(record.task.name) or tasks[record.task.name])
-        and model_contents(record)
-        == (current.model(model_key(record)) or models[model_key(record)])
+        if task_contents(record) == tasks[record.task.name]
+        and model_contents(record) == models[model_key(record)]
         and record.asked.version == STRINGS_VERSION
     ]
     notes = []
@@ -94,28 +93,13 @@ def exact_models(records: Iterable[VerificationRecord], current: Current) -> Exa
             f"{plural(old, 'verification')} not counted: made with another version of the model, "
             "the task or the strings."
         )
-    rows: dict[tuple[str, object], list[VerificationRecord]] = defaultdict(list)
-    for record in kept:
-        if record.dtype == "fp64":
-            rows[title_of(record), model_key(record)].append(record)
+    double = [record for record in kept if record.dtype == "fp64"]
+    rows = grouped_by(lambda record: (title_of(record), model_key(record)), double)
     return ExactModels(tuple(_row(part) for part in rows.values()), tuple(notes))
 
 
 def _age(record: VerificationRecord) -> tuple[str, str]:
     return record.date, record.to_json()
-
-
-def _newest(
-    records: Iterable[VerificationRecord],
-    key_of: Callable[[VerificationRecord], object],
-    contents_of: Callable[[VerificationRecord], Contents],
-) -> dict[object, Contents]:
-    found: dict[object, tuple[int, str, str]] = {}
-    for record in records:
-        version, text = contents_of(record)
-        entry = (version, record.date, text)
-        found[key_of(record)] = max(found.get(key_of(record), entry), entry)
-    return {key: (version, text) for key, (version, _, text) in found.items()}
 
 
 def _row(records: Sequence[VerificationRecord]) -> ExactModel:

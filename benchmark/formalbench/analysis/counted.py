@@ -5,7 +5,7 @@ Everything here is a function of the set of records, never of their order.
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
@@ -14,6 +14,7 @@ from formalbench.analysis.current import Current
 from formalbench.analysis.keys import (
     Contents,
     ProtocolKey,
+    grouped_by,
     has_result,
     identity,
     model_contents,
@@ -24,8 +25,10 @@ from formalbench.analysis.keys import (
 )
 from formalbench.analysis.text import plural
 from formalbench.contracts.record import Record
+from formalbench.contracts.verification import VerificationRecord
 
 K = TypeVar("K", bound=Hashable)
+R = TypeVar("R", Record, VerificationRecord)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +55,9 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
     every board.
     """
     once = distinct(records)
-    tasks = _wanted(once, lambda record: record.task.name, task_contents, current.task)
-    by_board: dict[ProtocolKey, list[Record]] = defaultdict(list)
-    for record in once:
-        by_board[protocol_key(record)].append(record)
-    return [_board(key, held, tasks, current) for key, held in sorted(by_board.items())]
+    tasks = wanted(once, lambda record: record.task.name, task_contents, current.task)
+    boards = sorted(grouped_by(protocol_key, once).items())
+    return [_board(key, held, tasks, current) for key, held in boards]
 
 
 def checkable(records: Sequence[Record], current: Current) -> list[Record]:
@@ -73,10 +74,10 @@ def _board(
     key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
 ) -> Counted:
     known = current.protocol(held[0].protocol)  # they share its name and what was changed
-    protocols = _wanted(held, protocol_key, _protocol, lambda _: known)
+    protocols = wanted(held, protocol_key, _protocol, lambda _: known)
     under = [record for record in held if _protocol(record) == protocols[key]]
     on = [record for record in under if task_contents(record) == tasks[record.task.name]]
-    models = _wanted(on, model_key, model_contents, current.model)
+    models = wanted(on, model_key, model_contents, current.model)
     kept = [record for record in on if model_contents(record) == models[model_key(record)]]
     notes = _notes(under, on, "task", lambda record: record.task.name)
     notes += _notes(on, kept, "model", lambda record: model_key(record)[0])
@@ -90,13 +91,16 @@ def _protocol(record: Record) -> Contents:
     return protocol_contents(record.protocol)
 
 
-def _wanted(
-    records: Iterable[Record],
-    key_of: Callable[[Record], K],
-    contents_of: Callable[[Record], Contents],
+def wanted(
+    records: Iterable[R],
+    key_of: Callable[[R], K],
+    contents_of: Callable[[R], Contents],
     known: Callable[[K], Contents | None],
 ) -> dict[K, Contents]:
-    """Return the contents that count of each name among the records."""
+    """Return the contents that count of each name among the records.
+
+    They are those that are known; else the newest version's, and of one version the latest.
+    """
     newest: dict[K, tuple[int, str, str]] = {}
     for record in records:
         key, (version, text) = key_of(record), contents_of(record)

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from formalbench.analysis.aggregate import selected_rate
+from formalbench.analysis.chances import Chances
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.learned import has_learned, validation_of
 from formalbench.contracts.record import Record
@@ -47,26 +48,22 @@ RUN_COLUMNS = {
 }
 """What each column of `runs_frame` holds."""
 
-CELL_COLUMNS = {
-    "length": "of the strings; the greatest, if the cell is a window of lengths",
-    "first": "the least of them",
-    "group": "the named part of the test that the cell is of, if it has parts",
-    "strings": "how many were tested",
-    "answers": "out of how many answers",
-    "correct": "so many were right",
-    "accuracy": "correct / answers",
+_CELLS = {
+    "length": ("Int64", "of the strings; the greatest, if the cell is a window of lengths"),
+    "first": ("Int64", "the least of them"),
+    "group": ("object", "the named part of the test that the cell is of, if it has parts"),
+    "strings": ("Int64", "how many were tested"),
+    "answers": ("Int64", "out of how many answers"),
+    "correct": ("float64", "so many were right"),
+    "accuracy": ("float64", "correct / answers"),
+    "chance_at": (
+        "float64",
+        "accuracy of the best answer that sees only the length, at this one; if known",
+    ),
 }
-"""What `cells_frame` has besides."""
 
-_KINDS = {
-    "length": "Int64",
-    "first": "Int64",
-    "group": "object",
-    "strings": "Int64",
-    "answers": "Int64",
-    "correct": "float64",
-    "accuracy": "float64",
-}
+CELL_COLUMNS = {name: meaning for name, (_, meaning) in _CELLS.items()}
+"""What `cells_frame` has besides."""
 
 _GROUP = ["model", "source", "task", "protocol", "version"]
 
@@ -83,14 +80,23 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     return runs
 
 
-def cells_frame(records: Iterable[Record]) -> pd.DataFrame:
-    """Return a table of cells, a row a cell of each record; see `RUN_COLUMNS`, `CELL_COLUMNS`."""
+def cells_frame(
+    records: Iterable[Record],
+    chances: Chances = lambda record: None,
+) -> pd.DataFrame:
+    """Return a table of cells, a row a cell of each record; see `RUN_COLUMNS`, `CELL_COLUMNS`.
+
+    Args:
+        records: of runs.
+        chances: the chance level at each cell of a record, if it is known
+            (`formalbench.analysis.chances`).
+    """
     held = list(records)
     runs = runs_frame(held)
     counts = [len(record.test.cells.length) if record.test else 1 for record in held]
     cells = runs.loc[runs.index.repeat(counts)].reset_index(drop=True)
-    parts = [_cells(record) for record in held]
-    for place, (name, kind) in enumerate(_KINDS.items()):
+    parts = [_cells(record, chances(record)) for record in held]
+    for place, (name, (kind, _)) in enumerate(_CELLS.items()):
         cells[name] = pd.Series([value for part in parts for value in part[place]], dtype=kind)
     return cells
 
@@ -128,14 +134,15 @@ def _run(record: Record) -> dict[str, object]:
     }
 
 
-def _cells(record: Record) -> tuple[Sequence[object], ...]:
+def _cells(record: Record, chances: Sequence[float] | None) -> tuple[Sequence[object], ...]:
     """Return the columns of a record's cells, in the order of `CELL_COLUMNS`."""
     if record.test is None:
         return ([None],) * len(CELL_COLUMNS)
     cells = record.test.cells
-    groups = cells.group or [None] * len(cells.length)
+    none: Sequence[None] = [None] * len(cells.length)
     return (
-        *(cells.length, cells.first or cells.length, groups),
+        *(cells.length, cells.first or cells.length, cells.group or none),
         *(cells.strings, cells.asked, cells.correct),
         [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
+        chances or none,
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from functools import lru_cache
+from typing import TypeVar
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.identity import ids_of, test_id
@@ -14,6 +16,9 @@ from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.specs import display, show_value
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.running.plan import Run
+
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 ModelKey = tuple[str, str]
 """What makes a row: the model's name with the options set, and where it came from."""
@@ -63,6 +68,21 @@ def protocol_contents(protocol: Protocol) -> Contents:
     return protocol.version, json.dumps(data, sort_keys=True)
 
 
+def row_names(rows: Iterable[ModelKey]) -> dict[ModelKey, str]:
+    """Return what rows are called: by the model's name, with its source where two share one."""
+    keys = list(rows)
+    times = Counter(name for name, _ in keys)
+    return {key: key[0] if times[key[0]] == 1 else f"{key[0]} ({key[1]})" for key in keys}
+
+
+def grouped_by(key_of: Callable[[T], K], items: Iterable[T]) -> dict[K, list[T]]:
+    """Put together what has the same key, in the order in which it comes."""
+    groups: dict[K, list[T]] = defaultdict(list)
+    for item in items:
+        groups[key_of(item)].append(item)
+    return groups
+
+
 def run_of(record: Record) -> Run:
     """Return the run that a record tells of."""
     return Run(
@@ -76,13 +96,15 @@ def run_of(record: Record) -> Run:
     )
 
 
-def identity(record: Record) -> str:
-    """Return what is the same for two records of one run, whatever their file says.
+def identity(record: AnyRecord) -> str:
+    """Return what is the same for two records of one run or verification, whatever their file says.
 
-    How many seeds its protocol has is no part of it, and neither is what was measured beside the
-    objective's own metrics: pooled, one run would count as two seeds. Its board is part of it:
-    what two protocols make alike counts for both.
+    How many seeds the protocol of a run has is no part of it, and neither is what was measured
+    beside the objective's own metrics: pooled, one run would count as two seeds. Its board is part
+    of it: what two protocols make alike counts for both.
     """
+    if isinstance(record, VerificationRecord):
+        return record.verification_id
     protocol = record.protocol
     trained, _ = ids_of(record)
     return f"{protocol.title} {protocol.version} {test_id(trained, protocol, {})}"
@@ -103,9 +125,10 @@ def title_of(record: AnyRecord) -> str:
     return task_title(record.task.name, record.task.options)
 
 
-def has_result(record: Record) -> bool:
-    """Say whether a run ended with a test that can be counted."""
-    return record.test is not None  # a record has a test if and only if its run finished
+def has_result(record: AnyRecord) -> bool:
+    """Say whether a run ended with a test that can be counted; a verification always did."""
+    # A record has a test if and only if its run finished.
+    return isinstance(record, VerificationRecord) or record.test is not None
 
 
 def counts_of(record: AnyRecord) -> tuple[object, ...]:

@@ -1,20 +1,110 @@
-"""Parts of a page in Markdown that GitHub shows as they are meant."""
+"""Parts of a page in Markdown that GitHub shows as they are meant, byte for byte reproducible."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
 
 from tabulate import tabulate
 
-from formalbench.analysis.text import markdown
+from formalbench.analysis import text
+from formalbench.analysis.columns import Column, Sheet
+from formalbench.analysis.widths import PAGE, least_width
+
+T = TypeVar("T")
+
+MOST_COLUMNS = 12
+"""Of a table: with more, GitHub shows a scroll bar."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[str]], left: Collection[str]) -> str:
-    """Return a table whose cells are Markdown already; the columns in `left` align left."""
-    align = ["left" if name in left else "right" for name in header]
-    return tabulate(list(rows), header, tablefmt="pipe", disable_numparse=True, colalign=align)
+class Markdown(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
 
 
-def bullets(lines: Iterable[str]) -> str:
-    """Return a list of lines that are not Markdown yet."""
-    return "\n".join(f"- {markdown(line)}" for line in lines)
+def written(value: object) -> Markdown:
+    """Return a value as it is if it is Markdown already, else as Markdown that shows its text."""
+    return value if isinstance(value, Markdown) else Markdown(text.markdown(str(value)))
+
+
+def code(command: str) -> Markdown:
+    """Return a command as it is, to be copied."""
+    return Markdown(f"<code>{written(command)}</code>")
+
+
+def name(shown: str) -> Markdown:
+    """Return a name that may break into two lines before the options behind it."""
+    model, bracket, options = shown.partition("[")
+    if not (model and options.endswith("]")):
+        return written(shown)
+    return Markdown(f"{written(model)}<wbr>{written(bracket + options)}")
+
+
+def link(shown: str, target: str) -> Markdown:
+    """Return a link to an address."""
+    return Markdown(f"[{written(shown)}]({target})")
+
+
+def bullets(lines: Iterable[str]) -> Markdown:
+    """Return lines as a list."""
+    return Markdown("\n".join(f"- {written(line)}" for line in lines))
+
+
+def table(shown: Sheet[T], head: Callable[[str], str] = written, **instead: Any) -> Markdown:
+    """Return a table; one of too many columns, or too wide ones, as several below one another.
+
+    What stands below the rows comes last, and in italics.
+
+    Args:
+        shown: the columns and the items.
+        head: how a heading is written.
+        instead: by a column's heading, how an item is written in it.
+    """
+    return Markdown("\n\n".join(_table(part, head, instead) for part in _narrow(shown)))
+
+
+def _narrow(shown: Sheet[T]) -> Iterator[Sheet[T]]:
+    """Distribute columns over tables that fit; what tells the rows apart begins each of them."""
+    widths = {id(column): least_width(column, shown.items) for column in shown.columns}
+    names = [
+        column
+        for place, column in enumerate(shown.columns[:MOST_COLUMNS])
+        if not place or column.form in ("name", "words")
+    ]
+    part: list[Column[T]] = []
+    new = False
+    for column in shown.columns:
+        wide = sum(widths[id(one)] for one in (*part, column)) > PAGE
+        if new and (wide or len(part) == MOST_COLUMNS):
+            yield Sheet(part, shown.items)
+            part, new = [*names], False
+        part.append(column)
+        new = new or column not in names
+    yield Sheet(part, shown.items)
+
+
+def _table(shown: Sheet[T], head: Callable[[str], str], instead: dict[str, Any]) -> str:
+    writers = [_writer(column, instead.get(column.heading)) for column in shown.columns]
+    rows = [[write(item) for write in writers] for item in shown.items]
+    for name, texts in shown.below.items():
+        named = zip(shown.columns, texts, strict=True)
+        rows.append(
+            [f"*{name}*" if column.form == "name" else written(one or "") for column, one in named]
+        )
+    return tabulate(
+        rows,
+        [head(heading) for heading in shown.headings],
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=["left" if column.left else "right" for column in shown.columns],
+    )
+
+
+def _writer(column: Column[T], instead: Callable[[T], str] | None) -> Callable[[T], str]:
+    if instead is not None:
+        return lambda item: written(instead(item))
+    if column.form == "cell":
+        return column.text  # a number and our own marks: brackets alone are no link
+    write = {"command": code, "name": name}.get(column.form, written)
+    return lambda item: write(column.text(item))

@@ -11,6 +11,9 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.verification.command import verifying
 
+_QUOTES = frozenset("\"'\\")
+"""Signs by which a shell puts a word together of parts."""
+
 _FILE = re.compile(r"[A-Za-z0-9_.+=-]{1,300}")
 
 
@@ -45,6 +48,12 @@ def by_itself(record: Record) -> list[str]:
 
 def plugin_files(command: str) -> set[str]:
     """Return the names of the files that a record's command has as plugins, plain ones only."""
+    if "--plugin" not in command and not _QUOTES & set(command):
+        return set()  # thousands of commands name none: they are not taken apart
+    return _files_named(command)
+
+
+def _files_named(command: str) -> set[str]:
     pairs = itertools.pairwise(_split(command))
     names = {file.rpartition("/")[2] for word, file in pairs if word == "--plugin"}
     return {name for name in names if _FILE.fullmatch(name) and not name.startswith("-")}

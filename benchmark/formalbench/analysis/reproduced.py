@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 from pydantic import ValidationError
 
@@ -106,16 +106,9 @@ def read_document(file: Path) -> Document:
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> str:
     """Return how many of each there are, as in ``18 hold, 1 differs``."""
-    counts = Counter(verdicts)
-    one_and_many: dict[Verdict, tuple[str, str]] = {
-        "holds": ("holds", "hold"),
-        "differs": ("differs", "differ"),
-        "approx": ("approx",) * 2,
-        "cannot tell": ("cannot tell",) * 2,
-        "not run at this scale": ("not run at this scale",) * 2,
-    }
+    counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
     return ", ".join(
-        f"{counts[verdict]} {words[counts[verdict] != 1]}"
-        for verdict, words in one_and_many.items()
-        if counts[verdict]
+        f"{times} {verdict if times == 1 else many.get(verdict, verdict)}"
+        for verdict in get_args(Verdict)
+        if (times := counts[verdict])
     )

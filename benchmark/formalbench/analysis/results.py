@@ -5,8 +5,12 @@ Shares are fractions of one, unrounded.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Literal
+
+from formalbench.analysis.measures import ACCURACY, ShownBy
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,12 @@ class CellResults:
     correct: tuple[float, ...]
     group: tuple[str, ...] | None = None
 
+    def only(self, kept: Sequence[bool]) -> CellResults:
+        """Return some of the cells."""
+        group = None if self.group is None else tuple(compress(self.group, kept))
+        length, strings = (tuple(compress(part, kept)) for part in (self.length, self.strings))
+        return CellResults(length, strings, tuple(compress(self.correct, kept)), group)
+
 
 @dataclass(frozen=True, slots=True)
 class SeedResult:
@@ -41,6 +51,8 @@ class SeedResult:
         validation: accuracy on held-out strings of the training lengths; None if not known.
         learned: whether it mastered them (`formalbench.analysis.learned`).
         steps: optimiser steps of its training.
+        places: of what is not shown by accuracy, the lengths or named parts of its test, and what
+            it reached at each.
     """
 
     seed: int
@@ -52,6 +64,7 @@ class SeedResult:
     validation: float | None
     learned: bool
     steps: int
+    places: tuple[tuple[str, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +104,18 @@ class Result:
         longest_99, longest_90: the longest test length up to which, at every test length,
             the mean accuracy over the seeds is at least 99 % (90 %); None if there is none, or
             a run that finished did not learn the training lengths: it extrapolates from nothing.
+            A length at which chance is always right can end it, and is not counted as solved.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs
             of which it is known; None if of none.
         learned: how many of the runs learned them (`formalbench.analysis.learned`).
         budget: the most optimiser steps that a run was given.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.
-        perplexities: of a language model, lengths and the mean over the seeds at each.
+        predictions: what a theorem says and what experiments do, where either decides.
+        shown: what it is shown by (`TaskFacts.measure`), the mean over the seeds: the accuracy or,
+            of what is shown by another measure, the mean over its places.
+        places: of what is not shown by accuracy, the lengths or named parts of its test, and the
+            mean over the seeds at each.
     """
 
     task: str
@@ -121,7 +139,9 @@ class Result:
     budget: int
     runs: tuple[SeedResult, ...]
     prediction: Prediction | None = None
-    perplexities: tuple[tuple[int, float], ...] = ()
+    predictions: tuple[Prediction, ...] = ()
+    shown: float | None = None
+    places: tuple[tuple[str, float], ...] = ()
 
     @property
     def unlearned(self) -> bool:
@@ -147,10 +167,13 @@ class TaskFacts:
         chance_constant, chance_length: accuracy of the two trivial answers.
         first, last: shortest and longest test length.
         cells: how many lengths are tested.
+        lengths: that of each cell, as a run's `CellResults` have them.
+        chances: accuracy at each of them of the best answer that sees only the length; None if
+            it is known on the average alone.
         strings: how many strings, over all lengths.
         language_class: the smallest class that theory is known to put it in, if any.
         shortcut: accuracy of the best shortcut that is known of (docs/shortcuts.md), if any.
-        language_model: whether perplexity, and not accuracy, is what it is about.
+        measure: by what it is shown.
     """
 
     title: str
@@ -161,11 +184,54 @@ class TaskFacts:
     last: int
     cells: int
     strings: int
+    lengths: tuple[int, ...] = ()
+    chances: tuple[float, ...] | None = None
     language_class: str | None = None
     shortcut: float | None = None
-    language_model: bool = False
+    measure: ShownBy = ACCURACY
+
+    @property
+    def chance_by_cell(self) -> tuple[float, ...]:
+        """The chance level at each cell: the mean of all, where it is known on the average."""
+        return self.chances or (self.chance_length,) * self.cells
+
+    def chance_of(self, cells: CellResults) -> tuple[float, ...]:
+        """Return the chance level at each of some cells; the mean, where it is not known."""
+        known = dict(zip(self.lengths, self.chance_by_cell, strict=False))
+        return tuple(known.get(length, self.chance_length) for length in cells.length)
+
+    @property
+    def last_telling(self) -> int | None:
+        """The longest test length at which chance is not always right."""
+        return max((length for length, _ in self.telling), default=None)
+
+    @property
+    def telling(self) -> list[tuple[int, float]]:
+        """The lengths at which chance is not always right, and the chance level at each."""
+        pairs = zip(self.lengths, self.chance_by_cell, strict=True)
+        return [(length, chance) for length, chance in pairs if chance < 1.0]
+
+    @property
+    def trivial(self) -> tuple[bool, ...]:
+        """Whether, at each cell, chance is right every time, so that no answer there tells."""
+        return tuple(chance >= 1.0 for chance in self.chance_by_cell)
 
     @property
     def scored(self) -> bool:
         """Whether it counts in the score: accuracy is the point, and chance is not always right."""
-        return self.chance_length < 1.0 and not self.language_model
+        return self.chance_length < 1.0 and self.measure.accuracy
+
+
+def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
+    """Return the cells of each run that finished, without the lengths at which chance is right.
+
+    Returns:
+        Nothing if no run finished, the runs differ in their lengths, or no length is left.
+    """
+    cells = [run.cells for run in result.runs if run.cells is not None]
+    if not cells or len({cell.length for cell in cells}) > 1:
+        return []
+    if facts is None or facts.lengths != cells[0].length or not any(facts.trivial):
+        return cells
+    kept = [not trivial for trivial in facts.trivial]
+    return [cell.only(kept) for cell in cells] if any(kept) else []

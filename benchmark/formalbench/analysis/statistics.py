@@ -76,7 +76,9 @@ def wilson(correct: float, strings: int) -> tuple[float, float]:
     return float(low[0]), float(high[0])
 
 
-def wilson_each(correct: Sequence[float], strings: Sequence[int]) -> tuple[Draws, Draws]:
+def wilson_each(
+    correct: Sequence[float] | Draws, strings: Sequence[int] | Draws
+) -> tuple[Draws, Draws]:
     """Return the lower and the upper ends of the 95 % Wilson intervals of many shares.
 
     Args:

@@ -13,17 +13,18 @@ import unicodedata
 
 MISSING = "–"
 
-PERPLEXITY_LEGEND = (
-    "Perplexity of the tokens asked for at each test length, the mean over the seeds: less is "
-    "better. It takes no part in the score."
-)
-
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _KEPT_CATEGORIES = frozenset("LMNPS")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 
 _MARKDOWN = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~$#"}
+)
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
+    | {"<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "|": r"\textbar{}"}
+    | {"`": r"\textasciigrave{}", "−": "$-$", "≥": r"$\geq$", "…": "--", "–": "--"}
 )
 _FORMULA_STARTS = ("=", "+", "-", "@")
 
@@ -52,17 +53,17 @@ def _is_harmless(sign: str) -> bool:
     )
 
 
-def perplexity(value: float | None) -> str:
-    """Return a perplexity as tables have it; a dash for none."""
-    return MISSING if value is None else f"{value:,.2f}"
-
-
 def markdown(text: str) -> str:
     """Return text that Markdown shows as it is, also in a cell of a table."""
     escaped = harmless(text).translate(_MARKDOWN)
     # GitHub turns bare addresses into links; a name should not be one.
     escaped = escaped.replace("://", "&#58;//")
     return re.sub(r"(?i)\b(www)\.", r"\1&#46;", escaped)
+
+
+def latex(text: str) -> str:
+    """Return text that LaTeX typesets as it is."""
+    return harmless(text).translate(_LATEX)
 
 
 def spreadsheet(text: str) -> str:

@@ -60,7 +60,11 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
     """Return in a line what a theorem says of a task, or else what classes it speaks of."""
     classes = {"exactly": "exactly", "at_least": "at least", "at_most": "at most"}
     said = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
+    if "languages" in theorem:
+        said = f"{theorem['says']} {', '.join(theorem['languages'])}"
     kind = " + ".join(theorem["mechanisms"])
+    if without := theorem.get("without"):
+        kind += f", without {' + '.join(without)}"
     if eigenvalues := theorem.get("eigenvalues"):
         kind += f", eigenvalues {eigenvalues}"
     said = theorem.get("verdict", said)

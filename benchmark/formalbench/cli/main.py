@@ -80,7 +80,7 @@ def run_command_line(arguments: Sequence[str]) -> int:
         with plugins_print_to_stderr():
             host = PluginHost.load(paths, apart=check.tries_apart(rest))
             app = build_app(host)
-        code = app(args=rest, prog_name="formalbench", standalone_mode=False, obj=host)
+        code = _invoke(app, rest, host)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except FormalbenchError as error:
@@ -101,6 +101,17 @@ def run_command_line(arguments: Sequence[str]) -> int:
         return _fail(f"{place}{error.strerror or error}", RequestError.exit_code)
     except (UnicodeDecodeError, UnicodeEncodeError) as error:
         return _fail(f"not text in {error.encoding}: {error.reason}", RequestError.exit_code)
+
+
+def _invoke(app: typer.Typer, arguments: Sequence[str], host: PluginHost) -> object:
+    """Run a command; a group of commands alone shows its help, as `formalbench` alone does."""
+    try:
+        return app(args=arguments, prog_name="formalbench", standalone_mode=False, obj=host)
+    except typer.TyperException as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # which the library does not export
+            raise
+        print(error.format_message())
+        return 0
 
 
 def _told(message: str) -> str:

@@ -20,8 +20,14 @@ class Batch(NamedTuple):
             networks whose traits say ``padding`` are given padded strings.
         decoded: (B, M) int64, the answers that have been said so far; only for networks
             whose traits say ``encoder_decoder``, under the layout ``decoded``.
+        asked: (B, N) bool, which answers count, where few do and the layout is ``each``. A
+            network may leave it aside, or give zeros for the others (`formalbench.read_asked`):
+            with many tokens to choose from, reading an answer costs as much as the layers below.
+            Given in training alone, and never under `vmap`: a test that told which tokens are
+            asked for would tell which of those that look untouched are.
     """
 
     symbols: Tensor
     lengths: Tensor | None = None
     decoded: Tensor | None = None
+    asked: Tensor | None = None

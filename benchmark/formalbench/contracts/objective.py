@@ -20,6 +20,7 @@ from formalbench.contracts.stream import Stream
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from formalbench.contracts.batch import Batch
     from formalbench.contracts.metric import Metric
     from formalbench.contracts.task import Task
 
@@ -100,6 +101,10 @@ class Objective(ABC):
             stream: for what the objective draws itself (which symbols it masks).
         """
 
+    def batch(self, example: Example) -> Batch:
+        """Return what a network is given in training; it may say what counts (`Batch.asked`)."""
+        return example.batch
+
     # How answers are judged. All of it ignores answers that `example.scored` leaves out.
 
     @abstractmethod
@@ -141,6 +146,15 @@ class Objective(ABC):
             lengths: one length per cell.
             stream: for what has to be estimated.
         """
+
+    def stated_chance(self, source: Any, lengths: Sequence[int]) -> Chance | None:
+        """Return the chance level if it is known without drawing a string; by default it is not.
+
+        Args:
+            source: what is asked about.
+            lengths: one length per cell.
+        """
+        return None
 
     def smoothed(self, share: float) -> Objective:
         """Return this objective with a loss that smooths labels, as a protocol may ask.

@@ -167,7 +167,9 @@ class Testing(Part):
 
     ``all`` takes every length there is; a list takes just these. With `tokens`, for tasks with a
     process of their own, there is one cell in their place, the whole test split as a window: what
-    the process generates within it, this many tokens, END included.
+    the process generates within it, this many tokens, END included. For tasks whose strings are
+    fixed, and so all tested, as texts, it is how many tokens a cell has at most: of each length as
+    many strings as have so many at the longest; of a part that is one cell, a share of all.
 
     With `beam`, answers that are said step by step are searched for with so many hypotheses, whose
     log-probabilities are divided by ((5 + length) / 6) to the power of `length_penalty` (Wu et al.
@@ -308,10 +310,14 @@ class Protocol(Part):
         return max(1, self.batch_tokens // (length + 1))
 
     @property
+    def draws_by_process(self) -> bool:
+        """Whether training and validation are for sources that generate strings of any length."""
+        return self.curriculum.kind == "generated" or self.validation.tokens is not None
+
+    @property
     def needs_process(self) -> bool:
-        """Whether it is for tasks whose source generates strings of any length."""
-        corpora = (self.validation.tokens, self.test.tokens)
-        return self.curriculum.kind == "generated" or any(corpora)
+        """The same of all, the test as well, where the strings of this are not fixed."""
+        return self.draws_by_process or self.test.tokens is not None
 
     @model_validator(mode="after")
     def _whole_intervals(self) -> Protocol:

@@ -7,6 +7,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from formalbench.contracts.config import Value
+from formalbench.contracts.protocol import Positive, Rate, Window
+
 Percent = Annotated[float, Field(ge=0, le=100)]
 Text = Annotated[str, Field(min_length=1)]
 
@@ -28,11 +31,57 @@ class PublishedResult(_Part):
         return self
 
 
+class Settings(_Part):
+    """How a paper trained and tested, as far as it is known; what is not is None.
+
+    Attributes:
+        trained, tested: the shortest and the longest length.
+        seeds: how many.
+        selected: what chose among rates and seeds.
+        steps, batch, learning_rates, optimiser, schedule: of training, by our names.
+    """
+
+    trained: Window | None = None
+    tested: Window | None = None
+    seeds: Positive | None = None
+    selected: Literal["test", "validation"] | None = None
+    steps: Positive | None = None
+    batch: Positive | None = None
+    learning_rates: tuple[Rate, ...] | None = None
+    optimiser: Text | None = None
+    schedule: Text | None = None
+
+
+class PublishedColumn(_Part):
+    """What a column of a table is about.
+
+    Attributes:
+        task: the title that the task has here, its options behind its name.
+        trained, tested: lengths in the place of the table's.
+    """
+
+    task: Text
+    trained: Window | None = None
+    tested: Window | None = None
+
+
 class PublishedRow(_Part):
-    """One model of a paper."""
+    """One model of a paper.
+
+    Attributes:
+        model: as the paper names it.
+        results: by column.
+        ours: which of our models it is, with the options that make it so behind the name; none if
+            there is none.
+        network: what the paper's network has of the options of ours that are for size and detail.
+        differs: what else is not alike, a sentence each.
+    """
 
     model: Text
     results: dict[Text, PublishedResult]
+    ours: tuple[Text, ...] = ()
+    network: dict[Text, Value] = Field(default_factory=dict)
+    differs: tuple[Text, ...] = ()
 
 
 class PublishedTable(_Part):
@@ -45,6 +94,9 @@ class PublishedTable(_Part):
         arxiv: the paper's number there.
         notes: how the numbers were made and how to read them.
         rows: the numbers.
+        settings: how the models were trained and tested.
+        columns: what those columns are about whose names are not our tasks', or whose lengths
+            are their own.
     """
 
     key: Annotated[str, Field(pattern=r"^[a-z0-9-]+$")]
@@ -53,6 +105,22 @@ class PublishedTable(_Part):
     arxiv: Annotated[str, Field(pattern=r"^\d{4}\.\d{5}$")]
     notes: tuple[Text, ...]
     rows: tuple[PublishedRow, ...]
+    settings: Settings = Settings()
+    columns: dict[Text, PublishedColumn] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _has_its_columns(self) -> PublishedTable:
+        if lacking := self.columns.keys() - set(self.tasks):
+            raise ValueError(f"no row has a number of column {min(lacking)}")
+        return self
+
+    def column(self, name: str) -> PublishedColumn:
+        """Return what a column is about: unless the table says otherwise, our task of its name."""
+        own = self.columns.get(name) or PublishedColumn(task=name)
+        trained, tested = self.settings.trained, self.settings.tested
+        return PublishedColumn(
+            task=own.task, trained=own.trained or trained, tested=own.tested or tested
+        )
 
     def result(self, model: str, task: str) -> PublishedResult:
         """Return a number of the table that is known to be there."""
@@ -65,15 +133,16 @@ class PublishedTable(_Part):
         return tuple(dict.fromkeys(task for row in self.rows for task in row.results))
 
     def limited_to(self, wanted: Callable[[str], bool]) -> PublishedTable:
-        """Return the table without the tasks that are not wanted."""
-        rows = tuple(
-            PublishedRow(
-                model=row.model,
-                results={task: cell for task, cell in row.results.items() if wanted(task)},
-            )
-            for row in self.rows
-        )
-        return self.model_copy(update={"rows": rows})
+        """Return the table without the columns whose tasks, by their titles, are not wanted."""
+        kept = {name for name in self.tasks if wanted(self.column(name).task)}
+
+        def left(row: PublishedRow) -> PublishedRow:
+            results = {name: cell for name, cell in row.results.items() if name in kept}
+            return row.model_copy(update={"results": results})
+
+        rows = tuple(map(left, self.rows))
+        columns = {name: about for name, about in self.columns.items() if name in kept}
+        return self.model_copy(update={"rows": rows, "columns": columns})
 
 
 class PublishedFile(_Part):

@@ -102,6 +102,8 @@ class ModelSpec:
             name, as in ``dyck-{k}-{D}``.
         by_name: whether only its name asks for it, and not ``--model all``: a paper's network, of
             the size and for the tasks that the paper has.
+        family: the architecture that it is one of, trained or built by hand, as ``transformer``:
+            maps show the models of a family together. Empty if it is one by itself.
     """
 
     name: str
@@ -115,6 +117,7 @@ class ModelSpec:
     reference: str = ""
     task: str = ""
     by_name: bool = False
+    family: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,8 @@ def check_process(task: Task, protocol: Protocol) -> None:
         RequestError: one line.
     """
     has_process = isinstance(task.source, HasProcess) and HasProcess in task.objective.needs
-    if protocol.needs_process and not has_process:
+    needed = protocol.draws_by_process if has_fixed_test(task) else protocol.needs_process
+    if needed and not has_process:
         raise RequestError(
             f"protocol {protocol.name} draws strings by a task's own process, and {task.name} has "
             "none: take one that ends in :generate, as dyck-2-3:generate"
@@ -139,7 +140,7 @@ def check_lengths(
     Raises:
         RequestError: one line.
     """
-    windowed = protocol.test.tokens is not None
+    windowed = is_window(task, protocol)
     tested = [task.splits.test[1]] if windowed else cell_lengths(task, protocol)
     for what, longest in (("tests", max(tested)), ("trains", split_lengths(task, "train")[-1])):
         if lengths[1] is not None and longest > lengths[1]:
@@ -171,13 +172,17 @@ def fresh_set(task: Task, protocol: Protocol, seed: int) -> TestSet:
 
 
 def _tests(task: Task, protocol: Protocol, key: Sequence[object]) -> TestSet:
-    task = task.of("test")
-    if protocol.test.tokens is not None:
-        return _draw_window(task, key, task.splits.test, protocol.test.tokens)
-    lengths = cell_lengths(task, protocol)
+    task, tokens = task.of("test"), protocol.test.tokens
     if isinstance(task.source, HasFixedStrings):
-        return _fixed(task, task.source, lengths)
-    return _draw(task, key, lengths, protocol.test.strings)
+        return _fixed(task, task.source, cell_lengths(task, protocol), tokens=tokens)
+    if tokens is not None:
+        return _draw_window(task, key, task.splits.test, tokens)
+    return _draw(task, key, cell_lengths(task, protocol), protocol.test.strings)
+
+
+def is_window(task: Task, protocol: Protocol) -> bool:
+    """Say whether the test is one cell, that a task's process generates."""
+    return protocol.test.tokens is not None and not has_fixed_test(task)
 
 
 def has_fixed_test(task: Task) -> bool:
@@ -236,16 +241,24 @@ def _draw(task: Task, key: Sequence[object], lengths: Sequence[int], count: int)
 
 
 def _fixed(
-    task: Task, source: HasFixedStrings, lengths: Sequence[int], most: int | None = None
+    task: Task,
+    source: HasFixedStrings,
+    lengths: Sequence[int],
+    most: int | None = None,
+    *,
+    tokens: int | None = None,
 ) -> TestSet:
     """Return the strings that a source has, each once; of a group and a length `most`, if given.
 
     Of a group with very many lengths several make up a cell, so that a record stays small; of one
-    whose strings are tested together all do, and `most` is of the group.
+    whose strings are tested together all do, and `most` is of the group. With `tokens`, `most` is
+    as many as have about so many tokens: at the longest length or, together, in all.
     """
     cells = []
     for group in source.groups:
         found = [(n, strings) for n in lengths if len(strings := source.fixed(n, group))]
+        if tokens is not None and found:
+            most = _within(found, tokens, together=source.together)
         together = -(-len(found) // MAX_CELLS)
         if source.together:
             together = len(found)
@@ -255,6 +268,14 @@ def _fixed(
             examples = (task.examples(_few(strings, most)).map(_small) for _, strings in some)
             cells.append(Cell(some[0][0], some[-1][0], tuple(examples), group))
     return TestSet(tuple(sorted(cells, key=lambda cell: (cell.last, cell.first, cell.group))))
+
+
+def _within(found: Sequence[tuple[int, Symbols]], tokens: int, *, together: bool) -> int:
+    """Return how many strings have about so many tokens, and at least one."""
+    if not together:
+        return max(1, tokens // max(length for length, _ in found))
+    every = sum(strings_BN.size for _, strings_BN in found)
+    return max(1, sum(len(strings_BN) for _, strings_BN in found) * tokens // max(every, 1))
 
 
 def _few(strings_BN: Symbols, most: int | None) -> Symbols:

@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 import traceback
+from collections.abc import Mapping
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
@@ -48,19 +49,23 @@ def content_hash(path: Path) -> str:
 
     That of a YAML file is also of the data files that it names.
     """
-    digest = hashlib.sha256()
     try:
         if path.suffix in YAML_SUFFIXES and path.is_file():
             return data_hash(path)
         if path.is_file():
-            digest.update(path.read_bytes())
-            return digest.hexdigest()
-        for file in sorted(path.rglob("*")):
-            if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(file.relative_to(path).as_posix().encode() + b"\0")
-                digest.update(hashlib.sha256(file.read_bytes()).digest())
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        files = (file for file in path.rglob("*") if "__pycache__" not in file.parts)
+        return package_hash({f.relative_to(path): f.read_bytes() for f in files if f.is_file()})
     except OSError as error:
         raise RequestError(f"--plugin {path}: {error.strerror}") from None
+
+
+def package_hash(files: Mapping[Path, bytes]) -> str:
+    """Return the SHA-256 of the contents of files, by their paths below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(files[path]).digest())
     return digest.hexdigest()
 
 

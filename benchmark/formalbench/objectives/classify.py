@@ -63,11 +63,16 @@ class Classify(Objective):
 
     def chance(self, source: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the accuracy of the best constant class, and of the best one per length."""
+        stated = self.stated_chance(source, lengths)
+        return stated or _chance([_distribution(source, length, stream) for length in lengths])
+
+    def stated_chance(self, source: Language, lengths: Sequence[int]) -> Chance | None:
+        """Return the chance level where the language states its class distribution."""
         if (test := fixed_test(source)) is not None:
             return fixed_chance(source, test, lengths)
-        shares = np.array([_distribution(source, length, stream) for length in lengths])
-        constant = float(shares.mean(axis=0).max())
-        return Chance(constant, tuple(float(best) for best in shares.max(axis=1)))
+        stated = [source.class_distribution(length) for length in lengths]
+        known = [shares for shares in stated if shares is not None]
+        return _chance(known) if len(known) == len(stated) else None
 
     def show(self, source: Language, string: Symbols) -> str:
         """Return the class as a number."""
@@ -97,6 +102,12 @@ class Classify(Objective):
     def promises(self, task: Task) -> Iterator[Promise]:
         """Hold a language to the distribution that it states."""
         yield "states the class distribution it draws from", lambda: _check_distribution(task)
+
+
+def _chance(shares: Sequence[Sequence[float]]) -> Chance:
+    shares_LK = np.array(shares)
+    constant = float(shares_LK.mean(axis=0).max())
+    return Chance(constant, tuple(float(best) for best in shares_LK.max(axis=1)))
 
 
 def _distribution(source: Language, length: int, stream: Stream) -> tuple[float, ...]:

@@ -73,6 +73,10 @@ class Generate(Objective):
         return CloseBrackets(source.closes), CrossEntropy()
 
     def chance(self, source: Any, lengths: Sequence[int], stream: Stream) -> Chance:
+        """Return the chance of guessing the types of all N/2 pairs of a string, exactly."""
+        return self.stated_chance(source, lengths)
+
+    def stated_chance(self, source: Any, lengths: Sequence[int]) -> Chance:
         """Return the chance of guessing the types of all N/2 pairs of a string, exactly.
 
         Types are uniform and independent, and a prediction right after an opening bracket

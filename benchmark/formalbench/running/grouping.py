@@ -58,13 +58,18 @@ def look_at_task(host: PluginHost, run: Run) -> None:
         RequestError: for options, lengths or a protocol that the task refuses. Anything else that
             goes wrong is left to the run, whose record will tell.
     """
-    from formalbench.evaluation.cells import cell_lengths, check_process, split_lengths
+    from formalbench.evaluation.cells import (
+        cell_lengths,
+        check_process,
+        is_window,
+        split_lengths,
+    )
 
     try:
         task = run.protocol.apply(host.task(run.task.name, run.task.options))
         check_process(task, run.protocol)
         split_lengths(task, "train"), split_lengths(task, "test")
-        if run.protocol.test.tokens is None:
+        if not is_window(task, run.protocol):
             cell_lengths(task, run.protocol)
         if run.protocol.splits is None:  # lengths of its own are meant
             host.warn_of_overlap(task)

@@ -1,6 +1,6 @@
 """The store: a folder of records, one JSON file per run or verification, and their weights."""
 
-from formalbench.store.atomic import UNFINISHED, sweep, write_atomically
+from formalbench.store.atomic import UNFINISHED, replacing, sweep, write_atomically
 from formalbench.store.records import (
     RunFacts,
     Store,
@@ -17,6 +17,7 @@ __all__ = [
     "Store",
     "default_results",
     "read_record",
+    "replacing",
     "safe_name",
     "sweep",
     "weights_path",

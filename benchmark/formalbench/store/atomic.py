@@ -6,7 +6,9 @@ import contextlib
 import os
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from formalbench.contracts.errors import UnwritableError
 from formalbench.plain import check_replaceable
@@ -24,13 +26,24 @@ def write_atomically(path: Path, contents: str | bytes) -> None:
     Raises:
         UnwritableError: one line, if it cannot be written.
     """
+    with replacing(path) as file:
+        file.write(contents.encode() if isinstance(contents, str) else contents)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to be written part by part, which takes its place when all of it is.
+
+    Raises:
+        UnwritableError: one line, if it cannot be written.
+    """
     check_replaceable(path)
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
             temporary = Path(file.name)
-            file.write(contents.encode() if isinstance(contents, str) else contents)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.chmod(0o644)

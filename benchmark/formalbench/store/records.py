@@ -113,7 +113,7 @@ class Store:
 
     def files(self, *, leave_out_older: bool = False) -> dict[Path, AnyRecord]:
         """Read the records of every kind by their files; older ones are refused or left out."""
-        found, refused = self._read()
+        found, refused = self.read()
         if leave_out_older:
             refused = self._without_older(refused)
         if refused:
@@ -125,11 +125,11 @@ class Store:
 
         Those of an older format are left out, which one line on standard error says.
         """
-        found, refused = self._read()
+        found, refused = self.read()
         return list(found.values()), list(map(str, self._without_older(refused)))
 
-    def _read(self) -> tuple[dict[Path, AnyRecord], list[RequestError]]:
-        """Read every file; return the records, and why the other files are none."""
+    def read(self) -> tuple[dict[Path, AnyRecord], list[RequestError]]:
+        """Read every file; return the records by their files, and why the others are none."""
         if not self.path.exists():
             return {}, []
         if not self.path.is_dir():

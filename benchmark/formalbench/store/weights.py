@@ -72,8 +72,26 @@ def load_network(
         RequestError: one line, if these are not the weights of this run, or do not fit.
         BrokenPluginError: if the model's factory fails.
     """
-    packed = read_weights(record, path)
-    _check_version(host, record.model, path)
+    return network_from(host, record, read_weights(record, path), str(path), protocol)
+
+
+def network_from(
+    host: PluginHost, record: Record, packed: bytes, origin: str, protocol: Protocol | None = None
+) -> nn.Module:
+    """Return the network of a run, likewise, from the contents of its file.
+
+    Args:
+        host: the plugins.
+        record: of the run.
+        packed: the contents, held to the record's hash already.
+        origin: where they came from, for errors.
+        protocol: what it is to be tested under; None for the record's own.
+
+    Raises:
+        RequestError: one line, if they do not fit.
+        BrokenPluginError: if the model's factory fails.
+    """
+    _check_version(host, record.model, origin)
     task = (protocol or record.protocol).apply(host.task(record.task.name, record.task.options))
     with torch.random.fork_rng(devices=[]), bounded(record.model.name):
         # What a file does not hold is as at the beginning of the run's training.
@@ -83,9 +101,9 @@ def load_network(
         tensors: dict[str, Tensor] = load(packed)
     except (SafetensorError, KeyError, TypeError, ValueError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:200]
-        raise RequestError(f"{path}: not a safetensors file: {reason}") from None
+        raise RequestError(f"{origin}: not a safetensors file: {reason}") from None
     places = _weights(network)
-    _check_fit(places, tensors, f"{path}: not the weights of {record.model.name}")
+    _check_fit(places, tensors, f"{origin}: not the weights of {record.model.name}")
     with torch.no_grad():
         for name, place in places.items():
             place.copy_(tensors[name])
@@ -146,12 +164,12 @@ def read_weights(record: Record, path: Path) -> bytes:
     return packed
 
 
-def _check_version(host: PluginHost, model: ModelUsed, path: Path) -> None:
+def _check_version(host: PluginHost, model: ModelUsed, origin: str) -> None:
     """Refuse the weights of another version of a model: they may mean something else here."""
     entry, _ = host.models.get(model.name)
     if entry.spec.version != model.version:
         raise RequestError(
-            f"{path}: weights of version {model.version} of {model.name}, "
+            f"{origin}: weights of version {model.version} of {model.name}, "
             f"which is at version {entry.spec.version} here"
         )
 

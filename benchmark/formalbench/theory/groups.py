@@ -22,7 +22,7 @@ def is_solvable_group(permutations: Collection[tuple[int, ...]]) -> bool | None:
     from sympy.combinatorics import Permutation, PermutationGroup
 
     points = len(next(iter(permutations)))
-    if points < ENOUGH or _commute(permutations):
+    if points < ENOUGH or commute(permutations):
         return True
     if points > MOST_POINTS:
         return None
@@ -34,7 +34,7 @@ def is_solvable_group(permutations: Collection[tuple[int, ...]]) -> bool | None:
     return bool(group.is_solvable)
 
 
-def _commute(permutations: Collection[tuple[int, ...]]) -> bool:
+def commute(permutations: Collection[tuple[int, ...]]) -> bool:
     """Say whether permutations commute."""
     return all(
         [one[point] for point in other] == [other[point] for point in one]

@@ -61,6 +61,38 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
     return entry.spec.theory if kept is None else Theory(**kept)
 
 
+def modulus_of_task(host: PluginHost, name: str) -> int | None:
+    """Return what a task's language counts modulo (`formalbench.theory.moduli`), and keep it.
+
+    Args:
+        host: knows the task.
+        name: of the task.
+
+    Returns:
+        None if it has no automaton, or is of none of these languages.
+    """
+    from formalbench.cache import cached
+
+    entry, _, _ = host.task_entry(name)
+
+    def compute() -> int | None:
+        from formalbench.contracts.language import HasAutomaton
+        from formalbench.theory.moduli import modulus_of
+
+        source = host.task(name).source
+        if not isinstance(source, HasAutomaton):
+            return None
+        with host.blaming(entry.plugin):
+            try:
+                automaton = source.automaton
+            except AttributeError:  # this member of a family has none
+                return None
+            return modulus_of(automaton)
+
+    found: int | None = cached(["modulus", *_key(entry, name)], compute)
+    return found
+
+
 def theory_at_hand(entry: Entry[TaskSpec]) -> Theory | None:
     """Return what theory says of a task if nothing needs to be worked out."""
     if entry.spec.theory is not None or "{" in entry.spec.name:

@@ -30,7 +30,10 @@ class Theorem(BaseModel):
 
     name: str
     mechanisms: frozenset[str]
+    without: frozenset[str] = frozenset()
     eigenvalues: str = ""
+    languages: tuple[str, ...] = ()
+    says: Literal["", "can", "cannot"] = ""
     exactly: str = ""
     at_least: str = ""
     at_most: str = ""
@@ -41,16 +44,29 @@ class Theorem(BaseModel):
     @model_validator(mode="after")
     def _names_classes(self) -> Theorem:
         classes = [name for name in (self.exactly, self.at_least, self.at_most) if name]
+        if bool(self.languages) != bool(self.says) or (self.languages and classes):
+            raise ValueError(f"{self.name} must say something of languages, or of classes")
+        if self.languages:
+            return self
         if not classes or not set(classes) <= set(CLASSES):
             raise ValueError(f"{self.name} names no class, or an unknown one")
         return self
 
     def speaks_of(self, mechanisms: Iterable[str], eigenvalues: str) -> bool:
         """Say whether a network built of these mechanisms is of the kind."""
-        return self.mechanisms <= set(mechanisms) and self.eigenvalues in ("", eigenvalues)
+        built = set(mechanisms)
+        of_the_kind = self.mechanisms <= built and not self.without & built
+        return of_the_kind and self.eigenvalues in ("", eigenvalues)
 
-    def verdict(self, theory: Theory) -> Verdict:
-        """Say whether networks of the kind can recognise a language."""
+    def verdict(self, theory: Theory, language: str = "") -> Verdict:
+        """Say whether networks of the kind can recognise a language.
+
+        Args:
+            theory: of the language.
+            language: its name, for theorems that are about some by name.
+        """
+        if self.languages:
+            return self.says if self.says and language in self.languages else "unknown"
         if self.evidence == "experiment" and theory.level != "regular":
             return "unknown"  # those that were tried are regular
         contained = self.exactly or self.at_least
@@ -64,6 +80,9 @@ class Theorem(BaseModel):
         if bound in WITHIN_REGULAR and theory.within(bound) is False:
             return "cannot"
         return "unknown"
+
+
+_SETS = ("mechanisms", "without")
 
 
 @lru_cache(maxsize=1)
@@ -81,16 +100,36 @@ def about(traits: Traits) -> list[Theorem]:
     return [theorem for theorem in theorems() if theorem.speaks_of(*facts)]
 
 
-def predict(traits: Traits, theory: Theory) -> tuple[Verdict, Theorem | None]:
+def predict(traits: Traits, theory: Theory, language: str = "") -> tuple[Verdict, Theorem | None]:
     """Say whether a network can recognise a language at all, and by which theorem.
 
     The first theorem that decides does, and theorems come before experiments.
     """
-    known = sorted(about(traits), key=lambda theorem: theorem.evidence == "experiment")
-    for theorem in known:
-        if (verdict := theorem.verdict(theory)) != "unknown":
-            return verdict, theorem
-    return "unknown", None
+    return next(iter(predict_each(traits, theory, language)), ("unknown", None))
+
+
+def predict_each(
+    traits: Traits, theory: Theory, language: str = ""
+) -> list[tuple[Verdict, Theorem]]:
+    """Return what the first theorem says that decides, and what the first experiment does.
+
+    A theorem is about what a network can do at all, an experiment about what training finds.
+
+    Args:
+        traits: of the network.
+        theory: of the language.
+        language: its name, without objective and options.
+    """
+    found: dict[str, tuple[Verdict, Theorem]] = {}
+    for theorem in about(traits):
+        if (verdict := theorem.verdict(theory, language)) != "unknown":
+            found.setdefault(theorem.evidence, (verdict, theorem))
+    return [found[kind] for kind in ("theorem", "experiment") if kind in found]
+
+
+def theorem_called(name: str) -> Theorem:
+    """Return the theorem of a name that is known to be there."""
+    return next(theorem for theorem in theorems() if theorem.name == name)
 
 
 def decidable(source: Source) -> bool:
@@ -100,9 +139,9 @@ def decidable(source: Source) -> bool:
     return not isinstance(source, Transduction)
 
 
-def verdicts(theory: Theory) -> list[tuple[Theorem, Verdict]]:
+def verdicts(theory: Theory, language: str = "") -> list[tuple[Theorem, Verdict]]:
     """Return every theorem that decides a language, with what it says."""
-    found = [(theorem, theorem.verdict(theory)) for theorem in theorems()]
+    found = [(theorem, theorem.verdict(theory, language)) for theorem in theorems()]
     return [(theorem, verdict) for theorem, verdict in found if verdict != "unknown"]
 
 
@@ -110,4 +149,4 @@ def theorem_facts(theorem: Theorem) -> dict[str, object]:
     """Return a theorem as JSON has it, without what it does not say."""
     facts = theorem.model_dump(mode="json")
     said = {key: value for key, value in facts.items() if value}
-    return {**said, "mechanisms": sorted(theorem.mechanisms)}
+    return {key: sorted(value) if key in _SETS else value for key, value in said.items()}

@@ -79,5 +79,12 @@ class PlateauConfig(ConstantConfig):
         0.5, "times the rate, where nothing got better", minimum=0.0, maximum=1.0
     )
     patience: int = option(5, "evaluations without a better one that are borne", minimum=0)
+    recent: int = option(
+        0,
+        "in the place of patience: the rate falls where a value is worse than each of so many "
+        "before it",
+        minimum=0,
+        maximum=100,
+    )
     threshold: float = option(1e-4, "share of the best by which a better one differs", minimum=0.0)
     final: float = option(0.0, "least share of the rate", minimum=0.0, maximum=1.0)

@@ -121,7 +121,8 @@ class OneByOne(Program):
         return Gradients(gradients_RP, *sums)
 
     def _one(self, one: Alone, example: Example) -> tuple[Sequence[Tensor], Tensor, Tensor]:
-        logits = self._call(example.inputs.device, lambda: one.network(example.batch))
+        batch = self._objective.batch(example)
+        logits = self._call(example.inputs.device, lambda: one.network(batch))
         loss = self._objective.loss(logits, example)
         gradients = torch.autograd.grad(loss, one.parameters, materialize_grads=True)
         with torch.no_grad():

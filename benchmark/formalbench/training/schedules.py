@@ -70,8 +70,8 @@ class InverseSqrtSchedule(ConstantSchedule):
 class PlateauSchedule(ConstantSchedule):
     """After the warm-up the rate falls by a factor whenever a metric gets no better for long.
 
-    It remembers the metric's `best`, for how many evaluations it has been `waiting`, and the
-    `share` of the rate that is left.
+    It remembers the `share` of the rate that is left, and the metric's `best` and for how many
+    evaluations it has been `waiting` or, if these are what counts, the most recent values.
     """
 
     config: PlateauConfig
@@ -85,16 +85,29 @@ class PlateauSchedule(ConstantSchedule):
         value = metrics.get(self.config.metric)
         if value is None:
             return
-        if self._better(value, memory.get("best")):
-            memory.update(best=value, waiting=0)
-            return
-        memory["waiting"] = memory.get("waiting", 0) + 1
-        if memory["waiting"] > self.config.patience:
+        if self._fell(memory, value) if self.config.recent else self._waited(memory, value):
             share = memory.get("share", 1.0) * self.config.factor
-            memory.update(share=max(share, self.config.final), waiting=0)
+            memory["share"] = max(share, self.config.final)
 
-    def _better(self, value: float, best: float | None) -> bool:
-        if best is None:
-            return True
+    def _waited(self, memory: dict[str, float], value: float) -> bool:
+        """Remember a value; say whether the best one is too old."""
+        if "best" not in memory or self._better(value, memory["best"]):
+            memory.update(best=value, waiting=0)
+            return False
+        memory["waiting"] = memory.get("waiting", 0) + 1
+        if memory["waiting"] <= self.config.patience:
+            return False
+        memory["waiting"] = 0
+        return True
+
+    def _fell(self, memory: dict[str, float], value: float) -> bool:
+        """Remember a value; say whether all that were looked at before it are better."""
+        names = [f"{count} before" for count in range(self.config.recent)]
+        before = [memory[name] for name in names if name in memory]
+        memory.update(zip(names, (value, *before), strict=False))
+        return len(before) == len(names) and all(self._better(one, value) for one in before)
+
+    def _better(self, value: float, best: float) -> bool:
+        """Say whether a value is better, and by more than the threshold."""
         room = self.config.threshold * abs(best)
         return value < best - room if self.config.better == "less" else value > best + room

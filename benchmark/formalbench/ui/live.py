@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
 from formalbench.contracts.specs import display
+from formalbench.running.remaining import Remaining, Work
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -40,13 +41,16 @@ def execute_live(
 
     That is on standard error or, in a notebook, below the cell.
     """
+    from formalbench.running.plan import key_of
+    from formalbench.running.remaining import work_of
     from formalbench.running.scheduler import execute, finished
     from formalbench.ui.output import console, plugins_print_to_stderr
 
     done = finished(plan, store) if done is None else done
     screen = console(stderr=True)
     kind = _notebook_table() if screen.is_jupyter else LiveTable
-    table = kind(screen, total=len(plan.runs), finished=len(done))
+    work = work_of(host, (run for run in plan.runs if key_of(run) not in done))
+    table = kind(screen, total=len(plan.runs), finished=len(done), work=work)
     observer = host.observe(table, "live table")
     with table:
         try:
@@ -79,13 +83,21 @@ class LiveTable:
         console: where to show it.
         total: how many runs were asked for.
         finished: how many of them are done already.
+        work: of the others, by their `test_id`; of what is not told no remaining time is known.
     """
 
-    def __init__(self, console: Console, total: int, finished: int = 0) -> None:
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        finished: int = 0,
+        work: Mapping[str, Work] = MappingProxyType({}),
+    ) -> None:
         self._console = console
         self._total = total
         self._done = finished
         self._resumed = finished
+        self._remaining = Remaining(work)
         self._flying: dict[str, tuple[RunInfo, Progress | None]] = {}
         self._start = time.monotonic()
         self._live: Live | None = None
@@ -128,11 +140,13 @@ class LiveTable:
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
         """Show how far a run is."""
         self._flying[run.test_id] = (run, progress)
+        self._remaining.progressed(run, progress)
 
     @hookimpl
     def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
         """Print what came of a run."""
         self._flying.pop(run.test_id, None)
+        self._remaining.finished(run, record)
         self._done += 1
         self.note(f"[{self._done}/{self._total}] {summary(record)}")
 
@@ -156,14 +170,14 @@ class LiveTable:
             table.add_row(*map(Text, cells))
         seconds = int(time.monotonic() - self._start)
         done = f"{self._done} of {self._total} runs"
-        table.caption = f"{done}, {seconds // 60}:{seconds % 60:02d}{self._remaining(seconds)}"
+        table.caption = f"{done}, {seconds // 60}:{seconds % 60:02d}{self._left(seconds)}"
         return table
 
-    def _remaining(self, seconds: int) -> str:
-        fresh = self._done - self._resumed
-        if not fresh or self._done == self._total:
+    def _left(self, elapsed: int) -> str:
+        seconds = self._remaining.seconds(elapsed)
+        if seconds is None:
             return ""
-        left = int(seconds / fresh * (self._total - self._done))
+        left = round(seconds)
         return f", about {left // 60}:{left % 60:02d} left"
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from types import TracebackType
+from collections.abc import Mapping
+from types import MappingProxyType, TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
+from formalbench.running.remaining import Work
 from formalbench.ui.live import LiveTable
 
 if TYPE_CHECKING:
@@ -27,10 +29,17 @@ class NotebookTable(LiveTable):
         console: of the notebook.
         total: how many runs were asked for.
         finished: how many of them are done already.
+        work: of the others; see `LiveTable`.
     """
 
-    def __init__(self, console: Console, total: int, finished: int = 0) -> None:
-        super().__init__(console, total, finished)
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        finished: int = 0,
+        work: Mapping[str, Work] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(console, total, finished, work)
         self._lines: deque[str] = deque(maxlen=LINES)
         self._shown = 0.0
         self._display: Any = None

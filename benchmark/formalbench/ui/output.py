@@ -6,6 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -32,9 +33,24 @@ def console(*, stderr: bool = False) -> Console:
     return target
 
 
+def as_json(data: Any) -> str:
+    """Return data as the JSON that commands print."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
 def print_json(data: Any) -> None:
     """Print JSON to standard output."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    print(as_json(data))
+
+
+def put(text: str, file: Path | None) -> None:
+    """Write text into a file, or to standard output if none is named."""
+    if file is None:
+        print(text, end="")
+    else:
+        from formalbench.store import write_atomically
+
+        write_atomically(file, text)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from formalbench.analysis.text import harmless, percent, plural, rate
+from formalbench.contracts.errors import RequestError
 from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import console, plugins_print_to_stderr, print_json
+from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
@@ -29,15 +34,29 @@ def add_command(app: typer.Typer) -> None:
             typer.Argument(
                 metavar="RECORD",
                 help="Files of records, or folders of them. Default: all that this repository "
-                "publishes with their weights.",
+                "publishes.",
+            ),
+        ] = None,
+        weights: Annotated[
+            list[Path] | None,
+            typer.Option(
+                metavar="FILE|DIR",
+                help="Where weights are: an archive, or a folder of records with weights beside "
+                "them; repeatable. Those beside the records themselves are found anyway.",
             ),
         ] = None,
         retrain: Annotated[
-            str,
+            str | None,
             typer.Option(
-                metavar="N|all", help="How many runs to train again (slow), drawn at random."
+                metavar="N|all",
+                help="How many runs to train again (slow), drawn at random. Default: 0, and 1 "
+                "where no run has weights at hand, unless that takes more than ten minutes.",
             ),
-        ] = "0",
+        ] = None,
+        yes: Annotated[
+            bool,
+            typer.Option("--yes", help="Train the run drawn by default however long it takes."),
+        ] = False,
         verify: Annotated[
             str,
             typer.Option(
@@ -57,7 +76,8 @@ def add_command(app: typer.Typer) -> None:
     ) -> None:
         """Ask what records say again: are their numbers true?
 
-        A record must be one that `publish` would take. Its weights then answer its own test
+        A record must be one that `publish` would take. Its weights, which are in no repository
+        (--weights names their archive), then answer its own test
         strings, where next to nothing may change, its validation strings, and fresh strings of
         the same lengths that nobody has seen: a number that was made up, weights of another
         network or one that was fitted to the test strings show as a MISMATCH (Fisher's exact
@@ -66,7 +86,10 @@ def add_command(app: typer.Typer) -> None:
         --retrain N draws N runs, those without weights and those that failed among them, and
         trains each again, with all that trained as one program with it. On the kind of machine
         that the record names it must end alike, with the same counts or such as one network
-        could give; on another one training can end elsewhere, which is not judged. Likewise
+        could give; on another one training can end elsewhere, which is not judged. How long it
+        takes by the records is said first. What has no weights and is not drawn is not
+        audited, and that is said last; given --weights, what they should hold and do not is
+        refused. Likewise
         --verify N has N verifications of exact models judge all of their strings again. Who is
         drawn, nobody knows before; the seed that is printed repeats it.
 
@@ -74,19 +97,19 @@ def add_command(app: typer.Typer) -> None:
         --plugin. Exit code 1 if a record does not match or is refused.
 
         \b
-        formalbench leaderboard audit
+        formalbench leaderboard audit --weights weights.tar
         formalbench leaderboard audit my-results/lstm --seed 7
         formalbench leaderboard audit --retrain 5 --verify 3
         """
         import secrets
 
         from formalbench.device import choose_device
-        from formalbench.ui.output import print_json
-        from formalbench.ui.state import host_of
 
         from formalbench_leaderboard.auditing.drawn import drawn, how_many
+        from formalbench_leaderboard.weights.at_hand import AtHand
 
-        runs, verifications = how_many(retrain, "--retrain"), how_many(verify, "--verify")
+        runs, verifications = how_many(retrain or "0", "--retrain"), how_many(verify, "--verify")
+        at_hand = AtHand(weights or ())
         chosen = choose_device(device)
         used = secrets.randbits(32) if seed is None else seed
         files = _files(records or [_published()])
@@ -96,17 +119,43 @@ def add_command(app: typer.Typer) -> None:
         from formalbench_leaderboard.auditing.audit import Auditor
 
         found = []
-        with Auditor(host_of(ctx), used, chosen) as auditor:
+        with Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
+            if retrain is None and not weights:
+                again |= _unasked(files, used, auditor, yes)
+            _tell_cost(again)
             for one in _audits(auditor, files, again):
                 found.append(one)
                 if one.verdict != "skipped":
                     typer.echo(_line(one), err=as_json)
-        for line in _skipped(found):
+        for line in _not_examined(found):
             typer.echo(line, err=as_json)
         if as_json:
             print_json({"seed": used, "records": [_data(one) for one in found]})
         if any(one.verdict in ("MISMATCH", "refused") for one in found):
             raise typer.Exit(1)
+
+
+def _unasked(files: Collection[Path], seed: int, auditor: Auditor, yes: bool) -> frozenset[Path]:
+    """Draw a run to train again where nothing else could be asked; say so if it takes too long."""
+    from formalbench_leaderboard.auditing.cost import LONGEST, seconds_of, sentence, unasked
+    from formalbench_leaderboard.auditing.drawn import read_drawn
+
+    run = unasked(files, seed, auditor)
+    cost = seconds_of(read_drawn(run))
+    if yes or cost[1] <= LONGEST:
+        return run
+    typer.echo(f"not done without --yes: {sentence(*cost)}", err=True)
+    return frozenset()
+
+
+def _tell_cost(again: Collection[Path]) -> None:
+    """Say how long training again takes, before it begins."""
+    from formalbench_leaderboard.auditing.cost import seconds_of, sentence
+    from formalbench_leaderboard.auditing.drawn import read_drawn
+
+    cost = seconds_of(read_drawn(again))
+    if cost[0]:
+        typer.echo(sentence(*cost), err=True)
 
 
 def _published() -> Path:
@@ -123,8 +172,6 @@ def _files(asked: Sequence[Path]) -> dict[Path, bool]:
     Raises:
         RequestError: for a path that is not there, or a folder without records.
     """
-    from formalbench.contracts.errors import RequestError
-
     files: dict[Path, bool] = {}
     for path in asked:
         if path.is_dir():
@@ -140,7 +187,6 @@ def _files(asked: Sequence[Path]) -> dict[Path, bool]:
 
 
 def _order(path: Path) -> tuple[str, ...]:
-    from formalbench.contracts.errors import RequestError
     from formalbench.contracts.record import Record
     from formalbench.store import read_record
 
@@ -156,8 +202,6 @@ def _audits(
     auditor: Auditor, files: Mapping[Path, bool], again: Collection[Path]
 ) -> Iterator[Audit]:
     """Audit records one by one, and show on a terminal which one it is at."""
-    from formalbench.ui.output import console, plugins_print_to_stderr
-
     with console(stderr=True).status("") as status:
         for number, (path, asked) in enumerate(files.items(), start=1):
             status.update(f"{number} of {len(files)}")
@@ -168,8 +212,6 @@ def _audits(
 
 def _line(one: Audit) -> str:
     """Return the line that tells of an audit."""
-    from formalbench.analysis.text import harmless, percent, plural
-
     record, told = one.record, []
     if one.verdict == "refused" or record is None:
         line = "; ".join(one.reasons)
@@ -177,6 +219,8 @@ def _line(one: Audit) -> str:
     if one.p is not None:
         shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
         told.append(f"{shares}, p {one.p:.2g}")
+    elif one.recorded is not None:
+        told.append(f"recorded {percent(one.recorded)} %; its strings are fixed, none are fresh")
     if one.changed and one.verdict == "ok":
         told.append(f"{one.changed:,} of its own test strings are answered otherwise")
     if one.retrained is not None:
@@ -190,7 +234,6 @@ def _line(one: Audit) -> str:
 def _title(record: AnyRecord) -> str:
     """Return what a record is of, in a line."""
     from formalbench.analysis.keys import model_key, title_of
-    from formalbench.analysis.text import rate
     from formalbench.contracts.verification import VerificationRecord
 
     title = f"{model_key(record)[0]} on {title_of(record)}"
@@ -201,8 +244,6 @@ def _title(record: AnyRecord) -> str:
 
 
 def _retrained(again: Retrained) -> str:
-    from formalbench.analysis.text import percent
-
     where = "" if again.alike else " under other conditions"
     if again.accuracy is None:
         return f"trained again{where}: {again.status}"
@@ -210,29 +251,20 @@ def _retrained(again: Retrained) -> str:
     return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
 
 
-def _skipped(found: Sequence[Audit]) -> list[str]:
-    """Return a line for each reason to pass over records, with how many there are."""
-    from formalbench.analysis.text import plural
-
+def _not_examined(found: Sequence[Audit]) -> list[str]:
+    """Return a line for each reason to pass over records, and one of how many there are in all."""
     reasons = Counter(one.reasons[0] for one in found if one.verdict == "skipped")
-    return [f"skipped   {plural(times, 'record')}: {why}" for why, times in sorted(reasons.items())]
+    lines = [f"skipped   {plural(times, 'record')}: {why}" for why, times in reasons.items()]
+    if not lines:
+        return []
+    total = reasons.total()
+    told = f"{total:,} of {plural(len(found), 'record')} not audited: their numbers are "
+    return [*sorted(lines), f"{told}their authors' word"]
 
 
 def _data(one: Audit) -> dict[str, Any]:
     """Return an audit for programs."""
-    from dataclasses import asdict
-
-    data: dict[str, Any] = {
-        "path": str(one.path),
-        "test_id": getattr(one.record, "test_id", None),
-        "verification_id": getattr(one.record, "verification_id", None),
-        "verdict": one.verdict,
-        "reasons": one.reasons,
-        "recorded": one.recorded,
-        "fresh": one.fresh,
-        "p": one.p,
-        "changed": one.changed,
-        "retrained": asdict(one.retrained) if one.retrained else None,
-        "reverified": asdict(one.reverified) if one.reverified else None,
-    }
-    return data
+    told = asdict(replace(one, record=None))
+    del told["record"]
+    ids = {name: getattr(one.record, name, None) for name in ("test_id", "verification_id")}
+    return {"path": str(told.pop("path")), **ids, **told}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -35,11 +36,10 @@ def drawn(
         verifications: how many to carry out again; None for all.
     """
     learned, verified = [], []
-    for file in sorted(files):
-        record = _read(file)
+    for file, record in read_drawn(sorted(files)).items():
         if isinstance(record, VerificationRecord):
             verified.append(file)
-        elif record is not None and record.model.kind == "learned":
+        elif record.model.kind == "learned":
             learned.append(file)
     chosen = (_some(learned, runs, (seed, 0)), _some(verified, verifications, (seed, 1)))
     return frozenset(chosen[0]).union(chosen[1])
@@ -54,8 +54,10 @@ def _some(files: Sequence[Path], wanted: int | None, seed: tuple[int, int]) -> l
     return [files[place] for place in sorted(places)]
 
 
-def _read(file: Path) -> AnyRecord | None:
-    try:
-        return read_record(file)
-    except RequestError:
-        return None  # the audit itself says why
+def read_drawn(files: Iterable[Path]) -> dict[Path, AnyRecord]:
+    """Read records that may be drawn; of what is none the audit itself says why."""
+    found = {}
+    for file in files:
+        with contextlib.suppress(RequestError):
+            found[file] = read_record(file)
+    return found

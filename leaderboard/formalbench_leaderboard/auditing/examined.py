@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
@@ -19,7 +19,7 @@ from formalbench_leaderboard.auditing.found import Audit
 from formalbench_leaderboard.auditing.reverify import verify_again
 from formalbench_leaderboard.auditing.weights import WeightsTest
 from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.publishing.strangers import LOADING, Question, Strangers, are_strangers
+from formalbench_leaderboard.publishing.strangers import LOADING, Question
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -34,53 +34,18 @@ class Demand:
     """What is asked of a record.
 
     Attributes:
-        path: of its file; its weights lie beside it.
+        path: of its file.
         weights: whether its network is tested, or only admitted.
+        packed: the weights of a learned one, if they are at hand.
         seed: of the fresh strings.
         device: ``cpu`` or ``cuda:i``.
     """
 
     path: Path
     weights: bool
+    packed: bytes | None
     seed: int
     device: str
-
-
-class Examiner:
-    """Examines records; those of one task in a row share its strings.
-
-    Args:
-        host: the plugins.
-        seed: of the fresh strings.
-        device: ``cpu`` or ``cuda:i``.
-    """
-
-    def __init__(self, host: PluginHost, seed: int, device: str) -> None:
-        self._host, self._seed, self._device = host, seed, device
-        self._here = _Examination(host, seed, device)
-        self._strangers = Strangers(host)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._strangers.__exit__(*error)
-
-    def examine(self, path: Path, record: AnyRecord, weights: bool) -> Audit:
-        """Return what comes of a record whose code is asked; refused, if that fails.
-
-        Args:
-            path: of its file.
-            record: its contents.
-            weights: whether to test the network of a run.
-        """
-        demand = Demand(path, weights, self._seed, self._device)
-        if not are_strangers(record, self._host):
-            return self._here.examine(record, demand)
-        found = Audit(path, record)
-        with refusing(found):
-            found = self._strangers.ask(_examine, record, demand)
-        return found
 
 
 @contextlib.contextmanager
@@ -95,7 +60,8 @@ def refusing(found: Audit) -> Iterator[None]:
         found.verdict, found.reasons = "refused", [line[:_LONGEST]]
 
 
-def _examine(question: Question[Demand], tell: Tell) -> Audit:
+def examine_apart(question: Question[Demand], tell: Tell) -> Audit:
+    """Examine a record in a process of its own (see `Strangers`)."""
     demand = question.asked
     tell(LOADING)
     examination = _examination(question.plugins, demand.seed, demand.device)
@@ -103,12 +69,18 @@ def _examine(question: Question[Demand], tell: Tell) -> Audit:
 
 
 @lru_cache(maxsize=1)
-def _examination(plugins: tuple[LocalPlugin, ...], seed: int, device: str) -> _Examination:
-    return _Examination(load_host(plugins), seed, device)
+def _examination(plugins: tuple[LocalPlugin, ...], seed: int, device: str) -> Examination:
+    return Examination(load_host(plugins), seed, device)
 
 
-class _Examination:
-    """What one process knows while it examines records."""
+class Examination:
+    """What one process knows while it examines records; those of one task in a row share strings.
+
+    Args:
+        host: the plugins.
+        seed: of the fresh strings.
+        device: ``cpu`` or ``cuda:i``.
+    """
 
     def __init__(self, host: PluginHost, seed: int, device: str) -> None:
         self._host = host
@@ -116,6 +88,7 @@ class _Examination:
         self._weights = WeightsTest(host, seed, device)
 
     def examine(self, record: AnyRecord, demand: Demand, tell: Tell = lambda line: None) -> Audit:
+        """Return what comes of a record whose code is asked; refused, if that fails."""
         found = Audit(demand.path, record)
         with refusing(found):
             tell("drawing its strings and building its network")
@@ -125,7 +98,7 @@ class _Examination:
                 _verify(found, record, self._host, demand.device, tell)
             elif demand.weights:
                 tell("testing its weights")
-                self._weights.test(found, record, partial(tell, ""))
+                self._weights.test(found, record, demand.packed, partial(tell, ""))
         return found
 
 

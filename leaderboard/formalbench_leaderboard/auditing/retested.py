@@ -14,6 +14,7 @@ from formalbench.contracts.task import Task
 from formalbench.device import usable_cores
 from formalbench.evaluation.cells import TestSet
 from formalbench.evaluation.evaluate import evaluate, total
+from formalbench.evaluation.search import Search
 from torch import nn
 
 from formalbench_leaderboard.auditing.agreement import CellCounts
@@ -56,6 +57,7 @@ class Retester:
         device: where to test it.
         precision: of the protocol.
         alive: called now and then.
+        how: answers that are said step by step are searched for; None for the likeliest symbols.
     """
 
     network: nn.Module
@@ -63,6 +65,7 @@ class Retester:
     device: torch.device
     precision: str
     alive: Callable[[], None] = lambda: None
+    how: Search | None = None
 
     def test(self, drawn: TestSet, double: bool = False) -> Retested:
         """Test the network, in the protocol's precision or in double precision."""
@@ -75,6 +78,7 @@ class Retester:
             usable_cores(),
             "fp32" if double else self.precision,
             self.alive,
+            self.how,
         )
         primary = self.task.primary.name
         parts = [score.measures[primary] for score in scores]

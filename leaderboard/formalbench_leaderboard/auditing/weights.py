@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.keys import protocol_contents
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Record, Selected
 from formalbench.precision import check_precision
-from formalbench.store import weights_path
 
 from formalbench_leaderboard.auditing.agreement import (
     ALARM,
@@ -34,12 +34,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Strings:
-    """A task, and the sets of strings that its records are tested on."""
+    """A task, and the sets of strings that its records are tested on; fresh ones, if it has any."""
 
     key: tuple[object, ...]
     task: Task
     own: TestSet
-    fresh: TestSet
+    fresh: TestSet | None
     validation: TestSet
 
 
@@ -58,30 +58,46 @@ class WeightsTest:
         self._device = device
         self._strings: _Strings | None = None
 
-    def test(self, found: Audit, record: Record, alive: Callable[[], None] = lambda: None) -> None:
+    def test(
+        self,
+        found: Audit,
+        record: Record,
+        packed: bytes | None,
+        alive: Callable[[], None] = lambda: None,
+    ) -> None:
         """Test a record's network again, and note in `found` what does not agree.
 
         Args:
             found: what is noted.
             record: of a run that `Admission` takes.
+            packed: its weights, those that it names; None if they are not at hand.
             alive: called now and then.
+
+        Raises:
+            RequestError: one line, if it is of a learned model and they are not.
         """
         import torch
-        from formalbench.store.weights import load_network
+        from formalbench.evaluation.search import search_of
+        from formalbench.store.weights import network_from
 
         assert record.test is not None
         check_precision(record.protocol, self._device)
         strings = self._strings_of(record)
         if record.model.kind == "learned":
-            network: nn.Module = load_network(self._host, record, weights_path(found.path))
+            if packed is None:
+                raise RequestError(_not_at_hand(record))
+            network: nn.Module = network_from(self._host, record, packed, str(found.path))
         else:  # a construction is its own weights
             network = self._host.network(record.model.name, strings.task, record.model.options)
+        device, protocol = torch.device(self._device), record.protocol
         retester = Retester(
-            network, strings.task, torch.device(self._device), record.protocol.precision, alive
+            network, strings.task, device, protocol.precision, alive, search_of(protocol)
         )
         recorded = told_counts(record.test.cells)
         found.recorded = recorded.accuracy
         self._own(found, record, retester, strings)
+        if strings.fresh is None:
+            return
         fresh = retester.test(strings.fresh)
         found.fresh, found.p = fresh.counts.accuracy, p_value(recorded, fresh.counts)
         if found.p < ALARM:
@@ -101,7 +117,8 @@ class WeightsTest:
             found.mismatch(f"cross-entropy on its own test strings is {bits}")
         _compare(found, {name: cells.whole(name) for name in cells.metrics}, own, "test")
         if record.selected is not None:
-            self._validation(found, record.selected, retester, strings.validation)
+            said = replace(retester, how=None)  # nothing is searched for there
+            self._validation(found, record.selected, said, strings.validation)
 
     def _validation(
         self, found: Audit, selected: Selected, retester: Retester, drawn: TestSet
@@ -146,7 +163,12 @@ class WeightsTest:
 
     def _strings_of(self, record: Record) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""
-        from formalbench.evaluation.cells import fresh_set, test_set, validation_set
+        from formalbench.evaluation.cells import (
+            fresh_set,
+            has_fixed_test,
+            test_set,
+            validation_set,
+        )
 
         used, protocol = record.task, record.protocol
         key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol))
@@ -156,10 +178,20 @@ class WeightsTest:
                 key,
                 task,
                 test_set(task, protocol),
-                fresh_set(task, protocol, self._seed),
+                None if has_fixed_test(task) else fresh_set(task, protocol, self._seed),
                 validation_set(task, protocol),
             )
         return self._strings
+
+
+def _not_at_hand(record: Record) -> str:
+    """Say why a run is not audited."""
+    if record.weights is None:
+        return "not audited: it kept no weights, and --retrain N trains N runs again"
+    return (
+        "not audited: its weights are not at hand (--weights names their archive or folder, "
+        "--retrain N trains N runs again)"
+    )
 
 
 def _compare(found: Audit, told: Mapping[str, Measure | None], now: Retested, which: str) -> None:

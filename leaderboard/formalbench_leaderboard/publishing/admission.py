@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import datetime
 import json
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.current import registered_protocol
 from formalbench.analysis.keys import (
     Contents,
     contents,
+    grouped_by,
     identity,
     model_key,
     protocol_contents,
@@ -35,6 +36,7 @@ from formalbench.running.used import code_of, extra_metrics
 
 from formalbench_leaderboard.publishing.expected import (
     ExpectedTest,
+    check_history,
     check_selected,
     check_test,
     expected_test,
@@ -43,7 +45,6 @@ from formalbench_leaderboard.publishing.expected import (
 from formalbench_leaderboard.publishing.networks import Networks
 from formalbench_leaderboard.publishing.told import check_made, check_outcome, check_training
 from formalbench_leaderboard.publishing.verified import check_verified
-from formalbench_leaderboard.publishing.watched import check_history
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
@@ -64,8 +65,11 @@ class Admission:
         self._host = host
         self._now = now or datetime.datetime.now(datetime.UTC)
         self._tasks: dict[tuple[str, str, Contents], Task] = {}
-        self._tests: dict[tuple[str, str, Contents, str], ExpectedTest] = {}
+        self._tests: dict[tuple[int, str], ExpectedTest] = {}
         self._networks = Networks(host)
+        # Thousands of records are of few models, tasks and protocols: each is looked up once.
+        self._registered = cache(partial(registered_protocol, host))
+        self._at_hand: set[tuple[str, ...]] = set()
 
     def admit(self, record: AnyRecord) -> None:
         """Refuse a record, of either kind, that the plugins at hand would not make.
@@ -98,7 +102,7 @@ class Admission:
         check_training(record, task)
         check_history(record, task)
         if record.test is not None:
-            expected = self._expected(record)
+            expected = self._expected(record, task)
             check_test(record.test, expected)
             if record.selected is not None:
                 check_selected(record.selected, expected.validation)
@@ -131,9 +135,7 @@ class Admission:
             new: the records to publish.
             held: those published already.
         """
-        groups: dict[str, list[Record]] = defaultdict(list)
-        for record in [*new, *held]:
-            groups[_group(record)].append(record)
+        groups = grouped_by(_group, [*new, *held])
         with_new = dict.fromkeys(map(_group, new))
         return [
             line
@@ -143,7 +145,7 @@ class Admission:
 
     def _missing(self, records: Sequence[Record]) -> list[str]:
         first = records[0]
-        protocol = registered_protocol(self._host, first.protocol)
+        protocol = self._registered(first.protocol)
         learned = first.model.kind == "learned"
         least = protocol.seeds if learned else 1
         lines = []
@@ -160,7 +162,7 @@ class Admission:
         return lines
 
     def _check_protocol(self, record: Record) -> None:
-        protocol = registered_protocol(self._host, record.protocol)
+        protocol = self._registered(record.protocol)
         if protocol_contents(record.protocol) != protocol_contents(protocol):
             raise RequestError(f"its protocol differs from the registered {protocol.title}")
         learned = record.model.kind == "learned"
@@ -170,6 +172,8 @@ class Admission:
             raise RequestError("an exact model has nothing that a seed could change: seed 0 only")
 
     def _check_task(self, task: TaskUsed) -> None:
+        if (key := _as_told(task)) in self._at_hand:
+            return
         try:
             entry, objective, _ = self._host.task_entry(task.name)
         except RequestError:
@@ -177,8 +181,11 @@ class Admission:
         if not task.name.endswith(f":{objective}"):
             raise RequestError(f"task {task.name} is not in the full form, with its objective")
         _check_used("task", task, entry.spec, entry.plugin)
+        self._at_hand.add(key)
 
     def _check_model(self, model: ModelUsed, task: TaskUsed) -> None:
+        if (key := (*_as_told(model), model.kind, task.name)) in self._at_hand:
+            return
         try:
             entry, _ = self._host.models.get(model.name)
         except RequestError:
@@ -189,6 +196,7 @@ class Admission:
         offered = entry.spec.objectives  # none named: all whose layout it does
         if offered and task.name.partition(":")[2] not in offered:
             raise RequestError(f"model {model.name} cannot do {task.name}")
+        self._at_hand.add(key)
 
     def _check_code(self, record: Record) -> None:
         """Refuse a run that other code than what is at hand trained or measured."""
@@ -200,22 +208,17 @@ class Admission:
             if told.get(role) != here.get(role):
                 raise RequestError(f"its {role} is of other code than the one at hand")
 
-    def _expected(self, record: Record) -> ExpectedTest:
+    def _expected(self, record: Record, task: Task) -> ExpectedTest:
         """Draw the test set of a record's task again; each is drawn once."""
-        task, protocol = record.task, record.protocol
         extra = (record.test and record.test.extra_metrics) or {}
-        options = _as_json(task.options)
-        key = (task.name, options, protocol_contents(protocol), _as_json(extra))
+        key = (id(task), _as_json(extra))  # the tasks are kept, so each keeps its id
         if key not in self._tests:
-            entry, _, _ = self._host.task_entry(task.name)
+            entry, _, _ = self._host.task_entry(record.task.name)
             with self._host.blaming(entry.plugin):
-                self._tests[key] = self._drawn(task, protocol, extra)
+                known = extra_metrics(self._host, task.objective.name)
+                drawn = with_metrics(task, extra, known)
+                self._tests[key] = expected_test(drawn, record.protocol)
         return self._tests[key]
-
-    def _drawn(self, used: TaskUsed, protocol: Protocol, extra: dict[str, int]) -> ExpectedTest:
-        task = self._task(used, protocol)
-        known = extra_metrics(self._host, task.objective.name)
-        return expected_test(with_metrics(task, extra, known), protocol)
 
     def _task(self, used: TaskUsed, protocol: Protocol) -> Task:
         """Return a task as its protocol applies it; each is built once."""
@@ -273,6 +276,12 @@ def _unknown(kind: str, used: ModelUsed | TaskUsed) -> str:
     if used.source.sha256:
         return f"{kind} {used.name} is not known here: name its --plugin {used.source.distribution}"
     return f"{kind} {used.name} is not known here"
+
+
+def _as_told(used: ModelUsed | TaskUsed) -> tuple[str, ...]:
+    """Return all that decides whether a task or a model is the one of its name here."""
+    source = used.source
+    return used.name, str(used.version), _as_json(used.options), source.distribution, source.sha256
 
 
 def _as_json(options: object) -> str:

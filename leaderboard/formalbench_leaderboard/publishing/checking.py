@@ -1,9 +1,10 @@
-"""Checking what is published: records, their weights, rendered files and reproductions."""
+"""Checking what is published: records and reproductions, and weights and pages where told to."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,19 +13,21 @@ from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.store import UNFINISHED, read_record, weights_path
+from formalbench.store import UNFINISHED, Store, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
 from formalbench_leaderboard.publishing.copies import copied
 from formalbench_leaderboard.publishing.kept_plugins import kept_problems
-from formalbench_leaderboard.publishing.places import published_path
+from formalbench_leaderboard.publishing.packing import contradictions
+from formalbench_leaderboard.publishing.places import home_suite, path_among
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import parted
+from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -41,6 +44,7 @@ class Checked:
             they stay, and do not count.
         uncompared: the figures, if nothing here draws them.
         unchecked: the records of plugins that are not at hand; `problems` has a line of each.
+        weightless: the runs whose weights should be somewhere, and are not at hand.
     """
 
     problems: list[str]
@@ -48,31 +52,40 @@ class Checked:
     old: int = 0
     unchecked: int = 0
     uncompared: list[Path] = field(default_factory=list)
+    weightless: int = 0
 
 
-def check_published(repository: Path, host: PluginHost) -> Checked:
+def check_published(
+    repository: Path, host: PluginHost, weights: AtHand | None = None, *, rendered: bool = False
+) -> Checked:
     """Hold what a repository publishes against the rules of publishing; write nothing.
 
     Args:
         repository: its root.
         host: the plugins; what they do not provide cannot be checked, which is a problem. Pages
             are then not compared: what they should say is not known.
+        weights: where weights are, besides beside the records. Given any place, they must be there.
+        rendered: whether to compare the rendered files. They follow the records on the main
+            branch, and lag behind them on any other.
     """
-    records, problems = _read(repository / PUBLISHED_RESULTS)
-    if problems:
-        return Checked([_below(repository, line) for line in problems], [])
+    given = weights or AtHand()
+    records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
+    if unreadable:
+        return Checked([_below(repository, str(error)) for error in unreadable], [])
+    problems: list[str] = []
     current = current_of(host)
     standing = {file: current.standing(record) for file, record in records.items()}
     here = {file: record for file, record in records.items() if standing[file] != "stale"}
+    home = cache(lambda task: home_suite(task, host))
     for file, record in here.items():
-        if file != repository / published_path(record, host):
-            problems.append(f"{file}: belongs at {published_path(record, host)}")
+        if file != repository / (path := path_among(record, home)):
+            problems.append(f"{file}: belongs at {path}")
     unchecked = list(standing.values()).count("unknown")
     with CarefulAdmission(host) as admission:
         problems += _refused(here, admission)
     problems += disagreeing(Found(file, record) for file, record in here.items())
     problems += copied(parted(here.values())[0])
-    problems += _weights(repository / PUBLISHED_RESULTS, records)
+    problems += _weights_problems(repository / PUBLISHED_RESULTS, records, given)
     problems += _strays(repository)
     problems += kept_problems(repository, records)
     known = [record for file, record in here.items() if standing[file] == "current"]
@@ -80,10 +93,11 @@ def check_published(repository: Path, host: PluginHost) -> Checked:
     problems += _told_by_plugins(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
-        [] if unchecked else stale_files(repository, host),
+        stale_files(repository, host) if rendered and not unchecked else [],
         list(standing.values()).count("stale"),
         unchecked,
-        uncompared_figures(repository),
+        uncompared_figures(repository) if rendered else [],
+        _not_at_hand(records, given),
     )
 
 
@@ -99,17 +113,6 @@ def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
             yield str(error)
 
 
-def _read(results: Path) -> tuple[dict[Path, AnyRecord], list[str]]:
-    records: dict[Path, AnyRecord] = {}
-    problems = []
-    for file in sorted(results.rglob("*.json")):
-        try:
-            records[file] = read_record(file)
-        except RequestError as error:
-            problems.append(naming(file, error))
-    return records, problems
-
-
 def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[str]:
     """Say which records could not be published as they are."""
     for file, record in records.items():
@@ -120,20 +123,47 @@ def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterato
     yield from admission.incomplete(parted(records.values())[0], [])
 
 
-def _weights(results: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
-    """Say which weights are missing or others, and which files belong to no record."""
-    named = {
-        weights_path(file): (file, record)
-        for file, record in records.items()
-        if isinstance(record, Record) and keeps_weights(record)
-    }
-    for file, record in named.values():
+def _weights_problems(
+    results: Path, records: Mapping[Path, AnyRecord], given: AtHand
+) -> Iterator[str]:
+    """Say which weights are others than a record names, or of none: a line each.
+
+    Given any archive or folder, also which are missing that by the rule of `keeps_weights` should
+    be in one.
+
+    Args:
+        results: the folder of the published records; weights that lie in it are looked at, too.
+        records: of every kind, by their files.
+        given: where weights are besides.
+    """
+    runs = {file: one for file, one in records.items() if isinstance(one, Record)}
+    beside = {weights_path(file): file for file, run in runs.items() if run.weights is not None}
+    for path in sorted(results.rglob("*.safetensors")):
+        if path not in beside:
+            yield f"{path}: weights of no record that names them"
+            continue
         try:
-            checked_weights(record, file)
+            checked_weights(runs[beside[path]], beside[path])
+        except RequestError as error:
+            yield naming(beside[path], error)
+    yield from contradictions(given.archives, runs)
+    for file, run in runs.items() if given.places else ():
+        try:
+            if run in given or (keeps_weights(run) and not weights_path(file).exists()):
+                given.read(run)
         except RequestError as error:
             yield naming(file, error)
-    for path in sorted(set(results.rglob("*.safetensors")) - named.keys()):
-        yield f"{path}: weights of no record that keeps them"
+
+
+def _not_at_hand(records: Mapping[Path, AnyRecord], given: AtHand) -> int:
+    """Return of how many runs whose weights should be somewhere there are none at hand."""
+    return sum(
+        keeps_weights(record)
+        and isinstance(record, Record)
+        and record not in given
+        and not weights_path(file).exists()
+        for file, record in records.items()
+    )
 
 
 def _strays(repository: Path) -> Iterator[str]:

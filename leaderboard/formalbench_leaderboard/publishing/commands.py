@@ -1,4 +1,4 @@
-"""The commands ``formalbench leaderboard publish`` and ``… check``."""
+"""The commands ``formalbench leaderboard publish``, ``… check`` and ``… render``."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from formalbench.analysis.text import harmless, plural
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import print_json
+from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.checking import Checked
@@ -17,103 +19,167 @@ if TYPE_CHECKING:
 
 def add_commands(app: typer.Typer) -> None:
     """Add the commands of this file."""
+    app.command()(publish)
+    app.command()(check)
+    app.command()(render)
 
-    @app.command()
-    def publish(
-        ctx: typer.Context,
-        results: Annotated[
-            Path | None,
-            typer.Option(
-                metavar="DIR", help="Folder of records to publish. Default: your own results."
-            ),
-        ] = None,
-        as_json: JsonFlag = False,
-    ) -> None:
-        """Add records to this repository's leaderboard.
 
-        Run it inside a clone of the repository: it copies the records into
-        leaderboard/results, with the weights of every `standard` run and of seed 0 under any
-        other protocol, and renders the board anew. It says which rows are new and which ranks
-        moved. Then commit what it changed and open a pull request.
+def publish(
+    ctx: typer.Context,
+    results: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Folder of records to publish. Default: your own results."
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The archive to write of their weights. Default: weights-<hash>.tar in the clone, "
+            "where git ignores it.",
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Add records to this repository's leaderboard.
 
-        Every record is checked first: its task, model and protocol must be the ones at hand
-        (a local plugin is named with --plugin), its test strings, chance level and identity are
-        worked out again, its weights must be those that it names, and no seed or learning
-        rate of the protocol may be missing. A model or a task that is not built in must keep its
-        contract (`formalbench check`), and the source of its plugin goes along, into
-        leaderboard/plugins. If one is refused, nothing is written, and the exit code is 1.
+    Run it inside a clone of the repository: it copies the records into leaderboard/results, and
+    their weights into an archive beside, which belongs to the pull request and not into git. It
+    says which rows are new and which ranks moved. Then commit the records and open a pull request:
+    the main branch renders the pages.
 
-        A run that is published already stays as it is. If it has no weights yet, and the new
-        record agrees with it in every count, they are added.
+    Every record is checked first: its task, model and protocol must be the ones at hand
+    (a local plugin is named with --plugin), its test strings, chance level and identity are
+    worked out again, the weights of every `standard` run and of seed 0 under any other protocol
+    must be at hand and those that it names, and no seed or learning rate of the protocol may be
+    missing. A model or a task that is not built in must keep its
+    contract (`formalbench check`), and the source of its plugin goes along, into
+    leaderboard/plugins. If one is refused, nothing is written, and the exit code is 1.
 
-        \b
-        formalbench leaderboard publish --results my-results
-        """
-        from formalbench.store import default_results
-        from formalbench.ui.state import host_of
+    A run that is published already stays as it is. If it names no weights yet, and the new
+    record agrees with it in every count, it gives way.
 
-        from formalbench_leaderboard.publishing import publish as publishing
-        from formalbench_leaderboard.publishing.untrusted import RefusedError
+    \b
+    formalbench leaderboard publish --results my-results
+    """
+    from formalbench.store import default_results
 
-        repository = publishing.find_repository()
-        try:
-            done = publishing.publish(results or default_results(), repository, host_of(ctx))
-        except RefusedError as error:
-            if as_json:
-                print_json({"refused": error.lines})
-            for line in () if as_json else [*error.lines, str(error)]:
-                typer.echo(line, err=True)
-            raise typer.Exit(1) from None
+    from formalbench_leaderboard.publishing import publish as publishing
+    from formalbench_leaderboard.publishing.untrusted import RefusedError
+
+    repository = publishing.find_repository()
+    try:
+        done = publishing.publish(results or default_results(), repository, host_of(ctx), weights)
+    except RefusedError as error:
         if as_json:
-            print_json(_published(done))
-        else:
-            _tell(done)
+            print_json({"refused": error.lines})
+        for line in () if as_json else [*error.lines, str(error)]:
+            typer.echo(line, err=True)
+        raise typer.Exit(1) from None
+    if as_json:
+        print_json(_published(done))
+    else:
+        _tell(done)
 
-    @app.command()
-    def check(ctx: typer.Context, as_json: JsonFlag = False) -> None:
-        """Check what this repository publishes: records, weights and pages.
 
-        Writes nothing. Every record must be one that `publish` would take, at its place, with
-        its weights; every rendered page must be, byte for byte, what the records give, and so
-        must the pages of reproductions, as far as records are kept beside them; every figure
-        must show what they give.
-        Records of an older task, model or protocol stay and do not count. Of a plugin that is
-        not at hand they cannot be checked: its source is in leaderboard/plugins, to be read and
-        then named with --plugin. Exit code 1 if anything is wrong or cannot be checked. Whether
-        the numbers are true is what `audit` asks.
+def check(
+    ctx: typer.Context,
+    weights: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="FILE|DIR",
+            help="Archive of weights, or folder of records with weights beside them; repeatable. "
+            "They must hold what the records name.",
+        ),
+    ] = None,
+    rendered: Annotated[
+        bool,
+        typer.Option("--rendered", help="Compare the rendered files, too, as on the main branch."),
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Check what this repository publishes: records and weights.
 
-        \b
-        formalbench leaderboard check
-        """
-        from formalbench.ui.state import host_of
+    Writes nothing. Every record must be one that `publish` would take, at its place. Weights that
+    are at hand must be those that records name; given --weights, none may be missing that
+    `publish` demands. The pages of reproductions must be what their data give.
 
-        from formalbench_leaderboard.publishing.checking import check_published
-        from formalbench_leaderboard.publishing.publish import find_repository
+    The main branch renders every other page (`formalbench leaderboard render`), so that two pull
+    requests never touch one file: --rendered also demands that each is, byte for byte, what the
+    records give, and every figure shows it.
 
-        repository = find_repository()
-        found = check_published(repository, host_of(ctx))
-        if as_json:
-            print_json(_checked(found))
-        else:
-            _tell_problems(found, repository)
-        if found.problems or found.stale or found.uncompared:
-            raise typer.Exit(1)
-        if not as_json:
-            _tell_in_order(found)
+    Records of an older task, model or protocol stay and do not count. Of a plugin that is
+    not at hand they cannot be checked: its source is in leaderboard/plugins, to be read and
+    then named with --plugin. Exit code 1 if anything is wrong or cannot be checked. Whether
+    the numbers are true is what `audit` asks.
+
+    \b
+    formalbench leaderboard check
+    """
+    from formalbench_leaderboard.publishing.checking import check_published
+    from formalbench_leaderboard.publishing.publish import find_repository
+    from formalbench_leaderboard.weights.at_hand import AtHand
+
+    repository = find_repository()
+    found = check_published(repository, host_of(ctx), AtHand(weights or ()), rendered=rendered)
+    if as_json:
+        print_json(_checked(found))
+    else:
+        _tell_problems(found, repository)
+    if found.problems or found.stale or found.uncompared:
+        raise typer.Exit(1)
+    if not as_json:
+        _tell_in_order(found, rendered)
+
+
+def render(
+    ctx: typer.Context,
+    check: Annotated[
+        bool, typer.Option("--check", help="Write nothing; exit code 1 if anything is otherwise.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Render the pages, figures and snapshot of what is published.
+
+    The main branch does so after every merge, and nobody else has to: a pull request holds records
+    alone. Files of the leaderboard's folders that no record gives are deleted. Drawing needs
+    matplotlib (`pip install 'formalbench[figures]'`).
+
+    \b
+    formalbench leaderboard render
+    formalbench leaderboard render --check
+    """
+    from formalbench_leaderboard.publishing import rendered
+    from formalbench_leaderboard.publishing.publish import find_repository
+
+    repository = find_repository()
+    if check:
+        stale = rendered.stale_files(repository, host_of(ctx))
+        uncompared = rendered.uncompared_figures(repository)
+    else:
+        stale, uncompared = rendered.render(repository, host_of(ctx)), []
+    if as_json:
+        names = [path.as_posix() for path in stale]
+        print_json({"stale_files" if check else "written": names})
+    elif check:
+        _tell_stale(repository, stale)
+        if uncompared:
+            _tell_uncompared(uncompared)
+    else:
+        for path in stale:
+            typer.echo(path.as_posix())
+    if check and (stale or uncompared):
+        raise typer.Exit(1)
+    if not as_json:
+        typer.echo("every rendered file is up to date")
 
 
 def _tell_problems(found: Checked, repository: Path) -> None:
     """Say what is wrong with what is published, and what could not be compared."""
-    from formalbench.analysis.text import plural
-
     for line in found.problems:
         typer.echo(line, err=True)
-    for path in found.stale:
-        typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
-    if found.stale:
-        again = "`formalbench leaderboard publish --results leaderboard/results` renders it"
-        typer.echo(again, err=True)
-        _tell_versions(repository, found.stale)
+    _tell_stale(repository, found.stale)
     if found.unchecked:
         records = plural(found.unchecked, "record")
         typer.echo(
@@ -123,26 +189,40 @@ def _tell_problems(found: Checked, repository: Path) -> None:
             err=True,
         )
     if found.uncompared:
-        typer.echo(
-            f"{plural(len(found.uncompared), 'figure')} not compared, for nothing here draws: "
-            "pip install 'formalbench[figures]'",
-            err=True,
-        )
+        _tell_uncompared(found.uncompared)
 
 
-def _tell_in_order(found: Checked) -> None:
+def _tell_in_order(found: Checked, rendered: bool) -> None:
     """Say that nothing is wrong."""
-    from formalbench.analysis.text import plural
-
     if found.old:
         typer.echo(f"{plural(found.old, 'record')} stale: made with another version, not counted")
-    typer.echo("every record is in order, and every rendered file is up to date")
+    if found.weightless:
+        runs = plural(found.weightless, "run")
+        typer.echo(f"the weights of {runs} not at hand, and not looked at: --weights names them")
+    pages = ", and every rendered file is up to date" if rendered else ""
+    typer.echo(f"every record is in order{pages}")
+
+
+def _tell_stale(repository: Path, stale: Sequence[Path]) -> None:
+    """Say which rendered files are not what the records give, and how to have them anew."""
+    for path in stale:
+        typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
+    if stale:
+        typer.echo("`formalbench leaderboard render` renders it", err=True)
+        _tell_versions(repository, stale)
+
+
+def _tell_uncompared(figures: Sequence[Path]) -> None:
+    """Say that figures could not be compared, and what would draw them."""
+    typer.echo(
+        f"{plural(len(figures), 'figure')} not compared, for nothing here draws: "
+        "pip install 'formalbench[figures]'",
+        err=True,
+    )
 
 
 def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
     """Say which versions of the library drew stale figures, if it is not the one installed."""
-    from formalbench.analysis.text import harmless
-
     from formalbench_leaderboard.publishing.rendered import others_draw
     from formalbench_leaderboard.renderers.figures import installed_version
 
@@ -154,7 +234,7 @@ def _tell_versions(repository: Path, stale: Sequence[Path]) -> None:
 
 def _tell(done: Published) -> None:
     """Print what publishing did."""
-    from formalbench.analysis.text import harmless, plural
+    from formalbench_leaderboard.publishing.packing import facts
 
     for what, pairs, after in (
         ("added", done.added, ""),
@@ -168,11 +248,16 @@ def _tell(done: Published) -> None:
         typer.echo(f"{plural(done.already, 'record')} published already")
     for line in done.changes:
         typer.echo(harmless(line))
-    typer.echo("every rendered file is up to date")
+    if done.archive is not None:
+        told = facts(done.archive)
+        what = f"weights: {harmless(str(done.archive))}, {told['bytes']:,} bytes"
+        typer.echo(f"{what}, SHA-256 {told['sha256']}: it belongs to the pull request, not to git")
+    typer.echo("commit leaderboard/results and leaderboard/plugins: the main branch renders pages")
 
 
 def _published(done: Published) -> dict[str, Any]:
     """Return what publishing did, for programs."""
+    from formalbench_leaderboard.publishing.packing import facts
 
     def counts(pairs: Pairs) -> list[dict[str, Any]]:
         return [
@@ -186,6 +271,7 @@ def _published(done: Published) -> dict[str, Any]:
         "kept": counts(done.differing),
         "already": done.already,
         "changes": done.changes,
+        "archive": None if done.archive is None else facts(done.archive),
     }
 
 
@@ -197,4 +283,5 @@ def _checked(found: Checked) -> dict[str, Any]:
         "stale_records": found.old,
         "unchecked_records": found.unchecked,
         "uncompared_figures": [path.as_posix() for path in found.uncompared],
+        "weightless_records": found.weightless,
     }

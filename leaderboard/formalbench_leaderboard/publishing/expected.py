@@ -1,4 +1,6 @@
-"""What a test and a validation say whatever model was tested: drawn again from task and protocol.
+"""What a test, a validation and the curves of a training say whatever model was tested.
+
+Their strings are drawn again from task and protocol.
 
 Legend: B strings, A answers, K outputs.
 """
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.record import Selected, TestResult
+from formalbench.contracts.record import Record, Selected, TestResult
 from formalbench.metrics.accuracy import Accuracy
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ class ExpectedTest:
 
 
 def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
-    """Draw a test set, and have it answered by a network that knows nothing.
+    """Draw a test and a validation, and have them answered by a network that knows nothing.
 
     Args:
         task: as the protocol applies it, with the metrics that are to be measured.
@@ -71,38 +73,29 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
     """
     import torch
     from formalbench.device import usable_cores
-    from formalbench.evaluation.cells import check_process, test_set
-    from formalbench.evaluation.evaluate import evaluate
+    from formalbench.evaluation.cells import check_process, test_set, validation_set
+    from formalbench.evaluation.evaluate import evaluate, total
     from formalbench.running.results import cells_of
 
     check_process(task, protocol)
-    drawn = test_set(task, protocol)
-    blank, cpu = _blank(task), torch.device("cpu")
-    scores = evaluate(blank, task, drawn, cpu, usable_cores(), "fp32")
-    chance = task.chance(drawn.lengths)
+    drawn, asked = test_set(task, protocol), validation_set(task, protocol)
+    scores, validated = (
+        evaluate(_blank(task), task, strings, torch.device("cpu"), usable_cores(), "fp32")
+        for strings in (drawn, asked)
+    )
+    chance, whole = task.chance(drawn.lengths), total(validated)
     return ExpectedTest(
         metric=task.primary.name,
         fingerprint=drawn.fingerprint,
         chance_constant=chance.constant,
         chance_length=chance.length_only,
         cells=cells_of(scores, task.primary.name),
-        validation=_expected_validation(task, protocol),
-    )
-
-
-def _expected_validation(task: Task, protocol: Protocol) -> ExpectedValidation:
-    import torch
-    from formalbench.device import usable_cores
-    from formalbench.evaluation.cells import validation_set
-    from formalbench.evaluation.evaluate import evaluate, total
-
-    drawn = validation_set(task, protocol)
-    whole = total(evaluate(_blank(task), task, drawn, torch.device("cpu"), usable_cores(), "fp32"))
-    return ExpectedValidation(
-        strings=whole.strings,
-        metric=task.primary.name,
-        counts={name: measure.count for name, measure in whole.measures.items()},
-        needed=frozenset(one.name for one in task.objective.metrics(task.source)),
+        validation=ExpectedValidation(
+            strings=whole.strings,
+            metric=task.primary.name,
+            counts={name: measure.count for name, measure in whole.measures.items()},
+            needed=frozenset(one.name for one in task.objective.metrics(task.source)),
+        ),
     )
 
 
@@ -175,6 +168,33 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
     if expected.metric == Accuracy.name:
         entropy = told[CROSS_ENTROPY]
         _check_cost(selected.strings, selected.correct, entropy.total, entropy.count, "validation")
+
+
+def check_history(record: Record, task: Task) -> None:
+    """Refuse curves that are not of the strings that the protocol watches.
+
+    Args:
+        record: of a run.
+        task: as the protocol applies it.
+
+    Raises:
+        RequestError: one line that says why.
+    """
+    training, watch = record.training, record.protocol.watch
+    if training is None or training.history is None:
+        return
+    if watch is None:
+        raise RequestError("it has curves over its training, and its protocol watches nothing")
+    from formalbench.evaluation.cells import watch_set
+
+    history, drawn = training.history, watch_set(task, watch)
+    told = [(curve.length, curve.strings) for curve in history.curves]
+    if (history.every, history.fingerprint) != (watch.every, drawn.fingerprint) or told != [
+        (cell.last, cell.strings) for cell in drawn.cells
+    ]:
+        raise RequestError("its curves are not of the strings that its protocol watches")
+    if len(history.steps) > training.steps // watch.every:
+        raise RequestError("its curves have more points than its training has")
 
 
 def _check_metrics(told: Cells, known: Cells, primary: str) -> None:

@@ -45,89 +45,77 @@ class Trust(StrEnum):
     PARTS = "by its parts"
 
 
-AGAIN, BOUNDED, ASKED, WORD, PARTS = Trust
+Table = Mapping[type[Part], Mapping[str, Trust]]
+"""Class by class, how each field is held."""
 
-RUNS: Mapping[type[Part], Mapping[str, Trust]] = {
-    Record: {
-        **dict.fromkeys(("schema_version", "kind", "train_id", "test_id"), AGAIN),
-        **dict.fromkeys(("model", "task", "training", "selected", "test", "environment"), PARTS),
-        **dict.fromkeys(("protocol", "learning_rate", "seed", "code", "command"), AGAIN),
-        **dict.fromkeys(("message", "place"), BOUNDED),
-        "status": ASKED,
-        "weights": AGAIN,
-        "date": WORD,
-    },
-    ModelUsed: {
-        **dict.fromkeys(("name", "version", "kind", "options", "parameters"), AGAIN),
-        "source": PARTS,
-    },
-    TaskUsed: {**dict.fromkeys(("name", "version", "options"), AGAIN), "source": PARTS},
-    Origin: {"distribution": AGAIN, "sha256": AGAIN, "version": WORD},
-    Training: {
-        **dict.fromkeys(("steps", "ended", "stage", "strings"), BOUNDED),
-        **dict.fromkeys(("strings_per_second", "cohort"), BOUNDED),
-        "seconds": WORD,
-        "history": PARTS,
-    },
-    CohortMember: {"learning_rate": BOUNDED, "seed": BOUNDED},
-    History: {"every": AGAIN, "fingerprint": AGAIN, "curves": PARTS},
-    Curve: {
-        **dict.fromkeys(("length", "strings"), AGAIN),
-        **dict.fromkeys(("answers", "correct", "millibits", "probes"), WORD),
-    },
-    Selected: {
-        **dict.fromkeys(("strings", "answers"), AGAIN),
-        "step": BOUNDED,
-        "correct": ASKED,
-        "metrics": PARTS,
-    },
-    Summed: {"total": ASKED, "count": AGAIN},
-    TestResult: {
-        **dict.fromkeys(("metric", "fingerprint", "chance_constant", "chance_length"), AGAIN),
-        "extra_metrics": AGAIN,
-        "signatures": WORD,
-        "seconds": WORD,
-        "cells": PARTS,
-    },
-    Cells: {
-        **dict.fromkeys(("length", "first", "group", "strings", "answers", "window"), AGAIN),
-        "correct": ASKED,
-        "metrics": PARTS,
-    },
-    Sums: {"total": ASKED, "count": AGAIN},
-    Environment: dict.fromkeys(
-        ("device", "hardware", "threads", "peak_memory_mib", "versions"), WORD
-    ),
-    Place: dict.fromkeys(("file", "line", "frames"), WORD),
+
+def _held(**fields: str) -> dict[str, Trust]:
+    """Say which fields are held how: by the way, their names with blanks between."""
+    return {name: Trust[how] for how, names in fields.items() for name in names.split()}
+
+
+_USED: Table = {
+    ModelUsed: _held(AGAIN="name version kind options parameters", PARTS="source"),
+    TaskUsed: _held(AGAIN="name version options", PARTS="source"),
+    Origin: _held(AGAIN="distribution sha256", WORD="version"),
 }
-"""Of the record of a run, class by class."""
+_MACHINE: Table = {Environment: _held(WORD="device hardware threads peak_memory_mib versions")}
 
-VERIFICATIONS: Mapping[type[Part], Mapping[str, Trust]] = {
-    VerificationRecord: {
-        **dict.fromkeys(("schema_version", "kind", "verification_id"), AGAIN),
-        **dict.fromkeys(("model", "task", "asked", "environment"), PARTS),
-        **dict.fromkeys(("constants", "depth", "width", "dtype", "command"), AGAIN),
-        **dict.fromkeys(("exhaustive", "adversarial", "by_length", "first_failure"), PARTS),
-        "break_length": ASKED,
-        "date": WORD,
-    },
-    Asked: dict.fromkeys(("version", "exhaustive", "lengths", "count", "seed"), AGAIN),
-    Judged: {"strings": ASKED, "errors": ASKED},
-    ByLength: {
-        **dict.fromkeys(("errors", "min_margin", "mean_bits", "max_bits"), ASKED),
-        "window": AGAIN,
-    },
-    Failure: dict.fromkeys(("string", "expected", "logit"), ASKED),
-    **{part: RUNS[part] for part in (ModelUsed, TaskUsed, Origin, Environment)},
+RUNS: Table = {
+    Record: _held(
+        AGAIN="schema_version kind train_id test_id protocol learning_rate seed code command",
+        PARTS="model task training selected test environment",
+        BOUNDED="message place",
+        ASKED="status weights",
+        WORD="date",
+    ),
+    **_USED,
+    Training: _held(
+        BOUNDED="steps ended stage strings strings_per_second cohort",
+        WORD="seconds",
+        PARTS="history",
+    ),
+    CohortMember: _held(BOUNDED="learning_rate seed"),
+    History: _held(AGAIN="every fingerprint", PARTS="curves"),
+    Curve: _held(AGAIN="length strings", WORD="answers correct millibits probes"),
+    Selected: _held(AGAIN="strings answers", BOUNDED="step", ASKED="correct", PARTS="metrics"),
+    Summed: _held(ASKED="total", AGAIN="count"),
+    TestResult: _held(
+        AGAIN="metric fingerprint chance_constant chance_length extra_metrics",
+        WORD="signatures seconds",
+        PARTS="cells",
+    ),
+    Cells: _held(
+        AGAIN="length first group strings answers window", ASKED="correct", PARTS="metrics"
+    ),
+    Sums: _held(ASKED="total", AGAIN="count"),
+    **_MACHINE,
+    Place: _held(WORD="file line frames"),
+}
+"""Of the record of a run."""
+
+VERIFICATIONS: Table = {
+    VerificationRecord: _held(
+        AGAIN="schema_version kind verification_id constants depth width dtype command",
+        PARTS="model task asked environment exhaustive adversarial by_length first_failure",
+        ASKED="break_length",
+        WORD="date",
+    ),
+    Asked: _held(AGAIN="version exhaustive lengths count seed"),
+    Judged: _held(ASKED="strings errors"),
+    ByLength: _held(ASKED="errors min_margin mean_bits max_bits", AGAIN="window"),
+    Failure: _held(ASKED="string expected logit"),
+    **_USED,
+    **_MACHINE,
 }
 """Of the record of a verification."""
 
 
-def as_markdown(table: Mapping[type[Part], Mapping[str, Trust]]) -> str:
+def as_markdown(table: Table) -> str:
     """Return the table for the docs: a line per part of a record and way of holding it."""
     lines = ["| part | fields | how |", "| --- | --- | --- |"]
     for part, fields in table.items():
-        for how in (one for one in Trust if one is not PARTS):
+        for how in (one for one in Trust if one is not Trust.PARTS):
             if named := [f"`{name}`" for name in sorted(fields) if fields[name] is how]:
                 lines.append(f"| {part.__name__} | {', '.join(named)} | {how} |")
     return "\n".join(lines)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.repeating import plugin_files
@@ -18,6 +18,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host.data_files import data_files
+from formalbench.host.local import package_hash
 from formalbench.plain import read_plain
 from formalbench.running.used import local_plugins
 
@@ -143,11 +144,7 @@ def _read(path: Path) -> dict[Path, bytes]:
 
 def _hash(files: Mapping[Path, bytes]) -> str:
     """Return the SHA-256 of a plugin as `formalbench.host.local.content_hash` has it."""
-    paths = sorted(files)
-    if [len(path.parts) for path in paths] == [1]:
-        return hashlib.sha256(files[paths[0]]).hexdigest()
-    digest = hashlib.sha256()
-    for path in paths:
-        digest.update(PurePosixPath(*path.parts[1:]).as_posix().encode() + b"\0")
-        digest.update(hashlib.sha256(files[path]).digest())
-    return digest.hexdigest()
+    below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
+    if [*below] == [Path()]:  # it is one file
+        return hashlib.sha256(below[Path()]).hexdigest()
+    return package_hash(below)

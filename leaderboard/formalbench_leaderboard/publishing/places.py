@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +29,18 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
     A task can be in several suites. Its records lie in the default suite if that has it, else
     in the smallest that has it.
     """
-    folder = (
-        VERIFIED if isinstance(record, VerificationRecord) else home_suite(record.task.name, host)
-    )
+    return path_among(record, lambda task: home_suite(task, host))
+
+
+def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
+    """Return it likewise, where the suite of each task is known: that is the same for thousands.
+
+    Args:
+        record: of either kind.
+        home: `home_suite` of a task.
+    """
+    verified = isinstance(record, VerificationRecord)
+    folder = VERIFIED if verified else home(record.task.name)
     return Store(PUBLISHED_RESULTS / folder).path_of(record)
 
 

@@ -1,11 +1,11 @@
-"""Publishing: records go into ``leaderboard/results`` all or none, and the pages follow."""
+"""Publishing: records go into ``leaderboard/results``, all or none, and weights into an archive."""
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,17 +19,11 @@ from formalbench.store import Store, sweep, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.publishing.changes import board_changes
 from formalbench_leaderboard.publishing.contract import broken_promises
 from formalbench_leaderboard.publishing.copies import copied
 from formalbench_leaderboard.publishing.kept_plugins import plugin_contents, plugins_of
+from formalbench_leaderboard.publishing.packing import write_weights
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.publishing.rendered import (
-    changed_files,
-    left_over,
-    linked_files,
-    render_files,
-)
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
 from formalbench_leaderboard.publishing.weights_kept import (
@@ -40,6 +34,7 @@ from formalbench_leaderboard.publishing.weights_kept import (
 )
 from formalbench_leaderboard.publishing.writing import Contents, write_all
 from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
+from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -58,6 +53,7 @@ class Published:
         differing: those of runs published already with other counts, which stay.
         already: how many others were published already.
         changes: new rows and moved ranks of the default suite, one line each.
+        archive: of the weights of what is new; None if nothing new has any.
     """
 
     added: Pairs
@@ -65,16 +61,7 @@ class Published:
     differing: Pairs
     already: int
     changes: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class _Sorted:
-    """Records to publish, by what publishing does with them."""
-
-    added: list[Found] = field(default_factory=list)
-    completed: list[Found] = field(default_factory=list)
-    differing: list[Found] = field(default_factory=list)
-    same: list[Found] = field(default_factory=list)
+    archive: Path | None = None
 
 
 def find_repository() -> Path:
@@ -92,55 +79,62 @@ def find_repository() -> Path:
     return found
 
 
-def publish(results: Path, repository: Path, host: PluginHost) -> Published:
-    """Copy the records of a folder into a repository and render its pages.
+def publish(
+    results: Path, repository: Path, host: PluginHost, archive: Path | None = None
+) -> Published:
+    """Copy the records of a folder into a repository, and their weights into an archive.
 
-    A finished run that is published already is kept as it is, unless the new record brings its
-    weights and agrees with it (`completes`); one that failed gives way. Every other record
-    must be one that the plugins at hand would make (see `Admission`). Given the repository's
-    own folder, it only renders the pages, even of no records.
+    A finished run that is published already is kept as it is, unless the new record names
+    weights, it does not, and they agree (`completes`); one that failed gives way. Every other
+    record must be one that the plugins at hand would make (see `Admission`). No page is rendered.
+
+    Args:
+        results: the folder.
+        repository: the root of a clone.
+        host: the plugins.
+        archive: of the weights; None for `archive_path`.
 
     Raises:
         RefusedError: if any record cannot be published; then nothing was written.
         RequestError: if there is no record, or a file cannot be written.
     """
     store = Store(repository / PUBLISHED_RESULTS)
+    if results.resolve() == store.path.resolve():
+        again = "`formalbench leaderboard render` renders its pages"
+        raise RequestError(f"{results} is what this repository publishes: {again}")
     sweep(store.path.parent)
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
-    own = results.resolve() == store.path.resolve()
     with CarefulAdmission(host) as admission:
-        sorting = _sorted([] if own else admitted(results, admission), held)
-    fresh = [*sorting.added, *sorting.completed]
+        sorting = _sorted(admitted(results, admission), held)
+    fresh = [*sorting["added"], *sorting["completed"]]
     _check_complete(admission, fresh, held)
-    _check_contract(fresh, host)
+    if lines := broken_promises([one.record for one in fresh], host):
+        raise RefusedError(lines)
     sources = _sources(fresh, host)
-    replaced = {name for one in fresh if (name := _name(one.record)) in held}
-    kept = {file: record for file, record in files.items() if _name(record) not in replaced}
+    names = {identity(one.record) for one in fresh}
     old = {file.relative_to(repository): record for file, record in files.items()}
-    stay = {file.relative_to(repository): record for file, record in kept.items()}
-    placed = {published_path(one.record, host): one for one in fresh}
-    everything = stay | {path: one.record for path, one in placed.items()}
-    contents = sources | _contents(placed)
+    stay = {path: record for path, record in old.items() if identity(record) not in names}
+    placed = {published_path(one.record, host): one.record for one in fresh}
+    contents = sources | {path: record.to_json().encode() for path, record in placed.items()}
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    goes = {path for path, text in contents.items() if text is None}
-    rendered = render_files(everything, host, (linked_files(repository) | contents.keys()) - goes)
-    stale = dict.fromkeys(left_over(repository, rendered))
-    write_all(repository, contents | changed_files(repository, rendered) | stale)
+    packed = _packed(fresh, results, archive, repository)
+    try:
+        write_all(repository, contents)
+    except BaseException:
+        if packed is not None:
+            packed.unlink(missing_ok=True)
+        raise
     return Published(
-        _counted(sorting.added),
-        _counted(sorting.completed),
-        _counted(sorting.differing),
-        len(sorting.same),
-        _changes(old, everything, host) if fresh else [],
+        added=_counted(sorting["added"]),
+        completed=_counted(sorting["completed"]),
+        differing=_counted(sorting["differing"]),
+        already=len(sorting["already"]),
+        changes=_changes(old, stay | placed, host) if fresh else [],
+        archive=packed,
     )
-
-
-def _name(record: AnyRecord) -> str:
-    """Return what is the same for two records of one run, or of one verification."""
-    return identity(record) if isinstance(record, Record) else record.verification_id
 
 
 def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
@@ -148,30 +142,24 @@ def _by_identity(found: Iterable[Found]) -> dict[str, Found]:
     every = list(found)
     counting = set(map(id, distinct(parted(one.record for one in every)[0])))
     return {
-        _name(one.record): one
+        identity(one.record): one
         for one in every
         if id(one.record) in counting or not isinstance(one.record, Record)
     }
 
 
-def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> _Sorted:
-    """Decide what to do with each record."""
-    sorting = _Sorted()
+def _sorted(candidates: Iterable[Found], held: Mapping[str, Found]) -> dict[str, list[Found]]:
+    """Sort records by what publishing does with them, by the names that `Published` has for it."""
+    sorting = defaultdict(list)
     for name, new in _by_identity(candidates).items():
         old = held.get(name)
-        if old is None or (_has_result(new) and not _has_result(old)):
-            sorting.added.append(new)
+        if old is None or (has_result(new.record) and not has_result(old.record)):
+            sorting["added"].append(new)
         elif completes(new, old):
-            sorting.completed.append(new)
-        elif differs(new, old):
-            sorting.differing.append(new)
+            sorting["completed"].append(new)
         else:
-            sorting.same.append(new)
+            sorting["differing" if differs(new, old) else "already"].append(new)
     return sorting
-
-
-def _has_result(one: Found) -> bool:
-    return not isinstance(one.record, Record) or has_result(one.record)
 
 
 def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str, Found]) -> None:
@@ -190,16 +178,6 @@ def _check_complete(admission: Admission, fresh: list[Found], held: Mapping[str,
             except RequestError as error:
                 lines.append(naming(one.file, error))
     if lines:
-        raise RefusedError(lines)
-
-
-def _check_contract(fresh: list[Found], host: PluginHost) -> None:
-    """Refuse records of a model or a task that is not built in and breaks the contract.
-
-    Raises:
-        RefusedError: one line for each promise that is broken.
-    """
-    if lines := broken_promises([one.record for one in fresh], host):
         raise RefusedError(lines)
 
 
@@ -225,14 +203,24 @@ def _sources(fresh: list[Found], host: PluginHost) -> dict[Path, Contents]:
     return contents
 
 
-def _contents(placed: Mapping[Path, Found]) -> dict[Path, Contents]:
-    """Return what to write: weights first, so that whoever finds a record finds them."""
-    weights: dict[Path, Contents] = {
-        weights_path(path): partial(checked_weights, one.record, one.file)
-        for path, one in placed.items()
-        if isinstance(one.record, Record) and keeps_weights(one.record)
-    }
-    return weights | {path: one.record.to_json().encode() for path, one in placed.items()}
+def archive_path(repository: Path, records: Iterable[Record]) -> Path:
+    """Return where the weights of records go: beside what git has, a name for each lot of runs."""
+    names = sorted(record.test_id for record in records)
+    return repository / f"weights-{sha256(' '.join(names).encode()).hexdigest()[:12]}.tar"
+
+
+def _packed(
+    fresh: Iterable[Found], results: Path, archive: Path | None, repository: Path
+) -> Path | None:
+    """Write the archive of the weights that new records name and that are beside them."""
+    runs = [one.record for one in fresh if isinstance(one.record, Record) and one.record.weights]
+    at_hand = AtHand([results] if runs else [])
+    held = [run for run in runs if run in at_hand]
+    if not held:
+        return None
+    path = archive or archive_path(repository, held)
+    write_weights(path, held, at_hand)
+    return path
 
 
 def _counted(found: Iterable[Found]) -> Pairs:
@@ -243,6 +231,25 @@ def _counted(found: Iterable[Found]) -> Pairs:
 def _changes(
     before: Mapping[Path, AnyRecord], after: Mapping[Path, AnyRecord], host: PluginHost
 ) -> list[str]:
+    """Say which rows of the default suite are new and which have another rank: one line each."""
     view = suite_view(host, DEFAULT_SUITE)
-    pages = (build_page(parted(records.values())[0], view) for records in (before, after))
-    return board_changes(*pages)
+    was, now = (
+        {
+            (board.protocol, board.version, row.model): row.rank
+            for board in build_page(parted(records.values())[0], view).boards
+            for row in board.rows
+        }
+        for records in (before, after)
+    )
+    lines = []
+    for place, rank in now.items():
+        protocol, _, model = place
+        if place not in was:
+            lines.append(f"{protocol}: new row {model}, {_rank(rank)}")
+        elif was[place] != rank:
+            lines.append(f"{protocol}: {model}, {_rank(was[place])} -> {rank or 'no rank'}")
+    return lines
+
+
+def _rank(rank: int | None) -> str:
+    return "no rank" if rank is None else f"rank {rank}"

@@ -51,26 +51,21 @@ class Question(Generic[A]):
         return frozenset(distributions), self.plugins
 
 
-class Strangers:
+class Strangers(Apart):
     """Asks about records in a process apart; whose code gave no answer once is asked no more.
 
     Args:
         host: the plugins.
-        limit: seconds of silence.
     """
 
-    def __init__(self, host: PluginHost, limit: float | None = None) -> None:
+    def __init__(self, host: PluginHost) -> None:
+        super().__init__(LIMIT)
         self._host = host
-        self._apart = Apart(LIMIT if limit is None else limit)
         self._lost: dict[object, str] = {}
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._apart.__exit__(*error)
-
-    def ask(self, function: Callable[[Question[A], Tell], T], record: AnyRecord, asked: A) -> T:
+    def ask_about(
+        self, record: AnyRecord, function: Callable[[Question[A], Tell], T], asked: A
+    ) -> T:
         """Return what a function answers about a record, in another process.
 
         Raises:
@@ -80,7 +75,7 @@ class Strangers:
         if question.home in self._lost:
             raise RequestError(self._lost[question.home])
         try:
-            return self._apart.ask(function, question)
+            return self.ask(function, question)
         except NoAnswerError as error:
             what = error.said[-1] if error.said else LOADING
             self._lost[question.home] = f"{what}: its code {error.problem}"
@@ -116,7 +111,7 @@ class CarefulAdmission(Admission):
     def admit(self, record: AnyRecord) -> None:
         """Refuse a record; see `Admission`."""
         if are_strangers(record, self._host):
-            self._strangers.ask(_admit, record, None)
+            self._strangers.ask_about(record, _admit, None)
         else:
             super().admit(record)
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.keys import counts_of, has_result, identity
+from formalbench.analysis.keys import counts_of, grouped_by, has_result, identity
 from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.record import Record
-from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.contracts.verification import AnyRecord
 from formalbench.store import read_record
 
 if TYPE_CHECKING:
@@ -68,12 +67,8 @@ def naming(file: Path, error: FormalbenchError) -> str:
 
 def disagreeing(found: Iterable[Found]) -> list[str]:
     """Say which records are of one run, or one verification, with other numbers: a line each."""
-    same: dict[str, list[Found]] = defaultdict(list)
-    for one in found:
-        if isinstance(one.record, VerificationRecord):
-            same[one.record.verification_id].append(one)
-        elif has_result(one.record):
-            same[identity(one.record)].append(one)
+    told = (one for one in found if has_result(one.record))
+    same = grouped_by(lambda one: identity(one.record), told)
     return [
         f"{held[0].file} and {other.file}: two records of one {_deed(other.record)}, and their "
         "numbers differ: publish one of them"

@@ -1,4 +1,4 @@
-"""Which published runs keep their weights, so that anybody can test them again."""
+"""Of which published runs there are weights to be had, so that anybody can test them again."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ EVERY_RUN = "standard"
 
 
 def keeps_weights(record: AnyRecord) -> bool:
-    """Say whether the weights of a record are published with it.
+    """Say whether whoever publishes a record has to give its weights away.
 
-    Those of every run under `standard` are, and under any other protocol those of seed 0: the
+    Those of every run under `standard`, and under any other protocol those of seed 0: the
     record alone decides, and nothing that was measured. Records from before weights were kept,
     and of networks too large for it, name none.
     """
@@ -47,14 +47,15 @@ def checked_weights(record: Record, file: Path) -> bytes:
 
 
 def completes(new: Found, held: Found) -> bool:
-    """Say whether a record brings the weights that a published one of its run does not have.
+    """Say whether a record names weights, and a published one of its run names none.
 
     It must agree with it in every count: then it is the same run, done again with its weights
     kept, and takes its place.
     """
     return (
         keeps_weights(new.record)
-        and not weights_path(held.file).exists()
+        and isinstance(held.record, Record)
+        and held.record.weights is None
         and counts_of(new.record) == counts_of(held.record)
     )
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.board import Board, Row
+from formalbench.analysis.cost import TRAINING_COST, training_seconds
 from formalbench.analysis.figures import INK
 
 from formalbench_leaderboard.renderers.marks import label, marks
@@ -20,15 +20,6 @@ if TYPE_CHECKING:
 
 _SIZE = (7.6, 4.9)
 _TEXT = 8.5
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
-_TIMES = (
-    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30),
-    *(_MINUTE * count for count in (1, 2, 5, 10, 20, 30)),
-    *(_HOUR * count for count in (1, 2, 5, 12)),
-    *(_DAY * count for count in (1, 2, 5, 10, 20, 50, 100)),
-)
-"""Where the axis has ticks."""
-
 _HEIGHTS = (0, *(sign * step for step in range(5, 120, 5) for sign in (1, -1)))
 _OFFSETS = tuple((side, float(up)) for up in _HEIGHTS for side in (9.0, -9.0))
 """From a point to its name, in points of type, the nearest first."""
@@ -38,7 +29,7 @@ _FAR = 9
 
 @dataclass(frozen=True, slots=True)
 class CostPoint:
-    """A model: the mean seconds of training of a run, and its score in percent."""
+    """A model: what it costs (`training_seconds`), and its score in percent."""
 
     row: Row
     seconds: float
@@ -48,26 +39,19 @@ class CostPoint:
 
 
 def points(board: Board) -> list[CostPoint]:
-    """Return the models that have a score and whose training was timed, best first."""
+    """Return the models that have a score and a cost, best first."""
     found = []
     for row in board.rows:
-        times = [
-            run.seconds
-            for result in row.results
-            if result.task in board.tasks
-            for run in result.runs
-            if run.seconds is not None and run.seconds > 0
-        ]
-        if row.score is not None and row.low is not None and row.high is not None and times:
-            mean = math.fsum(times) / len(times)
-            found.append(CostPoint(row, mean, 100 * row.score, 100 * row.low, 100 * row.high))
+        seconds = training_seconds(row, board)
+        if seconds and row.score is not None and row.low is not None and row.high is not None:
+            found.append(CostPoint(row, seconds, 100 * row.score, 100 * row.low, 100 * row.high))
     return found
 
 
 def draw(board: Board) -> Figure:
     """Draw the figure."""
     from matplotlib.figure import Figure
-    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
     every, looks = points(board), marks(board.rows)
     figure = Figure(figsize=_SIZE, layout="constrained")
@@ -89,22 +73,15 @@ def draw(board: Board) -> Figure:
     axes.set_xscale("log")
     least, most = (pick(point.seconds for point in every) for pick in (min, max))
     axes.set_xlim(least / 1.5, most * 1.5 * (most / least) ** 0.3)
-    axes.xaxis.set_major_locator(FixedLocator(_TIMES))
-    axes.xaxis.set_major_formatter(FuncFormatter(_time))
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.set_ylim(min(-3.0, *(point.low - 3 for point in every)), 104)
-    axes.set_xlabel("training time of one run (log scale; machines differ)")
+    axes.set_xlabel(f"{TRAINING_COST} (log scale; machines differ)")
     axes.set_ylabel("score (scaled accuracy, %)")
     figure.draw_without_rendering()  # so that places on the page are known
     _name(axes, every)
     return figure
-
-
-def _time(seconds: float, _: int | None = None) -> str:
-    for unit, size in (("d", _DAY), ("h", _HOUR), ("min", _MINUTE)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def _name(axes: Axes, every: Sequence[CostPoint]) -> None:

@@ -1,15 +1,17 @@
-"""The figures of a board: accuracy against length, and score against the cost of training."""
+"""The figures of a board: accuracy, or what texts are shown by, over length, and the cost."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.board import Board, Page
+from formalbench.analysis.cost import TRAINING_COST
 from formalbench.analysis.figures import Kind, picture, styled
 from formalbench.contracts.errors import RequestError
 from formalbench.store import safe_name
@@ -21,10 +23,16 @@ LENGTH_CAPTION = (
     "Accuracy against the length of the test strings: the mean over the seeds; bars, from the "
     "lowest to the highest end of the seeds' 95 % Wilson intervals; dotted, the chance level."
 )
+TEXT_CAPTION = (
+    "{measure}, against the length of the texts or part by part: the mean over the seeds that "
+    "finished; bars, from the seed with the least to the one with the most. Each panel has an axis "
+    "of its own."
+)
 COST_CAPTION = (
-    "Score against the cost of training: seconds of training of one run, the mean over tasks and "
-    "seeds; bars, the score's 95 % interval. The seconds were measured on machines that differ "
-    "and that did other work besides: read them as orders of magnitude."
+    f"Score against the cost of training: {TRAINING_COST}, the mean over the tasks of the mean "
+    "over the seeds; bars, the score's 95 % interval. A model that was not timed on every task has "
+    "no cost. The seconds were measured on machines that differ and that did other work besides: "
+    "read them as orders of magnitude."
 )
 
 _CREATOR = re.compile(rb"Matplotlib v([^,<]+),")
@@ -54,7 +62,7 @@ def drawings(board: Board, title: str) -> list[Drawing]:
         board: what is shown.
         title: what is ranked, as a suite; part of the file names.
     """
-    from formalbench_leaderboard.renderers import cost_figure, length_figure
+    from formalbench_leaderboard.renderers import cost_figure, length_figure, text_figure
 
     name = safe_name(f"{title}-{board.protocol}")
     if board.version > 1:
@@ -66,10 +74,24 @@ def drawings(board: Board, title: str) -> list[Drawing]:
         found.append(
             Drawing(f"{name}-length", one, LENGTH_CAPTION, lambda: length_figure.draw(board))
         )
+    for measure in text_figure.measures(board):
+        one = f"{about}: {measure.heading} against length"
+        found.append(
+            Drawing(
+                f"{name}-{measure.name}",
+                one,
+                TEXT_CAPTION.format(measure=_capital(measure.title)),
+                partial(text_figure.draw, board, measure),
+            )
+        )
     if len(cost_figure.points(board)) > 1:
         one = f"{about}: score against training cost"
         found.append(Drawing(f"{name}-cost", one, COST_CAPTION, lambda: cost_figure.draw(board)))
     return found
+
+
+def _capital(title: str) -> str:
+    return title[:1].upper() + title[1:]
 
 
 def rendered(drawing: Drawing, kind: Kind) -> bytes:

@@ -1,6 +1,6 @@
 """Accuracy against the length of the test strings: a panel per task, all models.
 
-Legend: S seeds, L lengths.
+Legend: L windows of lengths.
 """
 
 from __future__ import annotations
@@ -8,13 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from formalbench.analysis.board import Board, Row
+from formalbench.analysis.curves import averaged, curve_of
 from formalbench.analysis.figures import GREY
-from formalbench.analysis.results import Result, TaskFacts
-from formalbench.analysis.statistics import Draws, wilson_each
+from formalbench.analysis.results import Result, TaskFacts, telling_cells
+from formalbench.analysis.statistics import Draws
 from formalbench.analysis.text import percent
 
 from formalbench_leaderboard.renderers.marks import Mark, label, marks
@@ -41,69 +42,82 @@ class MeanLine:
 
 
 def panels(board: Board) -> list[TaskFacts]:
-    """Return the tasks whose test strings have several lengths."""
-    return [facts for facts in board.facts if facts.cells > 1]
+    """Return the tasks shown by accuracy whose test strings have several lengths."""
+    return [facts for facts in board.facts if facts.cells > 1 and facts.measure.accuracy]
 
 
-def line(result: Result, chance: float) -> MeanLine | None:
+def line(result: Result, facts: TaskFacts) -> MeanLine | None:
     """Return how a model did; None if no run of it finished.
 
-    A run that did not finish is at chance everywhere, as in the score.
+    A run that did not finish is at chance everywhere, as in the score. Lengths at which chance is
+    always right tell nothing, and are left out.
     """
-    tested = [run.cells for run in result.runs if run.cells is not None]
-    if not tested or len({cells.length for cells in tested}) > 1:
+    tested = telling_cells(result, facts)
+    if not tested:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
-    length_L = np.array(tested[0].length, dtype=float)
-    sizes = np.diff([*starts, len(length_L)])
-    correct_SL = np.add.reduceat([cells.correct for cells in tested], starts, axis=1)
-    strings_SL = np.add.reduceat([cells.strings for cells in tested], starts, axis=1)
-    shares_SL = correct_SL / strings_SL
-    low_SL, high_SL = wilson_each(correct_SL.ravel().tolist(), strings_SL.ravel().tolist())
+    curve = curve_of(tested, starts)
     failed = len(result.runs) - len(tested)
-    mean_L = (shares_SL.sum(axis=0) + failed * chance) / len(result.runs)
-    low_L = low_SL.reshape(shares_SL.shape).min(axis=0)
-    high_L = high_SL.reshape(shares_SL.shape).max(axis=0)
+    chance_L = averaged(facts.chance_of(tested[0]), starts)
+    mean_L = (curve.shares.sum(axis=0) + failed * chance_L) / len(result.runs)
+    low_L, high_L = curve.low, curve.high
     if failed:
-        low_L, high_L = np.minimum(low_L, chance), np.maximum(high_L, chance)
-    middle_L = np.add.reduceat(length_L, starts) / sizes
-    return MeanLine(middle_L, 100 * mean_L, 100 * low_L, 100 * high_L)
+        low_L, high_L = np.minimum(low_L, chance_L), np.maximum(high_L, chance_L)
+    return MeanLine(curve.length, 100 * mean_L, 100 * low_L, 100 * high_L)
 
 
 def draw(board: Board) -> Figure:
     """Draw the figure."""
-    from matplotlib.figure import Figure
-
     tasks, looks = panels(board), marks(board.rows)
-    across = min(len(tasks), 4 if len(tasks) > 9 else 3)
-    down = -(-len(tasks) // across)
-    legend_down = -(-len(board.rows) // _columns(across))
-    height = down * _PANEL[1] + (legend_down + 1.5) * _LEGEND_ROW
-    figure = Figure(figsize=(across * _PANEL[0], height), layout="constrained")
-    top, bottom = figure.subfigures(
-        2, 1, squeeze=False, height_ratios=[down * _PANEL[1], (legend_down + 1.5) * _LEGEND_ROW]
-    ).ravel()
-    every = top.subplots(down, across, squeeze=False, sharey=True).ravel()
-    for axes, facts in zip(every, tasks, strict=False):
+    figure, every, bottom = laid_out(len(tasks), len(board.rows), sharey=True)
+    across = columns_of(len(tasks))
+    for axes, facts in zip(every, tasks, strict=True):
         _panel(axes, facts, board.rows, looks)
-    for axes in every[len(tasks) :]:
-        axes.set_visible(False)
     every[0].set_ylim(_bottom(tasks, board.rows), 103)
-    for place, axes in enumerate(every[: len(tasks)]):
+    for place, axes in enumerate(every):
         if place % across == 0:
             axes.set_ylabel("accuracy (%)")
         if place + across >= len(tasks):
             axes.set_xlabel("test length")
-    _legend(bottom, board.rows, looks, _columns(across))
+    legend(bottom, board.rows, looks, across)
     return figure
+
+
+def columns_of(panels: int) -> int:
+    """Return how many panels stand beside each other."""
+    return min(panels, 4 if panels > 9 else 3)
+
+
+def laid_out(panels: int, models: int, *, sharey: bool) -> tuple[Figure, list[Axes], object]:
+    """Return a figure, its panels, and the part below them for the legend.
+
+    Args:
+        panels: how many.
+        models: how many the legend names.
+        sharey: whether the panels have one axis of values.
+    """
+    from matplotlib.figure import Figure
+
+    across = columns_of(panels)
+    down = -(-panels // across)
+    room = (-(-models // _columns(across)) + 1.5) * _LEGEND_ROW
+    height = down * _PANEL[1] + room
+    figure = Figure(figsize=(across * _PANEL[0], height), layout="constrained")
+    top, bottom = figure.subfigures(
+        2, 1, squeeze=False, height_ratios=[down * _PANEL[1], room]
+    ).ravel()
+    every = top.subplots(down, across, squeeze=False, sharey=sharey).ravel()
+    for axes in every[panels:]:
+        axes.set_visible(False)
+    return figure, list(every[:panels]), bottom
 
 
 def _bottom(tasks: Sequence[TaskFacts], rows: Sequence[Row]) -> float:
     """Return where the axis begins: a little below every line."""
-    least = min(100 * facts.chance_length for facts in tasks)
+    least = min(100 * min(facts.chance_by_cell) for facts in tasks)
     for facts in tasks:
         results = (row.on(facts.title) for row in rows)
-        lines = (line(result, facts.chance_length) for result in results if result)
+        lines = (line(result, facts) for result in results if result)
         least = min([least, *(float(one.mean.min()) for one in lines if one)])
     return max(-3.0, 10 * math.floor((least - 5) / 10))
 
@@ -114,66 +128,100 @@ def _columns(across: int) -> int:
 
 def _panel(axes: Axes, facts: TaskFacts, rows: Sequence[Row], looks: dict[str, Mark]) -> None:
     axes.set_title(label(facts.title), parse_math=False)
-    axes.axhline(100 * facts.chance_length, color=GREY, linestyle=":", linewidth=1.2, zorder=1)
+    _chance(axes, facts)
     count = len(rows)
     for place, row in enumerate(rows):
         result, mark = row.on(facts.title), looks[row.model]
-        found = line(result, facts.chance_length) if result else None
-        if found is None:
-            continue
-        above = 3 + count - place  # the better ones lie on top
-        every = max(1, len(found.length) // 5)
-        marked = slice(place % every, None, every)
-        axes.vlines(
-            found.length[marked],
-            found.low[marked],
-            found.high[marked],
-            color=mark.colour,
-            linewidth=1.0,
-            alpha=0.45,
-            zorder=2,
-        )
-        axes.plot(
-            found.length,
-            found.mean,
-            color=mark.colour,
-            linestyle=mark.line,
-            linewidth=1.5,
-            marker=mark.marker,
-            markersize=4.5,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-            markevery=marked,
-            zorder=above,
-        )
+        found = line(result, facts) if result else None
+        if found is not None:
+            plot(axes, found, mark, place, above=3 + count - place)  # the better ones lie on top
     axes.margins(x=0.02)
 
 
-def _legend(figure: object, rows: Sequence[Row], looks: dict[str, Mark], columns: int) -> None:
+def plot(axes: Axes, found: MeanLine, mark: Mark, place: int, above: int) -> None:
+    """Draw the line of one model, its markers apart from those of the others.
+
+    Args:
+        axes: of the panel.
+        found: what it is.
+        mark: how it looks.
+        place: of the model among the others.
+        above: which lines it lies on.
+    """
+    every = max(1, len(found.length) // 5)
+    marked = slice(place % every, None, every)
+    axes.vlines(
+        found.length[marked],
+        found.low[marked],
+        found.high[marked],
+        color=mark.colour,
+        linewidth=1.0,
+        alpha=0.45,
+        zorder=2,
+    )
+    look = _look(mark, size=4.5)
+    axes.plot(found.length, found.mean, **look, markevery=marked, zorder=above)
+
+
+def _look(mark: Mark, size: float) -> dict[str, Any]:
+    """Return how a line looks, and the markers on it."""
+    return {
+        "color": mark.colour,
+        "linestyle": mark.line,
+        "linewidth": 1.5,
+        "marker": mark.marker,
+        "markersize": size,
+        "markeredgecolor": "white",
+        "markeredgewidth": 0.5,
+    }
+
+
+def _chance(axes: Axes, facts: TaskFacts) -> None:
+    """Draw the chance level: a line across, if it is the same at every length that tells."""
+    known = facts.telling
+    levels = {chance for _, chance in known} or {1.0}
+    look: dict[str, Any] = {"color": GREY, "linestyle": ":", "linewidth": 1.2, "zorder": 1}
+    if len(levels) == 1:
+        axes.axhline(100 * levels.pop(), **look)
+    else:
+        axes.plot([length for length, _ in known], [100 * chance for _, chance in known], **look)
+
+
+def legend(
+    figure: object,
+    rows: Sequence[Row],
+    looks: dict[str, Mark],
+    across: int,
+    *,
+    scores: bool = True,
+) -> None:
+    """Name the models below the panels.
+
+    Args:
+        figure: the part for it.
+        rows: the models.
+        looks: of each by its name.
+        across: panels beside each other.
+        scores: whether rank and score stand beside the names.
+    """
     from matplotlib.lines import Line2D
 
-    handles = [
-        Line2D(
-            [],
-            [],
-            color=looks[row.model].colour,
-            linestyle=looks[row.model].line,
-            linewidth=1.5,
-            marker=looks[row.model].marker,
-            markersize=5.5,
-            markeredgecolor="white",
-            markeredgewidth=0.5,
-        )
-        for row in rows
-    ]
-    names = [
-        f"{row.rank or '–'}   {label(row.model)}"
-        + ("" if row.score is None else f"   {percent(row.score)}")
-        for row in rows
-    ]
-    legend = figure.legend(  # type: ignore[attr-defined]
-        handles, names, loc="upper center", ncols=columns, handlelength=3.2, columnspacing=2.4
+    handles = [Line2D([], [], **_look(looks[row.model], size=5.5)) for row in rows]
+    names = [_told(row) if scores else label(row.model) for row in rows]
+    found = figure.legend(  # type: ignore[attr-defined]
+        handles,
+        names,
+        loc="upper center",
+        ncols=_columns(across),
+        handlelength=3.2,
+        columnspacing=2.4,
     )
-    legend.set_title("rank, model, score", prop={"size": 8.5, "weight": "bold"})
-    for text in legend.get_texts():
+    title = "rank, model, score" if scores else "model"
+    found.set_title(title, prop={"size": 8.5, "weight": "bold"})
+    for text in found.get_texts():
         text.set_parse_math(False)
+
+
+def _told(row: Row) -> str:
+    score = "" if row.score is None else f"   {percent(row.score)}"
+    return f"{row.rank or '–'}   {label(row.model)}{score}"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
+from formalbench.analysis.board import Row
+from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.keys import ModelKey
-from formalbench.analysis.text import markdown
-from formalbench.store import weights_path
+from formalbench.analysis.markdown import Markdown, link, name, written
+from formalbench.analysis.tables import Outcome
 
 from formalbench_leaderboard.sources import PAGE
 
@@ -20,38 +22,47 @@ SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models",
 
 @dataclass(frozen=True, slots=True)
 class Links:
-    """What can be linked to; every path is below the repository's root.
+    """What a page can link to; every path is below the repository's root.
+
+    What has no page is named by its plain text.
 
     Attributes:
         models: the page of each row.
+        tasks: the file that defines each task, by its title.
         records: the file of each run or verification, by its identity.
-        files: other published files, as weights.
+        page: where the page lies.
     """
 
-    models: Mapping[ModelKey, Path]
-    records: Mapping[str, Path]
-    files: Collection[Path]
+    models: Mapping[ModelKey, Path] = field(default_factory=dict)
+    tasks: Mapping[str, Path] = field(default_factory=dict)
+    records: Mapping[str, Path] = field(default_factory=dict)
+    page: Path = FRONT
 
-    def model(self, key: ModelKey, shown: str, page: Path) -> str:
-        """Return a model's name with a link to its page, if it has one."""
-        target = self.models.get(key)
-        return markdown(shown) if target is None else link(shown, target, page)
+    def on(self, page: Path) -> Links:
+        """Return the same links on another page."""
+        return replace(self, page=page)
 
-    def record(self, identity: str, shown: str, page: Path) -> str:
-        """Return a text with a link to a record, and one to the weights if they lie beside it."""
-        target = self.records.get(identity)
-        if target is None:
-            return markdown(shown)
-        weights = weights_path(target)
-        beside = f" ({link('weights', weights, page)})" if weights in self.files else ""
-        return link(shown, target, page) + beside
+    def to(self, target: Path) -> Markdown:
+        """Return how the page names a file: by the way from the page's folder."""
+        way = Path(os.path.relpath(target, self.page.parent)).as_posix()
+        return Markdown(quote(way, safe="/=+"))
 
+    def link(self, shown: str, target: Path | None) -> Markdown:
+        """Return a text that leads to a file, if there is one."""
+        return written(shown) if target is None else link(shown, self.to(target))
 
-def link(shown: str, target: Path, page: Path) -> str:
-    """Return a Markdown link from a page to a file; `shown` is not Markdown yet."""
-    return f"[{markdown(shown)}]({relative(target, page)})"
+    def model(self, row: Row | ExactModel) -> Markdown:
+        """Return the name of a row's model."""
+        return self.link(name(row.model), self.models.get(row.key))
 
+    def reached(self, item: Outcome) -> Markdown:
+        """Return the name of the model that reached something."""
+        return self.model(item.row)
 
-def relative(target: Path, page: Path) -> str:
-    """Return how a page names a file: by the way from the page's folder."""
-    return quote(Path(os.path.relpath(target, page.parent)).as_posix(), safe="/=+")
+    def task(self, title: str) -> Markdown:
+        """Return the title of a task; of anything else, as other headings, the plain text."""
+        return self.link(title, self.tasks.get(title))
+
+    def record(self, identity: str, shown: str) -> Markdown:
+        """Return a text that leads to a record, which names its weights."""
+        return self.link(shown, self.records.get(identity))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from formalbench.analysis.board import Row
+from formalbench.analysis.keys import grouped_by
 from formalbench.analysis.text import harmless
 
 _COLOURS = (
@@ -37,15 +37,14 @@ def marks(rows: Sequence[Row]) -> dict[str, Mark]:
 
     Models that differ in their options alone share a colour, in lighter and lighter shades.
     """
-    variants: dict[str, list[str]] = defaultdict(list)
-    for row in sorted(rows, key=lambda row: row.model):
-        variants[row.key[0].partition("[")[0]].append(row.model)
+    by_name = sorted(rows, key=lambda row: row.model)
+    variants = grouped_by(lambda row: row.key[0].partition("[")[0], by_name)
     found = {}
-    for place, models in enumerate(variants[name] for name in sorted(variants)):
+    for place, (_, alike) in enumerate(sorted(variants.items())):
         colour, turn = _COLOURS[place % len(_COLOURS)], place // len(_COLOURS)
-        for number, model in enumerate(models):
-            found[model] = Mark(
-                _lighter(colour, _LIGHTEST * number / max(1, len(models) - 1)),
+        for number, row in enumerate(alike):
+            found[row.model] = Mark(
+                _lighter(colour, _LIGHTEST * number / max(1, len(alike) - 1)),
                 _MARKERS[(turn + number) % len(_MARKERS)],
                 _LINES[(turn + number) % len(_LINES)],
             )

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
 
 from formalbench.analysis.board import Board, Page
 from formalbench.analysis.columns import Column, Datum
-from formalbench.analysis.tables import exact_table, of_row, published_outcomes
+from formalbench.analysis.tables import exact_table, of_row, published_data
 from formalbench.analysis.tables.exact import EXACT
 from formalbench.analysis.tables.outcomes import OUTCOME
 from formalbench.analysis.tables.ranking import STANDING, standing
@@ -17,15 +19,23 @@ _Line = dict[str, Datum]
 
 def render(page: Page) -> str:
     """Return the page as CSV; shares are fractions of one."""
-    import pandas as pd
-
     lines = [line for board in page.boards for line in _measured(board)]
     lines += [{"origin": "verified", **line} for line in exact_table(page.exact).data()]
     for table in page.published:
         origin = f"published: {table.source}"
-        lines += [{"origin": origin, **line} for line in published_outcomes(table).data()]
-    frame = pd.DataFrame(map(_harmless, lines), columns=_header(), dtype=object)
-    return frame.to_csv(index=False, lineterminator="\n")
+        lines += [{"origin": origin, **line} for line in published_data(table)]
+    return as_csv(lines, _header())
+
+
+def as_csv(lines: Iterable[_Line], names: Sequence[str]) -> str:
+    """Return lines as CSV under these names; no spreadsheet takes a cell for a formula."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for line in lines:
+        plain = {key: spreadsheet(v) if isinstance(v, str) else v for key, v in line.items()}
+        writer.writerow(plain)
+    return text.getvalue()
 
 
 def _header() -> list[str]:
@@ -39,10 +49,3 @@ def _measured(board: Board) -> Iterator[_Line]:
     for row, place in zip(board.rows, standing(board).data(), strict=True):
         for outcome in of_row(board, row).data():
             yield {**under, **place, **outcome}
-
-
-def _harmless(line: _Line) -> _Line:
-    return {
-        name: spreadsheet(value) if isinstance(value, str) else value
-        for name, value in line.items()
-    }

@@ -9,7 +9,10 @@ from pathlib import Path
 from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.keys import ModelKey
+from formalbench.analysis.map import LanguageMap
+from formalbench.analysis.reproduced import Document
 
+from formalbench_leaderboard.renderers.evidence import Evidence
 from formalbench_leaderboard.renderers.figures import Drawing, drawings
 from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
 
@@ -39,8 +42,19 @@ class SuitePage:
     @property
     def ranked(self) -> list[Board]:
         """Its boards on which some model has a score; all of them if there is none."""
-        boards = [board for board in self.board.boards if any(row.rank for row in board.rows)]
-        return boards or list(self.board.boards)
+        boards = list(self.board.boards)
+        return [one for one in boards if any(row.score is not None for row in one.rows)] or boards
+
+    @property
+    def tasks(self) -> set[str]:
+        """The titles of its tasks, measured or not."""
+        return {task for board in self.board.boards for task in (*board.tasks, *board.other_tasks)}
+
+    @property
+    def scored(self) -> set[ModelKey]:
+        """The models with a score under some protocol."""
+        rows = (row for board in self.board.boards for row in board.rows)
+        return {row.key for row in rows if row.score is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +75,19 @@ class ModelPage:
 
 
 @dataclass(frozen=True, slots=True)
+class ReproductionPage:
+    """A paper's figure or table, measured anew.
+
+    Attributes:
+        path: where its page lies.
+        told: what was found; None if nobody can read it.
+    """
+
+    path: Path
+    told: Document | None
+
+
+@dataclass(frozen=True, slots=True)
 class Site:
     """Everything there is a page of.
 
@@ -68,23 +95,27 @@ class Site:
         suites: the default one first, if it has records.
         models: those measured by name, then those only verified.
         everything: the boards of all records on all tasks, without ranks, and the exact models.
-        reproductions: the title and the page of each.
+        reproductions: by name.
         links: where things lie.
+        map: of all records.
+        evidence: theory's predictions and published numbers, beside ours.
     """
 
     suites: Sequence[SuitePage]
     models: Sequence[ModelPage]
     everything: Page
-    reproductions: Sequence[tuple[str, Path]]
+    reproductions: Sequence[ReproductionPage]
     links: Links
+    map: LanguageMap
+    evidence: Evidence
 
     def rows_of(self, key: ModelKey) -> list[tuple[Board, Row]]:
         """Return what was measured of a model, by protocol."""
         return rows_of(self.everything, key)
 
-    def verified(self, key: ModelKey) -> list[ExactModel]:
+    def verified(self, key: ModelKey) -> tuple[ExactModel, ...]:
         """Return what was verified of a model, by task."""
-        return [row for row in self.everything.exact.rows if row.key == key]
+        return tuple(row for row in self.everything.exact.rows if row.key == key)
 
 
 def rows_of(page: Page, key: ModelKey) -> list[tuple[Board, Row]]:

@@ -1,27 +1,30 @@
 """The board in a terminal: rich tables that fit the width by choosing columns.
 
-Tasks that do not all fit beside the score have tables below it; nothing is cut off.
+Tasks that do not all fit beside the score have tables below it; nothing is cut off. On a screen the
+boards have as many rows as it has lines for; a pipe has them all.
 """
 
 from __future__ import annotations
 
 import io
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from formalbench.analysis.board import Board, Page
+from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
+    by_place,
     exact_table,
-    perplexity_table,
+    of_task,
     published_table,
     ranking,
 )
-from formalbench.analysis.text import PERPLEXITY_LEGEND, harmless, plural
+from formalbench.analysis.text import harmless, plural
 from formalbench.contracts.published import PublishedTable
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
@@ -33,9 +36,12 @@ T = TypeVar("T")
 
 WIDTH = 80
 
-MOST_ROWS = 10
+FEWEST_ROWS = 1
 MOST_NOTES = 3
-"""Of a board on one screen."""
+"""Of a board that a screen has no room for, beside the rows that are marked."""
+
+_AFTER = 3
+"""Lines of a screen for what comes after the board."""
 
 _MODEL_WIDTH = 22
 _GAP = 2
@@ -54,7 +60,7 @@ class _Column:
 
     @property
     def width(self) -> int:
-        lines = [*self.header.split("\n"), *self.cells]
+        lines = [line for text in (self.header, *self.cells) for line in text.split("\n")]
         return min(self.limit, max(cell_len(line) for line in lines))
 
 
@@ -70,32 +76,75 @@ class Extent:
     """How much of a page is printed.
 
     Attributes:
-        everything: whether all rows, columns, notes, exact models and papers are; else what fits
-            about one screen: the boards, with their first rows and those marked.
+        everything: whether all columns, exact models and papers are; else the boards alone, with
+            what decides their ranks.
         mark: behind the name of a row that is new.
         other_tasks: whether tasks that do not count in the score are shown besides.
+        rows: of each board, beside those marked, and notes on these; None for all of both.
+        tight: whether columns may be closer and names in two lines, if all of them then fit
+            beside each other.
     """
 
     everything: bool = True
     mark: str = "new"
     other_tasks: bool = False
+    rows: int | None = None
+    tight: bool = False
 
 
 def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
-    """Print the boards, then exact models and the published tables, as wide as the console."""
+    """Print exact models and the published tables, then the boards, as wide as the console.
+
+    The boards come last, and on a screen, unless everything is asked for, as many rows of them as
+    it has lines for.
+    """
+    if console.is_terminal and not extent.everything:
+        extent = replace(extent, tight=True)
+        extent = replace(extent, rows=_rows_on_screen(page, console, extent))
+    _print_page(page, console, extent)
+
+
+def _rows_on_screen(page: Page, console: Console, extent: Extent) -> int | None:
+    """Return how many rows of each board a screen has lines for, at least a few; None for all."""
+
+    def lines(rows: int | None) -> int:
+        target = io.StringIO()
+        trial = Console(file=target, width=console.width, legacy_windows=False)
+        _print_page(page, trial, replace(extent, rows=rows))
+        return target.getvalue().count("\n")
+
+    room = console.height - _AFTER
+    if lines(None) <= room:
+        return None
+    most = max((len(board.rows) for board in page.boards), default=0)
+    numbers = range(FEWEST_ROWS, most + 1)
+    return max(FEWEST_ROWS, FEWEST_ROWS - 1 + bisect_right(numbers, room, key=lines))
+
+
+def _print_page(page: Page, console: Console, extent: Extent) -> None:
     if not page.boards and not page.exact.rows:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
+    if extent.everything:
+        _print_besides(page, console)
     for board in page.boards:
         _print_board(board, page.title, console, extent)
-    if not extent.everything:
-        return
-    if page.exact.rows:
-        _print_exact(page.exact, console)
+
+
+def _print_besides(page: Page, console: Console) -> None:
+    """Print what stands beside the boards: papers' numbers, exact models, and task by task."""
     for paper in page.published:
         ranked = dict.fromkeys(task for board in page.boards for task in board.tasks)
         tasks = [task for task in ranked or paper.tasks if task in paper.tasks]
         if tasks:
             _print_published(paper, tasks, console)
+    if page.exact.rows:
+        _print_exact(page.exact, console)
+    for board in page.boards:
+        for title in (*board.tasks, *board.other_tasks):
+            if title not in board.otherwise and (shown := of_task(board, title)).items:
+                console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
+                told = ("model", "validation", "mean", "interval", "seeds")
+                _print_table(shown.only(*told), console, narrow=_MODEL_WIDTH)
 
 
 def _print_board(board: Board, title: str, console: Console, extent: Extent) -> None:
@@ -103,70 +152,108 @@ def _print_board(board: Board, title: str, console: Console, extent: Extent) -> 
     if not board.rows:
         _print_notes(board.notes, console)
         return
-    hidden = ["kind", "parameters", "IQM interval"]
     rows, notes = board.rows, board.notes
+    if extent.rows is not None:
+        mine = tuple(f"{row.model} " for row in rows if row.is_new)
+        rows = tuple(row for n, row in enumerate(rows) if n < extent.rows or row.is_new)
+        notes = tuple(note for note in notes if note.startswith(mine))[:MOST_NOTES]
+    if set(board.tasks) - set(board.otherwise) or not board.otherwise:
+        shown = ranking(board).without(*_HIDDEN, *board.otherwise)
+        _print_rows(shown, rows, console, extent)
+        console.print(_legend(board, extent), style="dim", markup=False)
+    _print_by_place(board, console)
+    if extent.other_tasks:
+        _print_other_tasks(board, console, extent)
     if not extent.everything:
-        hidden += ["within", "interval", "IQM"]
-        rows = tuple(row for n, row in enumerate(rows) if n < MOST_ROWS or row.is_new)
-        notes = notes[:MOST_NOTES]
-    shown = ranking(board, other_tasks=extent.other_tasks).without(*hidden)
-    new = [row.is_new for row in rows]
+        left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
+        named = zip(left, ("row", "note"), strict=True)
+        more = [plural(count, f"more {noun}") for count, noun in named if count]
+        told = ", ".join([*more, "intervals", "exact models", "papers' numbers"])
+        console.print(Text(f"--all: {told}."), style="dim")
+    _print_notes(notes, console)
+
+
+_HIDDEN = ("kind", "parameters", "IQM interval")
+_OF_EVERYTHING = ("within", "interval", "IQM")
+
+
+def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent: Extent) -> None:
+    """Print some rows of a board, those that are new marked."""
     marked = replace(
         next(column for column in shown.columns if column.form == "name"),
         text=lambda row: f"{row.model} ({extent.mark})" if row.is_new else row.model,
     )
     columns = [marked if column.form == "name" else column for column in shown.columns]
     if not extent.everything:
-        columns = [replace(column, below=_first_lines(column.below)) for column in columns]
-    if len(board.language_models) < len(board.tasks) or not board.language_models:
-        _print_table(
-            Sheet(columns, rows),
-            console,
-            style=lambda place: "bold green" if new[place] else None,
-            apart=extent.everything,
-        )
-        legend = _LONG_LEGEND if extent.everything else _SHORT_LEGEND
-        console.print(legend, style="dim", markup=False)
-    _print_perplexities(board, console)
-    if extent.other_tasks and board.other_tasks:
-        line = f"Not in the score: {', '.join(board.other_tasks)}."
-        console.print(Text(harmless(line)), style="dim")
-    left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
-    named = zip(left, ("row", "note"), strict=True)
-    more = [plural(count, f"more {noun}") for count, noun in named if count]
-    if not extent.everything:
-        told = " and ".join([*more, "intervals"])
-        console.print(Text(f"--all: {told}, exact models, papers' numbers."), style="dim")
-    _print_notes(notes, console)
+        columns = [
+            replace(column, below=_first_lines(column.below))
+            for column in columns
+            if column.heading not in _OF_EVERYTHING
+        ]
+    new = [row.is_new for row in rows]
+    _print_table(
+        Sheet(columns, rows),
+        console,
+        style=lambda place: "bold green" if new[place] else None,
+        apart=extent.everything,
+        tight=extent.tight,
+    )
 
 
-def _print_perplexities(board: Board, console: Console) -> None:
-    for title in board.language_models:
-        console.print(Text(harmless(f"{title}: perplexity by test length")))
-        _print_table(perplexity_table(board, title).without("rate", "command"), console)
-    if board.language_models:
-        console.print(PERPLEXITY_LEGEND, style="dim")
+def _print_other_tasks(board: Board, console: Console, extent: Extent) -> None:
+    """Print what is measured and not in the score: of the rows that have any of it."""
+    asked = set(board.other_tasks) - set(board.otherwise)
+    rows = [row for row in board.rows if any(result.task in asked for result in row.results)]
+    if not rows:
+        return
+    shown = ranking(board, other_tasks=True)
+    tasks = [column.heading for column in shown.columns if column.heading in asked]
+    console.print("Not in the score:")
+    _print_rows(shown.only("model", *tasks), rows, console, extent)
+
+
+def _print_by_place(board: Board, console: Console) -> None:
+    """Print the tasks that are not shown by accuracy."""
+    for title in board.otherwise:
+        facts = board.facts_of(title)
+        assert facts is not None  # by them it is known to be one
+        console.print(Text(harmless(f"{title}: {facts.measure.title}; not in the score")))
+        _print_table(by_place(board, title).without("rate", "command"), console)
 
 
 def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
     return {name: text for name, text in below.items() if name != "language class"}
 
 
-_LEARNED = (
-    "[n]: not learned within the budget; n is the validation accuracy on the training lengths, "
-    f"the score counts the test's. {SOME}: some seeds did not learn. !: a run did not finish."
-)
 _SHORT_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: one more than the "
-    f"number of rows separably better. {_LEARNED}"
+    "number of rows separably better."
 )
 _LONG_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
     "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
     "Rank: one more than the number of rows separably better, all pairs compared at once; in "
     "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
-    f"runs' scaled accuracies. {_LEARNED}"
+    "runs' scaled accuracies."
 )
+
+
+def _legend(board: Board, extent: Extent) -> str:
+    """Return how a board is read; of marks, those that it has."""
+    results = [result for row in board.rows for result in row.results]
+    unlearned = any(result.unlearned for result in results)
+    some = any(0 < result.learned < result.finished for result in results)
+    failed = any(result.finished < result.seeds for result in results)
+    parts = [
+        _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
+        "[n]: not learned within the budget; n is the validation accuracy on the training "
+        "lengths, the score counts the test's."
+        if unlearned
+        else "",
+        f"{SOME}: some seeds did not learn." if some else "",
+        "!: a run did not finish." if failed else "",
+    ]
+    return " ".join(part for part in parts if part)
 
 
 def _print_exact(exact: ExactModels, console: Console) -> None:
@@ -202,6 +289,7 @@ def _print_table(
     narrow: int | None = None,
     style: Callable[[int], str | None] = lambda place: None,
     apart: bool = True,
+    tight: bool = False,
 ) -> None:
     """Print a table as several that fit, each with the columns that begin every one.
 
@@ -211,13 +299,25 @@ def _print_table(
         narrow: how wide a column of words may be; longer ones are folded.
         style: of an item's line, by its place.
         apart: whether cells that do not all fit stay together, in tables of their own.
+        tight: as of `Extent`.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
-    columns = [_column(column, shown, limit) for column in shown.columns]
-    for part in _tables(columns, console.width, apart=apart):
+    columns, gap = [_column(column, shown, limit) for column in shown.columns], _GAP
+    if tight and _width(columns) > console.width:
+        names = [column.form == "name" for column in shown.columns]
+        closer = [_in_two_lines(c) if name else c for c, name in zip(columns, names, strict=True)]
+        if _width(closer, 1) <= console.width:
+            columns, gap = closer, 1
+    for part in _tables(columns, console.width, apart=apart, gap=gap):
         lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
-        console.print(_grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim"))
+        grid = _grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim", gap)
+        console.print(grid)
         console.print()
+
+
+def _in_two_lines(names: _Column) -> _Column:
+    """Write the options of a model below its name."""
+    return replace(names, cells=tuple(name.replace("[", "\n[", 1) for name in names.cells))
 
 
 def _says(part: Sequence[_Column], line: int) -> bool:
@@ -252,7 +352,9 @@ def _broken(title: str) -> str:
     return re.sub(r"-(?=[^-\W\d]{2})", "-\n", harmless(title))
 
 
-def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
+def _tables(
+    columns: Sequence[_Column], width: int, *, apart: bool, gap: int
+) -> Iterator[list[_Column]]:
     """Distribute columns over tables that fit; rank and model begin each of them.
 
     If `apart`, cells that do not all fit beside the other columns go below them, so that they stay
@@ -261,11 +363,11 @@ def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[
     again = [column for column in columns if column.again]
     rest = [column for column in columns if not column.again and not column.cell]
     cells = [column for column in columns if column.cell]
-    together = not apart or not rest or not cells or _width(columns) <= width
+    together = not apart or not rest or not cells or _width(columns, gap) <= width
     for group in [[*rest, *cells]] if together else [rest, cells]:
         table = list(again)
         for column in group:
-            if _width([*table, column]) > width and len(table) > len(again):
+            if _width([*table, column], gap) > width and len(table) > len(again):
                 yield table
                 table = list(again)
             table.append(column)
@@ -273,14 +375,14 @@ def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[
             yield table
 
 
-def _width(columns: Sequence[_Column]) -> int:
-    return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
+def _width(columns: Sequence[_Column], gap: int = _GAP) -> int:
+    return sum(column.width + gap for column in columns) - 1  # nothing stands after the last
 
 
 def _grid(
-    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None]
+    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None], gap: int
 ) -> Grid:
-    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
     for column in columns:
         grid.add_column(
             Text(column.header),

@@ -1,6 +1,6 @@
 """Accuracy against length, as much of it as a page can carry.
 
-Legend: S runs (one per seed), L lengths, W windows of lengths.
+Legend: W windows of lengths.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 from formalbench.analysis.board import Board, Page
-from formalbench.analysis.results import Result
-from formalbench.analysis.statistics import Draws, wilson_each
+from formalbench.analysis.curves import averaged, curve_of
+from formalbench.analysis.results import Result, TaskFacts, telling_cells
+from formalbench.analysis.statistics import Draws
+from formalbench.analysis.text_lines import text_line
 
-MOST_POINTS = 40_000
+MOST_POINTS = 30_000
 """Points of the curves of a page, all together; with more, neighbouring lengths are averaged."""
 
 MOST_SEED_POINTS = 20_000
@@ -53,42 +55,67 @@ def _results(board: Board) -> Sequence[Result]:
     return [result for row in board.rows for result in row.results]
 
 
-def curve(result: Result, detail: Detail) -> dict[str, Any] | None:
-    """Return the accuracy at each length: the mean of the finished runs, and a band.
-
-    The band reaches from the lowest to the highest end of the runs' Wilson intervals, so it
-    holds both how seeds differ and what the number of strings leaves open.
+def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
+    """Return the chance level at each length that tells something: two points, if it is the same.
 
     Returns:
-        Shares out of `DIGITS`; None if no run finished, or they differ in their lengths.
+        Shares out of `DIGITS`.
     """
-    cells = [run.cells for run in result.runs if run.cells is not None]
-    if not cells or len({cell.length for cell in cells}) > 1:
+    told, window = facts.telling, detail.window
+    if len({chance for _, chance in told}) == 1:
+        told, window = [told[0], told[-1]], 1
+    starts = np.arange(0, len(told), window)
+    lengths, chances = zip(*told, strict=True) if told else ((), ())
+    return {
+        "length": _whole(averaged(lengths, starts)),
+        "chance": _whole(averaged(chances, starts) * DIGITS),
+    }
+
+
+def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, Any] | None:
+    """Return the accuracy at each length: the mean of the finished runs, and a band.
+
+    Lengths at which chance is always right tell nothing, and are left out. The band reaches from
+    the lowest to the highest end of the runs' Wilson intervals, so it holds both how seeds differ
+    and what the number of strings leaves open.
+
+    Returns:
+        Shares out of `DIGITS`; None if no run finished, they differ in their lengths, or no length
+        tells anything.
+    """
+    cells = telling_cells(result, facts)
+    if not cells:
         return None
-    groups = np.arange(0, len(cells[0].length), detail.window)
-    length_L = np.array(cells[0].length, dtype=np.float64)
-    strings_SW = np.array([_summed(cell.strings, groups) for cell in cells])
-    correct_SW = np.array([_summed(cell.correct, groups) for cell in cells])
-    shares_SW = correct_SW / strings_SW
-    ends = [wilson_each(*pair) for pair in zip(correct_SW, strings_SW, strict=True)]
-    sizes_W = np.diff(np.append(groups, len(length_L)))
-    shown = {
-        "length": np.rint(np.add.reduceat(length_L, groups) / sizes_W).astype(int).tolist(),
-        "mean": _rounded(shares_SW.mean(axis=0)),
-        "low": _rounded(np.min([low for low, _ in ends], axis=0)),
-        "high": _rounded(np.max([high for _, high in ends], axis=0)),
+    found = curve_of(cells, np.arange(0, len(cells[0].length), detail.window))
+    shown: dict[str, Any] = {
+        "length": _whole(found.length),
+        "mean": _whole(found.shares.mean(axis=0) * DIGITS),
+        "low": _whole(found.low * DIGITS),
+        "high": _whole(found.high * DIGITS),
     }
     if detail.seeds and len(cells) > 1:
-        shown["seeds"] = [_rounded(shares_W) for shares_W in shares_SW]
+        shown["seeds"] = [_whole(shares_W * DIGITS) for shares_W in found.shares]
     return shown
 
 
-def _summed(counts: Sequence[float], groups: Any) -> Draws:
-    # As floats: a record from a stranger can hold counts whose sum is no 64-bit integer.
-    total: Draws = np.add.reduceat(np.array(counts, dtype=np.float64), groups)
-    return total
+def places_curve(result: Result) -> dict[str, Any] | None:
+    """Return what is shown by another measure than accuracy, in its own units; None of any else.
+
+    The band reaches from the seed with the least to the one with the most.
+    """
+    line = text_line(result)
+    if line is None:
+        return None
+    named = {"names": list(line.names)} if line.names else {}
+    shown = {name: _short(getattr(line, name)) for name in ("mean", "low", "high")}
+    at = list(line.length) or list(range(len(line.names)))
+    return {"length": at, **named, **shown, "seeds": [_short(seed_P) for seed_P in line.seeds]}
 
 
-def _rounded(shares: Draws) -> list[int]:
-    whole: list[int] = np.rint(shares * DIGITS).astype(int).tolist()
+def _short(values: Draws) -> list[float]:
+    return [float(f"{value:.5g}") for value in values]
+
+
+def _whole(numbers: Draws) -> list[int]:
+    whole: list[int] = np.rint(numbers).astype(int).tolist()
     return whole

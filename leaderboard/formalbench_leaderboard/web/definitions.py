@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from formalbench.analysis.citation import bibtex
 from formalbench.analysis.keys import title_of
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord
+
+from formalbench_leaderboard.web.automaton import DrawnAutomaton, drawing
+from formalbench_leaderboard.web.catalogue import Findable, catalogue
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -17,25 +21,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = 8
 EXAMPLE_LENGTH = 8
-MOST_STATES = 12
-"""A larger automaton is not drawn: nobody reads it."""
-
+MOST_STATES = 64
 MOST_SYMBOLS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class DrawnAutomaton:
-    """A small automaton, to draw.
-
-    Attributes:
-        transitions: for each state, the state reached by each symbol.
-        classes: of each state.
-        start: the first state.
-    """
-
-    transitions: tuple[tuple[int, ...], ...]
-    classes: tuple[int, ...]
-    start: int
+"""A larger automaton is not told: nobody reads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +39,7 @@ class TaskDefinition:
         train: the shortest and the longest string of training.
         examples: strings and their right answers, as text.
         automaton: None where there is none, or none that is small.
+        drawing: of the automaton, as SVG; empty if there is none.
         members: what is to be said of how few members there are; may be empty.
     """
 
@@ -63,6 +52,7 @@ class TaskDefinition:
     train: tuple[int, int]
     examples: tuple[tuple[str, str], ...]
     automaton: DrawnAutomaton | None
+    drawing: str
     members: str
 
 
@@ -76,14 +66,33 @@ class ModelDefinition:
 
 @dataclass(frozen=True, slots=True)
 class Definitions:
-    """Of the tasks by title, and of the models by the name that a row has."""
+    """What is known of what a page shows.
+
+    Attributes:
+        tasks: by title.
+        models: by the name that a row has.
+        catalogue: what there is to be found, measured or not.
+        citation: what to cite, as BibTeX; may be empty.
+        details: what the views of a task, a model and a comparison tell besides.
+    """
 
     tasks: dict[str, TaskDefinition]
     models: dict[str, ModelDefinition]
+    catalogue: tuple[Findable, ...] = ()
+    citation: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
 
 
-def definitions(host: PluginHost, records: Iterable[AnyRecord]) -> Definitions:
-    """Look up what the records are of; what no plugin provides is left out."""
+def definitions(
+    host: PluginHost, records: Iterable[AnyRecord], suite: str | None = None
+) -> Definitions:
+    """Look up what the records are of; what no plugin provides is left out.
+
+    Args:
+        host: the plugins.
+        records: of runs and verifications.
+        suite: which one is ranked, to say what to cite.
+    """
     tasks: dict[str, TaskDefinition] = {}
     models: dict[str, ModelDefinition] = {}
     known: dict[str, bool] = {}
@@ -98,7 +107,19 @@ def definitions(host: PluginHost, records: Iterable[AnyRecord]) -> Definitions:
             found = _model(host, record.model.name)
             if found is not None:
                 models[model] = found
-    return Definitions(dict(sorted(tasks.items())), dict(sorted(models.items())))
+    return Definitions(
+        dict(sorted(tasks.items())),
+        dict(sorted(models.items())),
+        catalogue(host),
+        _citation(host, suite) if suite else "",
+    )
+
+
+def _citation(host: PluginHost, name: str) -> str:
+    suite, tasks = host.suite(name), set(host.suite(name).tasks)
+    tables = (table.limited_to(lambda task: task in tasks) for table in host.published())
+    beside = [table for table in tables if table.tasks]
+    return bibtex(suite.name, suite.version, suite.reference, beside)
 
 
 def _model(host: PluginHost, name: str) -> ModelDefinition | None:
@@ -117,16 +138,18 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
         entry, objective, _ = host.task_entry(name)
         task = host.task(name, options)
         with host.blaming(entry.plugin), plugins_print_to_stderr():
+            classes, machine, alphabet = _classes(task), _automaton(task), tuple(task.alphabet)
             return TaskDefinition(
                 name=task.name,
                 summary=entry.spec.summary,
                 reference=entry.spec.reference,
                 objective=objective,
-                classes=_classes(task),
-                alphabet=tuple(task.alphabet),
+                classes=classes,
+                alphabet=alphabet,
                 train=task.splits.train,
                 examples=_examples(task),
-                automaton=_automaton(task),
+                automaton=machine,
+                drawing=drawing(machine, alphabet, classes, task.name) if machine else "",
                 members=FEW_MEMBERS if most_members(task) == 1 else "",
             )
     except FormalbenchError:  # unknown or broken here: its numbers are shown without it

@@ -2,32 +2,29 @@
 
 from __future__ import annotations
 
-from formalbench_leaderboard.web.html import Html, element
+from markupsafe import Markup
 
-WIDTH, HEIGHT, MARGIN = 112, 14, 5
+WIDTH, HEIGHT, MARGIN = 84, 14, 5
+MIDDLE = HEIGHT // 2
+
+_DRAWING = Markup(
+    '<svg class="interval" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    'aria-hidden="true" focusable="false">'
+    '<path class="scale" d="M{first} {middle}H{last}M{first} 4v6M{half} 4v6M{last} 4v6"/>'
+    '<path class="bar" d="M{low} {middle}H{high}"/>'
+    '<circle cx="{value}" cy="{middle}" r="2.5"/></svg>'
+)
 
 
-def interval_glyph(value: float, low: float, high: float) -> Html:
+def interval_glyph(value: float, low: float, high: float) -> Markup:
     """Return the drawing; numbers beside it say the same, so it is hidden from screen readers."""
-    middle = str(HEIGHT // 2)
-    left, right = _place(low), _place(high)
-    return element(
-        "svg",
-        _line("scale", _place(0.0), _place(1.0), middle, middle),
-        *(_line("tick", _place(at), _place(at), "4", str(HEIGHT - 4)) for at in (0.0, 0.5, 1.0)),
-        _line("bar", left, right, middle, middle),
-        element("circle", cx=_place(value), cy=middle, r="2.5"),
-        class_="interval",
-        viewBox=f"0 0 {WIDTH} {HEIGHT}",
-        width=str(WIDTH),
-        height=str(HEIGHT),
-        aria_hidden="true",
-        focusable="false",
+    places = {"value": value, "low": low, "high": high, "first": 0.0, "half": 0.5, "last": 1.0}
+    return _DRAWING.format(
+        width=WIDTH,
+        height=HEIGHT,
+        middle=MIDDLE,
+        **{name: _place(share) for name, share in places.items()},
     )
-
-
-def _line(kind: str, x1: str, x2: str, y1: str, y2: str) -> Html:
-    return element("line", class_=kind, x1=x1, x2=x2, y1=y1, y2=y2)
 
 
 def _place(share: float) -> str:

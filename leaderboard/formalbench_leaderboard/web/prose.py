@@ -3,35 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+
+from formalbench.analysis.text import harmless
+from markupsafe import Markup, escape
 
 from formalbench_leaderboard.renderers.markdown import HOW_TO_READ
-from formalbench_leaderboard.web.html import Html, element, joined
 
-_MARKED = re.compile(r"\*\*(.+?)\*\*|`(.+?)`", re.DOTALL)
+_MARKED = re.compile(r"\*\*(.+?)\*\*|`(.+?)`")
 
 
-def how_to_read() -> Html:
+def how_to_read() -> list[Markup]:
     """Return the bullets of "How to read it"."""
     bullets = re.split(r"^- ", HOW_TO_READ, flags=re.MULTILINE)[1:]
-    return element("ul", *(element("li", marked(bullet)) for bullet in bullets), class_="prose")
+    return [marked(bullet) for bullet in bullets]
 
 
-def bullets(lines: Iterable[str]) -> Html:
-    """Return lines of plain text as a list; nothing if there is none."""
-    items = [element("li", line) for line in lines]
-    return element("ul", *items, class_="notes") if items else Html("")
-
-
-def marked(text: str) -> Html:
+def marked(text: str) -> Markup:
     """Return text with ``**strong**`` and `` `code` `` as elements."""
-    parts: list[str | Html] = []
-    end = 0
-    for match in _MARKED.finditer(text):
-        parts.append(text[end : match.start()])
-        parts.append(
-            element("strong", match[1]) if match[1] is not None else element("code", match[2])
-        )
-        end = match.end()
-    parts.append(text[end:].rstrip())
-    return joined(*parts)
+
+    def element(match: re.Match[str]) -> str:
+        return f"<strong>{match[1]}</strong>" if match[1] else f"<code>{match[2]}</code>"
+
+    return Markup(_MARKED.sub(element, str(escape(harmless(text)))))  # noqa: S704 - escaped
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that may break into lines before its options, and on a phone within them."""
+    model, bracket, options = harmless(name).partition("[")
+    if not (model and bracket):
+        # A hyphen before a number is no place to break: tomita-3.
+        kept = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
+        return Markup(kept)  # noqa: S704 - escaped
+    parts = re.split(r"(?<==)|(?<=,) ", bracket + options)
+    inside = Markup("<wbr>").join(map(escape, parts))
+    return Markup('{}<wbr><span class="options">{}</span>').format(model, inside)

@@ -1,19 +1,18 @@
-"""The tables of the page as HTML, to be read without a script; the script sorts and filters them.
+"""The tables of the page, to be read without a script; the script sorts and filters them.
 
 A column's cells carry what they are sorted by (``data-sort``); an empty one comes last.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import FAILED, Column
-from formalbench.analysis.columns import Sheet as Shown
-from formalbench.analysis.constructions import ExactModel, ExactModels
+from formalbench.analysis.columns import FAILED, Column, Sheet
+from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.results import Result
 from formalbench.analysis.tables import exact_table as exact_models
 from formalbench.analysis.tables import published_table as paper_numbers
@@ -21,85 +20,137 @@ from formalbench.analysis.tables import ranking
 from formalbench.analysis.tables.outcomes import validation
 from formalbench.analysis.text import MISSING, harmless
 from formalbench.contracts.published import PublishedTable
+from markupsafe import Markup, escape
 
 from formalbench_leaderboard.web.glyph import interval_glyph
-from formalbench_leaderboard.web.html import Html, element, joined
+from formalbench_leaderboard.web.prose import breakable
 
 T = TypeVar("T")
 
+_LINK = Markup('<a href="{}">{}</a>')
+_MARK = Markup('<abbr title="{}">{}</abbr>')
+_ASCENDING = frozenset({"rank", "within", "parameters"})
+_LEFT = frozenset({"interval", "within"})
+_LAST = ("IQM", "parameters")
+"""Columns of the ranking that stand behind the tasks."""
 
-def link(kind: str, name: str) -> Html:
+Attributes = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """A cell: text or HTML, and the attributes that are not None."""
+
+    text: str | Markup | None
+    attributes: Attributes = field(default_factory=dict)
+    head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table."""
+
+    cells: Sequence[PageCell]
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The head of a column: what it says, its attributes, and where it leads (or None)."""
+
+    text: Markup
+    name: str
+    attributes: Attributes
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SortableTable:
+    """A table that the script can sort."""
+
+    caption: str
+    heads: Sequence[TableHead]
+    body: Sequence[Line]
+    foot: Sequence[Line] = ()
+    kind: str = ""
+
+
+def link(kind: str, name: str) -> Markup:
     """Return a link to the view of a model or a task."""
-    return element("a", _breakable(name), href=_address(kind, name))
+    return _LINK.format(address(kind, name), breakable(name))
 
 
-def _address(kind: str, name: str) -> str:
+def address(kind: str, name: str) -> str:
+    """Return the address of the view of a model or a task."""
     return f"#{kind}={quote(harmless(name), safe='')}"
 
 
-def board_table(board: Board) -> Html:
+def board_table(board: Board) -> SortableTable:
     """Return the ranking: a row per model, a column per task of the suite."""
     kinds = len({row.kind for row in board.rows}) > 1
     shown = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
-    names = {column.heading: column for column in shown.columns}
+    shown = Sheet([*shown.without(*_LAST).columns, *shown.only(*_LAST).columns], shown.items)
 
-    def special(column: Column[Row], row: Row) -> Html | None:
+    def special(column: Column[Row], row: Row) -> PageCell | None:
         if column.form == "name":
-            return element("th", link("model", row.model), scope="row")
+            return PageCell(link("model", row.model), {"scope": "row"}, head=True)
         if column.form == "cell":
-            return _cell(column, row, row.on(column.heading))
-        if column is names["interval"]:
-            return element(
-                "td",
-                _glyph(row),
-                element("small", column.text(row)),
-                class_="left glyph",
-                data_sort=_order(column, row),
+            facts = board.facts_of(column.heading)
+            return _cell(
+                column, row, row.on(column.heading), facts is None or facts.measure.accuracy
             )
+        if column.heading == "interval":
+            text = Markup("{}<small>{}</small>").format(_glyph(row), column.text(row))
+            return PageCell(text, {"class": "left glyph", "data-sort": _order(column, row)})
         return None
 
-    rows = [
-        element(
-            "tr",
-            *_cells(shown, row, special),
-            data_row=str(place),
-            data_model=harmless(row.model),
-            data_kind=row.kind,
+    lines = [
+        Line(
+            _cells(shown, row, special),
+            {"data-row": str(place), "data-model": harmless(row.model), "data-kind": row.kind},
         )
         for place, row in enumerate(board.rows)
     ]
-    return element(
-        "table",
-        element("caption", f"Protocol {board.name}, in percent"),
-        _heads(shown, sorted_by="rank"),
-        element("tbody", *rows),
-        _foot(shown),
-        class_="sortable n-last board",
-    )
+    caption = f"Protocol {board.name}, in percent"
+    return SortableTable(caption, _heads(shown, sorted_by="rank"), lines, _foot(shown), "board")
 
 
-Special = Callable[[Column[T], T], Html | None]
-"""The cell of an item below a column, where it is more than its text."""
-
-_ASCENDING = frozenset({"rank", "within", "parameters"})
-_LEFT = frozenset({"interval", "within"})
+def exact_table(exact: ExactModels) -> SortableTable:
+    """Return the table of exact models."""
+    return _plain_table(exact_models(exact), "Exact models, verified in fp64")
 
 
-def _heads(shown: Shown[T], sorted_by: str = "") -> Html:
-    """Return the heads of the columns, each with a button that sorts by it."""
-    heads = [
-        element(
-            "th",
-            element("button", _breakable(column.heading), type="button"),
-            scope="col",
-            class_=_class(column, head=True),
-            title=column.meaning,
-            aria_sort="ascending" if column.heading == sorted_by else None,
-            data_first="ascending" if column.left or column.heading in _ASCENDING else None,
+def published_table(paper: PublishedTable) -> SortableTable:
+    """Return a paper's table: below each task the maximum and the mean."""
+    caption = f"{harmless(paper.source)}: maximum / mean, in percent"
+    return _plain_table(paper_numbers(paper), caption)
+
+
+def _plain_table(shown: Sheet[T], caption: str) -> SortableTable:
+    def special(column: Column[T], item: T) -> PageCell | None:
+        if column.form == "name":
+            return PageCell(breakable(column.text(item)), {"scope": "row"}, head=True)
+        return None
+
+    lines = [Line(_cells(shown, item, special)) for item in shown.items]
+    return SortableTable(caption, _heads(shown), lines)
+
+
+def _heads(shown: Sheet[T], sorted_by: str = "") -> list[TableHead]:
+    return [
+        TableHead(
+            breakable(column.heading),
+            harmless(column.heading),
+            {
+                "class": _class(column, head=True),
+                "title": column.meaning,
+                "aria-sort": "ascending" if column.heading == sorted_by else None,
+                "data-first": "ascending" if column.left or column.heading in _ASCENDING else None,
+            },
+            address("task", column.heading) if column.form == "cell" else None,
         )
         for column in shown.columns
     ]
-    return element("thead", element("tr", *heads))
 
 
 def _class(column: Column[T], *, head: bool = False) -> str | None:
@@ -109,115 +160,61 @@ def _class(column: Column[T], *, head: bool = False) -> str | None:
     return " ".join(names) or None
 
 
-def _cells(shown: Shown[T], item: T, special: Special[T]) -> Iterator[Html]:
-    for column in shown.columns:
-        yield special(column, item) or element(
-            "td",
-            column.text(item),
-            class_=_class(column),
-            data_sort=None if column.left else _order(column, item),
-        )
+Special = Callable[[Column[T], T], PageCell | None]
+"""The cell of an item below a column, where it is more than its text."""
+
+
+def _cells(shown: Sheet[T], item: T, special: Special[T]) -> list[PageCell]:
+    return [special(column, item) or _plain_cell(column, item) for column in shown.columns]
+
+
+def _plain_cell(column: Column[T], item: T) -> PageCell:
+    order = None if column.left else _order(column, item)
+    return PageCell(column.text(item), {"class": _class(column), "data-sort": order})
 
 
 def _order(column: Column[T], item: T) -> str:
     value = column.order(item)
-    return "" if value is None else f"{value:.9g}"
+    return "" if value is None else f"{value:.6g}"
 
 
-def _glyph(row: Row) -> Html | None:
+def _glyph(row: Row) -> Markup | None:
     if row.score is None or row.low is None or row.high is None:
         return None
     return interval_glyph(row.score, row.low, row.high)
 
 
-def _cell(column: Column[Row], row: Row, result: Result | None) -> Html:
-    """Return what a row reached on a task; its colour is the scaled accuracy, if it learned it."""
+def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) -> PageCell:
+    """Return what a row reached on a task; its colour is the scaled accuracy, if it learned it.
+
+    What is not shown by accuracy has no colour: nothing is known of what can be had.
+    """
     if result is None:
-        return element("td", MISSING, data_sort="", class_="cell")
-    text = column.text(row).removesuffix(f" {FAILED}")
-    told = f"validation {validation(result)}" if result.unlearned else None
-    share = 0.0 if result.unlearned else max(0.0, result.scaled or 0.0)
-    return element(
-        "td",
-        element("abbr", text, title=told) if told else text,
-        element("abbr", f" {FAILED}", title=result.outcome)
-        if result.finished < result.seeds
-        else None,
-        class_="cell unlearned" if told else "cell",
-        data_sort=_order(column, row),
-        style=f"--share:{share:.3f}",
-    )
-
-
-def _foot(shown: Shown[Row]) -> Html:
-    """Return what is the same for every model: chance, classes, and where a task is told."""
-    about = {
-        column.heading: _about(column.heading) for column in shown.columns if column.form == "cell"
+        return PageCell(MISSING, {"class": "cell", "data-sort": ""})
+    text: str | Markup = column.text(row).removesuffix(f" {FAILED}")
+    unlearned = result.unlearned and accuracy
+    if unlearned:
+        text = _MARK.format(f"validation {validation(result)}", text)
+    if result.finished < result.seeds:
+        text = escape(text) + _MARK.format(result.outcome, f" {FAILED}")
+    share = 0.0 if unlearned or not accuracy else max(0.0, result.scaled or 0.0)
+    told = {
+        "class": "cell unlearned" if unlearned else "cell",
+        "data-sort": _order(column, row),
+        "style": f"--share:{share:.3g}",
     }
-    lines: dict[str, list[str | None]] = dict(shown.below)
-    lines["task"] = [about.get(column.heading) for column in shown.columns]
-    return element(
-        "tfoot",
-        *(
-            element(
-                "tr",
-                *(
-                    element("th", name, scope="row")
-                    if column.form == "name"
-                    else element("td", text or (MISSING if column.form == "cell" else None))
-                    for column, text in zip(shown.columns, texts, strict=True)
-                ),
-            )
-            for name, texts in lines.items()
-        ),
-    )
+    return PageCell(text, told)
 
 
-def _about(title: str) -> Html:
-    return element("a", "about", href=_address("task", title), aria_label=f"about {title}")
+def _foot(shown: Sheet[Row]) -> list[Line]:
+    """Return what is the same for every model: chance, classes."""
+    return [Line(list(_below(shown, name, texts))) for name, texts in shown.below.items()]
 
 
-def exact_table(exact: ExactModels) -> Html:
-    """Return the table of exact models."""
-    return _plain_table(exact_models(exact), "Exact models, verified in fp64", "asc")
-
-
-def published_table(paper: PublishedTable) -> Html:
-    """Return a paper's table: below each task the maximum and the mean."""
-    return _plain_table(paper_numbers(paper), "Published: maximum / mean, in percent")
-
-
-def _plain_table(shown: Shown[T], caption: str, more: str = "") -> Html:
-    def special(column: Column[T], item: T) -> Html | None:
+def _below(shown: Sheet[Row], name: str, texts: Sequence[str | None]) -> Iterator[PageCell]:
+    for column, text in zip(shown.columns, texts, strict=True):
         if column.form == "name":
-            return element("th", _breakable(column.text(item)), scope="row")
-        return None
-
-    return element(
-        "table",
-        element("caption", caption),
-        _heads(shown),
-        element("tbody", *(element("tr", *_cells(shown, item, special)) for item in shown.items)),
-        class_=f"sortable n-last {more}".rstrip(),
-    )
-
-
-def commands(rows: Iterable[ExactModel]) -> Html:
-    """Return the commands that verify exact models again."""
-    items = [element("li", element("code", command)) for row in rows for command in row.commands]
-    return element("ul", *items, class_="commands")
-
-
-def _breakable(name: str) -> Html:
-    """Return a name that may break into lines before its options, and on a phone within them."""
-    model, bracket, options = harmless(name).partition("[")
-    if not (model and bracket):
-        # A hyphen before a number is no place to break: tomita-3.
-        parts = re.split(r"(-\d+)", name)
-        kept = [
-            element("span", part, class_="keep") if n % 2 else part for n, part in enumerate(parts)
-        ]
-        return joined(*kept)
-    texts = re.split(r"(?<==)|(?<=,) ", bracket + options)
-    inside = [part for text in texts for part in (Html("<wbr>"), text)]
-    return joined(model, Html("<wbr>"), element("span", *inside[1:], class_="options"))
+            yield PageCell(name, {"scope": "row"}, head=True)
+        else:
+            said = text or (MISSING if column.form == "cell" else None)
+            yield PageCell(said, {"class": _class(column)})

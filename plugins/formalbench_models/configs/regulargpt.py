@@ -29,6 +29,10 @@ class RegularGptConfig(Config):
     activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
     bias: bool = option(True, "biases in the attention's projections")
     hidden: int = hidden_option()
+    levels: Literal["prefix", "string"] = option(
+        "prefix",
+        "by whose length a prefix is answered after how many levels: its own, or the string's",
+    )
 
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> RegularGptConfig:

@@ -29,6 +29,11 @@ def hidden_option() -> Any:
     return option(0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536)
 
 
+def dropout_option(what: str) -> Any:
+    """Return an option that is a share to leave out in training."""
+    return option(0.0, f"share of {what} left out in training", minimum=0.0, maximum=0.9)
+
+
 def check_heads(width: int, heads: int, *, even: bool = False) -> None:
     """Refuse a width that cannot be split among the heads.
 

@@ -10,7 +10,7 @@ they are known not to fall below some number, the smallest blocks are as long as
 two products can be trusted: x_i d_1 … d_i is multiplied by y_j / (d_1 … d_j).
 
 Legend: C symbols of a chunk, K rows (or 1 if all decay alike), s symbols of a block, M things asked
-or written at a symbol, ... any.
+and O written at a symbol, ... any.
 """
 
 from __future__ import annotations
@@ -26,109 +26,144 @@ LEAST_PRODUCT = 1e-18
 """No smaller one is divided by: what is masked, since it is no answer, stays within range, too."""
 
 
-class Decays:
-    """The decays of chunks.
+class Parts(NamedTuple):
+    """What symbols ask of chunks and write in them.
 
     Attributes:
-        since: the product from the chunk's beginning up to and with each decay, (..., C, K).
-        before: the same without each decay itself.
-        until: the product after each symbol, to the chunk's end.
+        asked: x times the decays since the chunk's beginning, (..., MC, K).
+        written: y times the decays to the chunk's end or, without scores, divided by those since
+            its beginning, (..., OC, K).
+        scores: x_i · (d_{j+1} … d_i ⊙ y_j) at (i, j), (..., MC, OC), 0 for i < j; None where that
+            is what is asked times what is written.
+        keep: the product of a chunk's decays, (..., K, 1); None without decays.
     """
 
-    since: Tensor
-    before: Tensor
-    until: Tensor
-
-    def scores(self, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Tensor:
-        """Return x_i · (d_{j+1} … d_i ⊙ y_j) at (i, j), (..., MC, MC); 0 for i < j.
-
-        Args:
-            laters: x, (..., C, K). The first comes after its symbol's decay, a second one before
-                it; that one's scores are 0 for i = j, too.
-            earliers: y, likewise; all come after their symbol's decay.
-        """
-        raise NotImplementedError
+    asked: Tensor
+    written: Tensor
+    scores: Tensor | None
+    keep: Tensor | None
 
 
-def decays_of(decay_CK: Tensor, least: float) -> Decays:
-    """Return the decays of chunks.
+def parts_of(
+    decay_CK: Tensor | None, least: float, laters: Sequence[Tensor], earliers: Sequence[Tensor]
+) -> Parts:
+    """Return what is asked and written under decays.
 
     Args:
-        decay_CK: the decays, (..., C, K).
+        decay_CK: the decays, (..., C, K), or of all rows together, (..., C, 1); None for none.
         least: what none of them is below; 0 if that is not known.
+        laters: x, M of (..., C, K). The first comes after its symbol's decay, a second one before
+            it; that one's scores are 0 for i = j, too.
+        earliers: y, O of (..., C, K), all after their symbol's decay.
     """
-    return _Alike(decay_CK) if decay_CK.shape[-1] == 1 else _Rows(decay_CK, least)
+    if decay_CK is None:
+        return Parts(_together(laters), _together(earliers), None, None)
+    if decay_CK.shape[-1] == 1:
+        return _alike(decay_CK, laters, earliers)
+    return _of_rows(decay_CK, least, laters, earliers)
 
 
-class _Alike(Decays):
-    """Decays of all rows together, (..., C, 1)."""
-
-    def __init__(self, decay_C1: Tensor) -> None:
-        self._after = products(decay_C1.squeeze(-1))
-        self.since = self._after[..., :1] * decay_C1[..., :1, :]
-        self.before = functional.pad(self.since[..., :-1, :], (0, 0, 1, 0), value=1.0)
-        self.until = self._after[..., -1:, :].mT
-
-    def scores(self, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Tensor:
-        after = self._after
-        if len(laters) > 1:
-            after = torch.cat((after, functional.pad(after[..., :-1, :], (0, 0, 1, 0))), -2)
-            after = torch.cat((after, after), -1)
-        return (torch.cat(tuple(laters), -2) @ torch.cat(tuple(earliers), -2).mT) * after
+def _alike(decay_C1: Tensor, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Parts:
+    """Return what is asked and written where all rows decay together."""
+    after_CC = products(decay_C1.squeeze(-1))
+    since_C1, until_C1 = after_CC[..., :1] * decay_C1[..., :1, :], after_CC[..., -1:, :].mT
+    after, since = [after_CC], [since_C1]
+    if len(laters) > 1:
+        after.append(functional.pad(after_CC[..., :-1, :], (0, 0, 1, 0)))
+        since.append(functional.pad(since_C1[..., :-1, :], (0, 0, 1, 0), value=1.0))
+    factors = _together(after)
+    if len(earliers) > 1:
+        factors = torch.cat([factors] * len(earliers), -1)
+    scores = (_together(laters) @ _together(earliers).mT) * factors
+    asked = [part * by for part, by in zip(laters, since, strict=True)]
+    left = [part * until_C1 for part in earliers]
+    return Parts(_together(asked), _together(left), scores, since_C1[..., -1:, :])
 
 
 class _Level(NamedTuple):
-    """Of blocks of one size, (..., C, K): as in `Decays`, with blocks in the place of chunks."""
+    """Products within blocks of one size, (..., C, K).
+
+    Attributes:
+        since: from the block's beginning up to and with each decay.
+        before: the same without each decay itself.
+        until: after each symbol, to the block's end.
+    """
 
     since: Tensor
     before: Tensor
     until: Tensor
 
 
-class _Rows(Decays):
-    """Decays of every row, (..., C, K)."""
+def _of_rows(
+    decay_CK: Tensor, least: float, laters: Sequence[Tensor], earliers: Sequence[Tensor]
+) -> Parts:
+    """Return what is asked and written where every row has decays of its own."""
+    chunk, size = decay_CK.shape[-2], 1
+    decay_CK = _filled(decay_CK, 1.0)
+    while size < decay_CK.shape[-2] and least ** (2 * size) >= LEAST_PRODUCT:
+        size *= 2
+    levels = _levels(decay_CK, size)
+    whole = _Level._make(part[..., :chunk, :] for part in levels[-1])
+    asked, keep = _together(_after(whole, laters)), whole.since[..., -1, :, None]
+    if size == chunk:  # one block, and nothing to join
+        inverse = whole.since.reciprocal()
+        return Parts(asked, _together([part * inverse for part in earliers]), None, keep)
+    left = _together([part * whole.until for part in earliers])
+    return Parts(asked, left, _scores(levels, size, laters, earliers), keep)
 
-    def __init__(self, decay_CK: Tensor, least: float) -> None:
-        self.chunk = decay_CK.shape[-2]
-        decay_CK = _filled(decay_CK, 1.0)
-        size = 1
-        while size < decay_CK.shape[-2] and least ** (2 * size) >= LEAST_PRODUCT:
-            size *= 2
-        self.size = size
-        self._levels = _levels(decay_CK, size)
-        self.since, self.before, self.until = (
-            part[..., : self.chunk, :] for part in self._levels[-1]
-        )
 
-    def scores(self, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Tensor:
-        many = len(laters)
-        laters = [_filled(part, 0.0) for part in laters]
-        earliers = [_filled(part, 0.0) for part in earliers]
-        blocks = self._smallest(laters, earliers)
-        for level in self._levels[:-1]:
-            size = blocks.shape[-1]
-            late = [_pairs(part, size, 1) for part in _after(level, laters)]
-            early = [_pairs(part * level.until, size, 0) for part in earliers]
-            blocks = _joined(blocks, _apart(torch.cat(late, -2) @ torch.cat(early, -2).mT, many))
-        scores = blocks[..., 0, : self.chunk, : self.chunk]
-        if many == 1:
-            return scores[..., 0, 0, :, :]
-        return scores.transpose(-3, -2).flatten(-2).flatten(-3, -2)
+def _scores(
+    levels: Sequence[_Level], size: int, laters: Sequence[Tensor], earliers: Sequence[Tensor]
+) -> Tensor:
+    """Return the scores, made of blocks, the smallest of `size` symbols."""
+    chunk, counts = laters[0].shape[-2], (len(laters), len(earliers))
+    laters = [_filled(part, 0.0) for part in laters]
+    earliers = [_filled(part, 0.0) for part in earliers]
+    blocks = _apart(_smallest(levels[0], size, laters, earliers), *counts)
+    for level in levels[:-1]:
+        size = blocks.shape[-1]
+        until = _pairs(level.until, size, 0)
+        since = [_pairs(part, size, 1) for part in level[: len(laters)]]
+        late = [_pairs(part, size, 1) * by for part, by in zip(laters, since, strict=True)]
+        early = [_pairs(part, size, 0) * until for part in earliers]
+        across = _together(late) @ _together(early).mT
+        blocks = _joined(blocks, _apart(across, *counts))
+    scores = blocks[..., 0, :chunk, :chunk]  # (..., M, O, C, C)
+    return scores.transpose(-3, -2).flatten(-2).flatten(-3, -2)
 
-    def _smallest(self, laters: Sequence[Tensor], earliers: Sequence[Tensor]) -> Tensor:
-        """Return the scores inside the smallest blocks, (..., M, M, blocks, s, s)."""
-        level, size, many = self._levels[0], self.size, len(laters)
-        late = [torch.unflatten(part, -2, (-1, size)) for part in _after(level, laters)]
-        early = [torch.unflatten(part, -2, (-1, size)) for part in earliers]
-        if size > 1:
-            inverse = torch.unflatten(level.since.reciprocal(), -2, (-1, size))
-            early = [part * inverse for part in early]
-        else:
-            late[0] = torch.unflatten(laters[0], -2, (-1, 1))
-        found = _apart(torch.cat(late, -2) @ torch.cat(early, -2).mT, many)
-        ones = torch.ones(size, size, dtype=torch.bool, device=found.device)
-        seen = torch.stack([ones.tril(-place) for place in range(many)])
-        return torch.where(seen[:, None, None], found, 0.0)
+
+def _smallest(
+    level: _Level, size: int, laters: Sequence[Tensor], earliers: Sequence[Tensor]
+) -> Tensor:
+    """Return the scores inside the smallest blocks, (..., blocks, Ms, Os)."""
+    late = [torch.unflatten(part, -2, (-1, size)) for part in _after(level, laters)]
+    early = [torch.unflatten(part, -2, (-1, size)) for part in earliers]
+    if size > 1:
+        inverse = torch.unflatten(level.since.reciprocal(), -2, (-1, size))
+        early = [part * inverse for part in early]
+    else:
+        late[0] = torch.unflatten(laters[0], -2, (-1, 1))
+    written = _together(early)
+    return (_together(late) @ written.mT) * sight(written, len(laters), len(earliers))
+
+
+def _together(parts: Sequence[Tensor]) -> Tensor:
+    """Return (..., MC, K) of M parts, (..., C, K); of one no copy is made."""
+    return parts[0] if len(parts) == 1 else torch.cat(tuple(parts), -2)
+
+
+def sight(written: Tensor, many: int, kinds: int) -> Tensor:
+    """Return 1 where what is asked sees what is written, else 0, (MC, OC).
+
+    Args:
+        written: (..., OC, K), of which the result has the device and type.
+        many: M; the second of them sees earlier symbols only.
+        kinds: O.
+    """
+    place = torch.arange(written.shape[-2] // kinds, device=written.device)
+    before = place[:, None] - place
+    rows = torch.cat([before >= later for later in range(many)])
+    return rows.repeat(1, kinds).to(written.dtype)
 
 
 def products(decay_C: Tensor) -> Tensor:
@@ -184,9 +219,9 @@ def _pairs(part_CK: Tensor, size: int, which: int) -> Tensor:
     return torch.unflatten(part_CK, -2, (-1, 2, size))[..., which, :, :]
 
 
-def _apart(scores: Tensor, many: int) -> Tensor:
-    """Return (..., M, M, blocks, s, s) of (..., blocks, Ms, Ms)."""
-    apart = torch.unflatten(torch.unflatten(scores, -1, (many, -1)), -3, (many, -1))
+def _apart(scores: Tensor, many: int, kinds: int) -> Tensor:
+    """Return (..., M, O, blocks, s, s) of (..., blocks, Ms, Os)."""
+    apart = torch.unflatten(torch.unflatten(scores, -1, (kinds, -1)), -3, (many, -1))
     return apart.movedim((-4, -2), (-5, -4))
 
 

@@ -28,6 +28,8 @@ _TINY = 1e-6
 class FireAttention(Attention):
     """Attention with functional interpolation."""
 
+    learned_bias = True
+
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
         self.slope = nn.Parameter(torch.tensor(SLOPE))

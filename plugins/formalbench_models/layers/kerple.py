@@ -27,6 +27,8 @@ LEAST = 0.01
 class KerpleAttention(Attention):
     """What the two kernels have in common."""
 
+    learned_bias = True
+
     begin = (1.0, 1.0)
     """What r_1 and r_2 are drawn below."""
 

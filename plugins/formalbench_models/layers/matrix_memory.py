@@ -6,14 +6,16 @@ A head's state S is a matrix of K rows and V columns, zero at first. A symbol ch
 
 every row decays, what stands at b_t is read and written at a_t, and v_t is written at k_t. Without
 the middle term this is linear attention with gates (Katharopoulos et al. 2020; Yang et al. 2024,
-Gated linear attention), with a_t = -β k_t and b_t = k_t the delta rule (Schlag et al. 2021).
+Gated linear attention). With k_t = β u_t, a_t = k_t and b_t = -u_t it is the delta rule (Schlag et
+al. 2021): what is read and the value are then written in the same place, as one.
 
 `by_symbol` is that, symbol by symbol: the reference. `by_chunk` computes the C symbols of a chunk
 at once. What is read inside one, p_t = S_{t-1}ᵀ b_t, is linear in the state that the chunk begins
 with and in the p before it, so all of them are the solution of a triangular system (the WY form:
 Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing linear transformers
-with the delta rule, section 3.2). It is solved for all chunks together; what goes from chunk to
-chunk is the state, by two thin products each. Time and memory are linear in the number of symbols.
+with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`passage.py`).
+Where nothing is read all chunks are computed together, and their states only added up. Time and
+memory are linear in the number of symbols.
 
 Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
@@ -29,7 +31,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from formalbench_models.layers.decays import Decays, decays_of
+from formalbench_models.layers.decays import Parts, parts_of, sight
+from formalbench_models.layers.passage import pass_state
 
 
 class Steps(NamedTuple):
@@ -40,8 +43,8 @@ class Steps(NamedTuple):
         key: k, (B, H, T, K).
         value: v, (B, H, T, V).
         decay: d, (B, H, T, K) or (B, H, T, 1); None for no decay.
-        write: a, (B, H, T, K); None where nothing is read and written back.
-        read: b, (B, H, T, K), with `write`.
+        write: a, (B, H, T, K), with `read`; None where that is k, which takes half the work.
+        read: b, (B, H, T, K); None where nothing is read and written back.
     """
 
     query: Tensor
@@ -96,7 +99,8 @@ def by_symbol(steps: Steps, state_BHKV: Tensor) -> tuple[Tensor, Tensor]:
         )
         assert query is not None and key is not None and value is not None  # noqa: PT018
         change_BHKV = key @ value.mT
-        if write is not None and read is not None:
+        if read is not None:
+            write = key if write is None else write
             change_BHKV = change_BHKV + write @ (read.mT @ state_BHKV)
         kept_BHKV = state_BHKV if decay is None else decay * state_BHKV
         state_BHKV = kept_BHKV + change_BHKV
@@ -113,93 +117,36 @@ def by_chunk(
         None if part is None else _cut(part.flatten(0, 1), chunk, 1.0 if name == "decay" else 0.0)
         for name, part in steps._asdict().items()
     )
-    alike = cut.key.new_ones(cut.key.shape[2], 1)
-    decays = decays_of(alike if cut.decay is None else cut.decay, least)
-    whole = _Chunks(cut, decays)
-    states = _states if cut.write is None else _states_read
-    answers, state_XKV = states(whole, state_BHKV.flatten(0, 1))
+    laters, earliers = [cut.query], [cut.key]
+    if cut.read is not None:
+        laters.append(cut.read)
+        earliers += [] if cut.write is None else [cut.write]
+    parts = parts_of(cut.decay, least, laters, earliers)
+    states = _add_up if cut.read is None else pass_state
+    answers, state_XKV = states(state_BHKV.flatten(0, 1), cut.value, parts)
     answers = torch.unflatten(answers.flatten(1, 2)[:, :length], 0, heads)
     return answers, torch.unflatten(state_XKV, 0, heads)
 
 
-class _Chunks(NamedTuple):
-    """Symbols in chunks, and the products of their decays.
-
-    Attributes:
-        steps: what the symbols do; parts are (X, N, C, …).
-        decays: of the rows.
-    """
-
-    steps: Steps
-    decays: Decays
-
-    def asks(self) -> Tensor:
-        """Return what is asked of the state that a chunk begins with, (X, N, C, K)."""
-        return self._decayed(self.steps.query, self.decays.since)
-
-    def reads(self) -> Tensor:
-        """Return what is read of it, (X, N, C, K): before the symbol's own decay."""
-        assert self.steps.read is not None
-        return self._decayed(self.steps.read, self.decays.before)
-
-    def left(self, written_CK: Tensor) -> Tensor:
-        """Return what is left at a chunk's end of what was written, (X, N, K, C)."""
-        return self._decayed(written_CK, self.decays.until).mT
-
-    def keeps(self) -> list[Tensor | None]:
-        """Return how rows decay over each chunk, (X, K, 1), K being 1 for one decay."""
-        chunks = self.steps.key.shape[1]
-        if self.steps.decay is None:
-            return [None] * chunks
-        return list(self.decays.since[..., -1, :, None].unbind(1))
-
-    def _decayed(self, part_CK: Tensor, factor: Tensor) -> Tensor:
-        return part_CK if self.steps.decay is None else part_CK * factor
-
-
-def _states(chunks: _Chunks, state_XKV: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the answers, (X, N, C, V), and the last state where nothing is read and written."""
-    steps, decays = chunks.steps, chunks.decays
-    answers = decays.scores([steps.query], [steps.key]) @ steps.value
-    added = chunks.left(steps.key) @ steps.value
+def _add_up(state_XKV: Tensor, value: Tensor, parts: Parts) -> tuple[Tensor, Tensor]:
+    """Return the answers and the last state, as `pass_state` does, where nothing is read."""
+    asked, written, scores, keep = parts
+    given = scores is not None
+    if scores is None:
+        scores = (asked @ written.mT) * sight(written, 1, 1)
+    answers, added = scores @ value, written.mT @ value
+    keeps = [None] * value.shape[1] if keep is None else keep.unbind(1)
     states = []
     # Unbound at once: going back, each chunk picked out alone would fill a gradient for all.
-    for keep, add_XKV in zip(chunks.keeps(), added.unbind(1), strict=True):
+    for keep_XK1, add_XKV in zip(keeps, added.unbind(1), strict=True):
         states.append(state_XKV)
-        state_XKV = _kept(state_XKV, keep, add_XKV)
-    return answers + chunks.asks() @ torch.stack(states, 1), state_XKV
-
-
-def _states_read(chunks: _Chunks, state_XKV: Tensor) -> tuple[Tensor, Tensor]:
-    """Return what `_states` does, where p is read and written back."""
-    steps, decays, size = chunks.steps, chunks.decays, chunks.steps.key.shape[2]
-    assert steps.read is not None and steps.write is not None  # noqa: PT018
-    scores = decays.scores([steps.query, steps.read], [steps.key, steps.write])
-    answers, written = torch.split(scores[..., :size] @ steps.value, size, dim=-2)
-    asked_CC, system_CC = torch.split(scores[..., size:], size, dim=-2)
-    eye = torch.eye(size, dtype=scores.dtype, device=scores.device)
-    solved_CC = torch.linalg.solve_triangular(-system_CC, eye, upper=False, unitriangular=True)
-    parts = (
-        chunks.left(steps.key) @ steps.value,
-        chunks.left(steps.write),
-        solved_CC @ chunks.reads(),
-        solved_CC @ written,
-    )
-    states, found = [], []
-    for keep, add_XKV, write_XKC, read_XCK, own_XCV in zip(
-        chunks.keeps(), *(part.unbind(1) for part in parts), strict=True
-    ):
-        states.append(state_XKV)
-        found.append(torch.baddbmm(own_XCV, read_XCK, state_XKV))
-        state_XKV = torch.baddbmm(_kept(state_XKV, keep, add_XKV), write_XKC, found[-1])
-    answers = answers + asked_CC @ torch.stack(found, 1)
-    return answers + chunks.asks() @ torch.stack(states, 1), state_XKV
-
-
-def _kept(state_XKV: Tensor, keep_XK1: Tensor | None, add_XKV: Tensor) -> Tensor:
-    if keep_XK1 is None:
-        return state_XKV + add_XKV
-    return torch.addcmul(add_XKV, keep_XK1, state_XKV)
+        if keep_XK1 is None:
+            state_XKV = state_XKV + add_XKV
+        elif given:
+            state_XKV = torch.addcmul(add_XKV, keep_XK1, state_XKV)
+        else:
+            state_XKV = keep_XK1 * (state_XKV + add_XKV)
+    return answers + asked @ torch.stack(states, 1), state_XKV
 
 
 def _cut(part: Tensor, chunk: int, fill: float) -> Tensor:

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 import torch
-from formalbench import Batch, Task, Traits
+from formalbench import Batch, Task, Traits, read_asked
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -88,8 +88,8 @@ class MemoryNetwork(nn.Module):
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         states_BNW = self.states(batch)[..., : self.width]
         states_BMW = functional.pad(states_BNW, (0, 0, 1, 0))
-        logits: Tensor = self.readout(answering_states(states_BMW, self.layout, batch))
-        return logits
+        states_BQW = answering_states(states_BMW, self.layout, batch)
+        return read_asked(self.readout, states_BQW, batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state``, (B, N, W), and ``reading``, (B, N, D), after every symbol."""

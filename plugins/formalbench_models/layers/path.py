@@ -30,6 +30,7 @@ class PathAttention(Attention):
     """Attention with accumulated Householder transformations; only under a mask."""
 
     pairwise = True
+    learned_bias = True
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)

@@ -21,6 +21,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+COMPOSED = 8
+"""The size of the largest blocks that a CPU multiplies with each other inside chunks.
+
+That costs E times as much as to apply one to the state, which only a GPU has to spare."""
+
 Compose = Callable[[Tensor, Tensor], Tensor]
 """The product of two of A."""
 
@@ -66,6 +71,8 @@ def matrix_scan(matrix: Tensor, added: Tensor | None, state: Tensor, chunk: int)
     chunk = min(chunk, matrix.shape[1])
     if chunk == 1:
         return matrix_scan_by_symbol(matrix, added, state)
+    if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
+        return _one_by_one(matrix, added, state)
     return _by_chunk(torch.matmul, _applied, matrix, added, state, chunk)
 
 
@@ -74,6 +81,18 @@ def matrix_scan_by_symbol(matrix: Tensor, added: Tensor | None, state: Tensor) -
     states = []
     for time in range(matrix.shape[1]):
         state = _applied(matrix[:, time], state, None if added is None else added[:, time])
+        states.append(state)
+    return torch.stack(states, dim=1)
+
+
+def _one_by_one(matrix: Tensor, added: Tensor | None, state: Tensor) -> Tensor:
+    """Return what `matrix_scan` does, symbol by symbol, unbound at once (see `_by_chunk`)."""
+    count = matrix.shape[1]
+    states = []
+    for factor, more in zip(
+        matrix.unbind(1), [None] * count if added is None else added.unbind(1), strict=True
+    ):
+        state = _applied(factor, state, more)
         states.append(state)
     return torch.stack(states, dim=1)
 

@@ -23,6 +23,8 @@ FURTHEST = 128
 class T5Attention(Attention):
     """Attention with a learned bias for each bucket."""
 
+    learned_bias = True
+
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
         self.bucket_bias = nn.Embedding(BUCKETS, heads)

@@ -15,6 +15,8 @@ TABLE = TableSpec(
     "grazzi-2024-table-3", "recurrences with negative eigenvalues", _HERE / "published.yaml"
 )
 
+TABLES = (TABLE,)
+
 PROTOCOLS = protocols(
     _HERE / "protocols",
     {

@@ -15,6 +15,8 @@ TABLE = TableSpec(
     "huang-2025-length-generalization", "majority and parity", _HERE / "published.yaml"
 )
 
+TABLES = (TABLE,)
+
 PROTOCOLS = protocols(
     _HERE / "protocols",
     {

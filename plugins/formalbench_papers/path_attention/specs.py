@@ -15,6 +15,8 @@ TABLE = TableSpec(
     "yang-2025-path-table-1", "flip-flop language modelling", _HERE / "published.yaml"
 )
 
+TABLES = (TABLE,)
+
 PROTOCOLS = protocols(
     _HERE / "protocols",
     {

@@ -13,6 +13,8 @@ _HERE = Path(__file__).parent
 
 TABLE = TableSpec("walker-2025-table-2", "structured linear CDEs", _HERE / "published.yaml")
 
+TABLES = (TABLE,)
+
 PROTOCOLS = protocols(
     _HERE / "protocols",
     {"slice-table2": "SLiCE's Table 2 on a GPU, as in the paper: 100,000 steps, five seeds"},

@@ -149,7 +149,7 @@ REPRODUCTIONS = (
             "WikiText-103; 4 layers of width 128 instead of 12 of 768; 3,000 steps of 8 windows of "
             "512 tokens, about one pass, instead of 150 passes."
         ),
-        duration="quick: about an hour on two cores (2 runs); paper: days on a GPU (2 runs).",
+        duration="quick: 45 minutes on two cores (2 runs); paper: days on a GPU (2 runs).",
     ),
     ReproductionSpec(
         name="yao-theorem-4-3",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from formalbench import (
     AnswerAccuracy,
+    Batch,
     Chance,
     Corpus,
     CrossEntropy,
@@ -53,6 +54,11 @@ class AskedTokens(Objective):
         """Return the tokens."""
         tokens: tuple[str, ...] = source.alphabet
         return tokens
+
+    def batch(self, example: Example) -> Batch:
+        """Say which tokens are asked for, where they are few."""
+        few = 2 * int(example.scored.sum()) <= example.scored.numel()
+        return example.batch._replace(asked=example.scored) if few else example.batch
 
     def loss(self, logits: Tensor, example: Example) -> Tensor:
         """Return the mean cross-entropy over the tokens asked for, in nats."""

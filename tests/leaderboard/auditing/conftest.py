@@ -10,28 +10,10 @@ import pytest
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
-from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
 from formalbench.store import Store
 from formalbench_leaderboard.auditing.audit import Auditor
 from formalbench_leaderboard.auditing.found import Audit
-
-TINY = """
-name: tiny
-version: 1
-seeds: 2
-learning_rates: [0.01]
-steps: 60
-batch: 16
-evaluate_every: 20
-shared_lengths: true  # so that the seeds of a model are a cohort
-splits: {train: [1, 8], test: [9, 24]}
-curriculum: {kind: staged}
-decay: {steps: 20}
-validation: {every: 20, lengths: 4, strings: 32}
-test: {lengths: 4, strings: 128}
-"""
+from trained_records import TINY, train, write_protocols
 
 WINDOW = """
 name: window
@@ -59,10 +41,7 @@ RUNS = [
 
 @pytest.fixture(scope="session")
 def plugins(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("protocols")
-    for name, text in (("tiny", TINY), ("window", WINDOW)):
-        (folder / f"{name}.yaml").write_text(text)
-    return sorted(folder.iterdir())
+    return write_protocols(tmp_path_factory.mktemp("protocols"), tiny=TINY, window=WINDOW)
 
 
 @pytest.fixture(scope="session")
@@ -76,13 +55,8 @@ def trained(host, tmp_path_factory):
     folder = tmp_path_factory.mktemp("trained")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
-        store = Store(folder / "results")
-        for protocol, model, task, settings, jobs in RUNS:
-            request = RunRequest(
-                (model,), (task,), protocol=protocol, settings=parse_settings(settings)
-            )
-            execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs)
-    return store.path
+        train(host, folder / "results", RUNS)
+    return folder / "results"
 
 
 @pytest.fixture

@@ -23,12 +23,14 @@ SLOW = ("--set", "protocol.steps=300")
 
 
 def until(condition, session=None):
+    """Wait for a condition; return what it then says."""
     end = time.monotonic() + PATIENCE
-    while not condition():
+    while not (found := condition()):
         if session is not None and session.poll() is not None:
             raise AssertionError(session.communicate())
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.1)
+    return found
 
 
 @pytest.fixture
@@ -73,7 +75,10 @@ def worker_of(slurm, job):
     """Return the process that does a job's unit."""
     found = subprocess.run(["pgrep", "-f", "submitit.core._submit"], capture_output=True, text=True)
     for pid in map(int, found.stdout.split()):
-        environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it ended since it was found
         own = dict(part.split(b"=", 1) for part in environment if b"=" in part)
         name = own.get(b"SLURM_JOB_ID", b"").decode()
         if b"SLURM_ARRAY_TASK_ID" in own:
@@ -93,8 +98,7 @@ def test_what_faults_leave_equals_an_undisturbed_run(slurm, spawn, request_of, c
     slurm.call("scancel", first)
     until(lambda: any(job != first for job in slurm.jobs()), session)
     second = next(job for job in slurm.jobs() if job != first)
-    until(lambda: worker_of(slurm, second), session)
-    os.kill(worker_of(slurm, second), signal.SIGKILL)
+    os.kill(until(lambda: worker_of(slurm, second), session), signal.SIGKILL)
     until(lambda: any(job not in (first, second) for job in slurm.jobs()), session)
     slurm.stop("slurmctld")
     time.sleep(2.0)

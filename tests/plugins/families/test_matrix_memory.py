@@ -8,8 +8,8 @@ from formalbench_models.layers.decays import products
 from formalbench_models.layers.matrix_memory import Steps, by_chunk, by_symbol, remember
 
 SIZES = {"batch": 2, "heads": 2, "rows": 3, "columns": 4}
-KINDS = ("plain", "head", "rows", "delta", "signed", "low-rank")
-LEAST = {"slow-rows": 0.0067, "slow-low-rank": 0.5}
+KINDS = ("plain", "head", "rows", "delta", "signed", "low-rank", "rule", "head-rule", "rows-rule")
+LEAST = {"slow-rows": 0.0067, "slow-low-rank": 0.5, "slow-rows-rule": 0.5}
 """What no decay of some kinds is below, with which blocks begin larger."""
 EVERY = (*KINDS, *LEAST)
 
@@ -35,13 +35,21 @@ def make_steps(kind: str, length: int, dtype: torch.dtype = torch.float64) -> St
         decay = draw(1).tanh()
         decay[:, :, length // 2] = 0
         return Steps(query, rate * unit, value, decay, -rate * decay * unit, unit)
+    if kind == "rule":  # what is read is written back with the value
+        return Steps(query, rate * unit, value, read=-unit)
+    if kind == "head-rule":
+        decay = draw(1).sigmoid()
+        return Steps(query, rate * unit, value, decay, read=-decay * unit)
     decay = draw(SIZES["rows"]).sigmoid()
     if kind in LEAST:
         decay = LEAST[kind] + (1 - LEAST[kind]) * decay
         decay[:, :, length // 2 :] = LEAST[kind]
     if kind == "slow-rows":
         return Steps(query, key, value, decay)
-    return Steps(query, key, value, decay, -unit, unit * draw(SIZES["rows"]).sigmoid())
+    read = unit * draw(SIZES["rows"]).sigmoid()
+    if kind.endswith("rule"):
+        return Steps(query, unit, value, decay, read=-read)
+    return Steps(query, key, value, decay, read=read, write=-unit)
 
 
 def start_of(steps: Steps) -> torch.Tensor:
@@ -98,13 +106,14 @@ def test_products_of_decays(chunk):
             torch.testing.assert_close(found[:, late, early], want, rtol=1e-12, atol=1e-14)
 
 
-def test_in_single_precision_the_fastest_decays_lose_no_number():
+@pytest.mark.parametrize("chunk", [32, 128])
+def test_in_single_precision_the_fastest_decays_lose_no_number(chunk):
     """All at their bound, so that quotients are as large as they can be."""
     for kind, least in LEAST.items():
         steps = make_steps(kind, 130, torch.float32)
         steps = steps._replace(decay=torch.full_like(steps.decay, least))
         steps.decay.requires_grad_()
-        answers, _ = remember(steps, None, 128, least=least)
+        answers, _ = remember(steps, None, chunk, least=least)
         want, _ = remember(Steps(*(None if p is None else p.double() for p in steps)), None, 1)
         torch.testing.assert_close(answers.double(), want, rtol=1e-4, atol=1e-4)
         (gradient,) = torch.autograd.grad(answers.square().sum(), steps.decay)

@@ -52,8 +52,8 @@ def test_what_theory_says_of_each(spec):
     diagonal = {"diagonal-in-tc0"}
     wanted = {
         "deltaproduct": {"products-of-reflections"},
-        "deltanet": set(),
-        "gated-deltanet": set(),
+        "deltanet": {"positive-eigenvalues"},
+        "gated-deltanet": {"positive-eigenvalues"},
         "rwkv-7": set(),
         "slice": set(),
         "s4d": diagonal,

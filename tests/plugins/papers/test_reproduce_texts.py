@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench import RequestError
-from formalbench.analysis.perplexity import perplexities
+from formalbench.analysis.measures import perplexities
 from formalbench.host import PluginHost
 from formalbench_papers.chi import table3
 from formalbench_papers.framework.bench import Bench
@@ -98,10 +98,21 @@ def test_plateaus_and_drops():
     assert 0.2 < gradual().steepest < 0.35
     rising = LossCurve(STEPS, tuple(1.0 + 0.01 * i for i in range(len(STEPS))))
     assert rising.steepest == 0.0
+    assert (sudden().drops, gradual().drops, rising.drops) == (True, False, False)
     fig = fig6.claims({fig6.LEARN: [sudden()], fig6.SCALAR: [gradual()]})
     assert verdicts(fig) == ["differs", "holds", "holds"]  # it ends at 1.44, and the other at 1.29
     fig = fig6.claims({fig6.LEARN: [gradual()], fig6.SCALAR: [sudden()]})
     assert verdicts(fig) == ["holds", "differs", "differs"]
+
+
+def test_a_fall_at_the_beginning_is_no_drop_from_a_plateau():
+    early = LossCurve(STEPS, tuple(2.7 + 1.2 * 0.6**i for i in range(len(STEPS))))
+    assert early.steepest > 0.9
+    assert not early.drops
+    late = LossCurve(STEPS, tuple(2.7 - 0.02 * max(0, min(i - 15, 6)) for i in range(len(STEPS))))
+    assert late.drops
+    fig = fig6.claims({fig6.LEARN: [early], fig6.SCALAR: [gradual()]})
+    assert verdicts(fig)[1] == "differs"
 
 
 def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
@@ -125,6 +136,14 @@ def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     assert len(found.rows) == 2 * 10
     found.draw().savefig(tmp_path / "figure.svg")
     assert [len(perplexities(record)) for record in found.records] == [1, 1]
+
+
+def test_no_network_stands_in_two_rows_of_table_3(host):
+    bench = Bench(host, "quick", lambda line: None)
+    rows = [model for model in table3.PAPER if model not in table3.AGAIN]
+    assert set(table3.QUICK) <= set(rows)
+    made = [table3._wanted(model, "tiny:causal-lm", bench).model_options for model in rows]
+    assert all(one not in made[:place] for place, one in enumerate(made))
 
 
 def test_models_of_table_3_are_as_small_and_as_large_as_said(host):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench.analysis.columns import Column, Sheet
+from formalbench.analysis.columns import Column, Sheet, number, words
 from formalbench.analysis.constructions import DTYPES, SHOWN_LENGTHS, ExactModel, ExactModels
 from formalbench.analysis.text import MISSING, grouped
 from formalbench.contracts.verification import dtype_title
@@ -19,22 +19,15 @@ LEGEND = (
 """How the table of exact models is read."""
 
 
-def _whole(value: int | None) -> str:
-    return MISSING if value is None else grouped(value)
-
-
-def _figure(value: float | None) -> str:
-    """Return a margin or a cross-entropy with three digits, as in ``0.00144``."""
-    return MISSING if value is None else f"{value:.3g}"
+_DIGITS = "{:.3g}".format
+"""Writes a margin or a cross-entropy with three digits, as in ``0.00144``."""
 
 
 def _bits(place: int) -> Column[ExactModel]:
     length = SHOWN_LENGTHS[place]
-    return Column(
-        f"bits at {length:,}",
-        "the worst cross-entropy at this string length",
-        lambda row: _figure(row.bits[place]),
-        {f"bits_{length}": lambda row: row.bits[place]},
+    meaning = "the worst cross-entropy at this string length"
+    return number(
+        f"bits at {length:,}", meaning, lambda row: row.bits[place], f"bits_{length}", _DIGITS
     )
 
 
@@ -54,58 +47,49 @@ def _break(dtype: str) -> Column[ExactModel]:
 
 
 EXACT: tuple[Column[ExactModel], ...] = (
-    Column(
+    words(
         "model",
         "with the options set",
         lambda row: row.model,
-        {
-            "model": lambda row: row.model,
+        form="name",
+        more={
             "kind": lambda row: "exact",
             "parameters_min": lambda row: row.parameters,
             "parameters_max": lambda row: row.parameters,
         },
-        "name",
     ),
-    Column(
+    words(
         "task",
         "what was asked",
         lambda row: row.task,
-        {"task": lambda row: row.task, "command": lambda row: "; ".join(row.commands)},
-        "words",
+        more={"command": lambda row: "; ".join(row.commands)},
     ),
-    Column(
+    number(
         "all to",
         "every string up to this length was right",
-        lambda row: _whole(row.exhaustive),
-        {"exhaustive": lambda row: row.exhaustive},
+        lambda row: row.exhaustive,
+        "exhaustive",
+        grouped,
     ),
-    Column(
+    number(
         "drawn to",
         "random and adversarial strings were right at every tested length up to this one",
-        lambda row: _whole(row.tested_to),
-        {"tested_to": lambda row: row.tested_to, "strings": lambda row: row.strings},
+        lambda row: row.tested_to,
+        "tested_to",
+        grouped,
+        {"strings": lambda row: row.strings},
     ),
-    Column(
-        "errors",
-        "strings that were wrong",
-        lambda row: grouped(row.errors),
-        {"errors": lambda row: row.errors},
-    ),
-    Column(
+    number("errors", "strings that were wrong", lambda row: row.errors, told=grouped),
+    number(
         "margin",
         "the least |logit| of the random strings",
-        lambda row: _figure(row.margin),
-        {"margin": lambda row: row.margin},
+        lambda row: row.margin,
+        told=_DIGITS,
     ),
     *map(_bits, range(len(SHOWN_LENGTHS))),
     *map(_break, DTYPES),
-    Column("depth", "in layers", lambda row: _whole(row.depth), {"depth": lambda row: row.depth}),
-    Column(
-        "width",
-        "in numbers per position",
-        lambda row: _whole(row.width),
-        {"width": lambda row: row.width},
-    ),
+    number("depth", "in layers", lambda row: row.depth, told=grouped),
+    number("width", "in numbers per position", lambda row: row.width, told=grouped),
 )
 """What a verification says of an exact model."""
 

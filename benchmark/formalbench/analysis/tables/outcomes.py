@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import Column, Datum, Sheet, share
+from formalbench.analysis.columns import (
+    Column,
+    Sheet,
+    interval_column,
+    number,
+    percentage,
+    share,
+    words,
+)
+from formalbench.analysis.measures import ACCURACY, ShownBy
 from formalbench.analysis.results import Result, TaskFacts
-from formalbench.analysis.text import MISSING, grouped, interval, percent, rate
+from formalbench.analysis.text import grouped, percent, rate
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,117 +33,122 @@ class Outcome:
     result: Result
     facts: TaskFacts | None
 
+    @property
+    def measure(self) -> ShownBy:
+        """By what the task is shown."""
+        return self.facts.measure if self.facts else ACCURACY
 
-def of_result(read: Callable[[Result], Datum]) -> Callable[[Outcome], Datum]:
-    """Return a reader of an outcome, made of one of its result."""
-    return lambda outcome: read(outcome.result)
+    @property
+    def accurate(self) -> Result | None:
+        """The result, if the task is shown by accuracy."""
+        return self.result if self.measure.accuracy else None
 
+
+_MOST_SEEDS = 8
+"""Of which a cell shows each."""
+
+
+def _accuracies(result: Result) -> str:
+    """Return the accuracy of each run that finished, by seed, with blanks between."""
+    known = (share(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return " ".join(f"{accuracy:g}" for accuracy in known if accuracy is not None)
+
+
+def _each_seed(outcome: Outcome) -> str:
+    """Return how the runs ended and, of several, the accuracy of each."""
+    result = outcome.result
+    if not outcome.measure.accuracy or not 2 <= result.finished <= _MOST_SEEDS:
+        return result.outcome
+    each = (percent(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return f"{result.outcome}: {', '.join(each)}"
+
+
+_ACCURACY: tuple[Column[Result], ...] = (
+    percentage("max", "the best seed's accuracy", lambda result: result.max),
+    interval_column(
+        "Wilson interval of max",
+        "95 %, of the best seed alone, given all its test strings",
+        lambda result: (result.max_low, result.max_high),
+        "max_low",
+        "max_high",
+    ),
+    percentage(
+        "mean",
+        "accuracy, the mean over the seeds; each seed's is its mean over the test lengths",
+        lambda result: result.mean,
+    ),
+    interval_column(
+        "interval",
+        "of the mean: 95 %, over seeds and test strings",
+        lambda result: (result.low, result.high),
+    ),
+    percentage("median", "accuracy, the median over the seeds", lambda result: result.median),
+)
+_LONGEST: tuple[Column[Result], ...] = (
+    number(
+        "≥ 99 % to",
+        "the longest test length up to which the mean accuracy is that at every length, of what "
+        "every seed learned",
+        lambda result: result.longest_99,
+        "longest_99",
+    ),
+    number("≥ 90 % to", "likewise", lambda result: result.longest_90, "longest_90"),
+)
+"""What is said of a task that is shown by accuracy."""
 
 OUTCOME: tuple[Column[Outcome], ...] = (
+    Column("model", "with the options set", lambda on: on.row.model, form="name"),
+    words("task", "what was asked", lambda on: on.result.task),
     Column(
-        "model",
-        "with the options set",
-        lambda outcome: outcome.row.model,
-        form="name",
-    ),
-    Column(
-        "task",
-        "what was asked",
-        lambda outcome: outcome.result.task,
-        {"task": of_result(lambda result: result.task)},
+        "measure",
+        "by what the task is shown, the mean over the seeds",
+        lambda on: f"{on.measure.text(on.result.shown)} ({on.measure.title})",
+        {
+            "measure": lambda on: on.measure.name,
+            "better": lambda on: "less" if on.measure.less else "more",
+            "value": lambda on: share(on.result.shown),
+        },
         "words",
     ),
     Column(
         "validation",
         "accuracy on held-out strings of the training lengths, the mean over the seeds",
-        lambda outcome: validation(outcome.result),
+        lambda on: validation(on.result),
         {
-            "validation": of_result(lambda result: share(result.validation)),
-            "learned": of_result(lambda result: result.learned),
-            "budget": of_result(lambda result: result.budget),
+            "validation": lambda on: share(on.result.validation),
+            "learned": lambda on: on.result.learned,
+            "budget": lambda on: on.result.budget,
         },
     ),
-    Column(
-        "max",
-        "the best seed's accuracy",
-        lambda outcome: percent(outcome.result.max),
-        {"max": of_result(lambda result: share(result.max))},
-    ),
-    Column(
-        "Wilson interval of max",
-        "95 %, of the best seed alone, given all its test strings",
-        lambda outcome: interval(outcome.result.max_low, outcome.result.max_high),
-        {
-            "max_low": of_result(lambda result: share(result.max_low)),
-            "max_high": of_result(lambda result: share(result.max_high)),
-        },
-    ),
-    Column(
-        "mean",
-        "accuracy, the mean over the seeds; each seed's is its mean over the test lengths",
-        lambda outcome: percent(outcome.result.mean),
-        {"mean": of_result(lambda result: share(result.mean))},
-    ),
-    Column(
-        "interval",
-        "of the mean: 95 %, over seeds and test strings",
-        lambda outcome: interval(outcome.result.low, outcome.result.high),
-        {
-            "low": of_result(lambda result: share(result.low)),
-            "high": of_result(lambda result: share(result.high)),
-        },
-    ),
-    Column(
-        "median",
-        "accuracy, the median over the seeds",
-        lambda outcome: percent(outcome.result.median),
-        {"median": of_result(lambda result: share(result.median))},
-    ),
-    Column(
+    *(column.of(lambda on: on.accurate) for column in _ACCURACY),
+    percentage(
         "scaled",
         "(mean − chance) / (1 − chance)",
-        lambda outcome: percent(outcome.result.scaled),
-        {
-            "scaled": of_result(lambda result: share(result.scaled)),
-            "chance": lambda outcome: share(outcome.facts.chance_length if outcome.facts else None),
-            "shortcut": lambda outcome: share(outcome.facts.shortcut if outcome.facts else None),
+        lambda on: on.accurate.scaled if on.accurate else None,
+        more={
+            "chance": lambda on: share(on.facts.chance_length if on.facts else None),
+            "shortcut": lambda on: share(on.facts.shortcut if on.facts else None),
         },
     ),
-    Column(
-        "≥ 99 % to",
-        "the longest test length up to which the mean accuracy is that at every length, of what "
-        "every seed learned",
-        lambda outcome: str(outcome.result.longest_99 or MISSING),
-        {"longest_99": of_result(lambda result: result.longest_99)},
-    ),
-    Column(
-        "≥ 90 % to",
-        "likewise",
-        lambda outcome: str(outcome.result.longest_90 or MISSING),
-        {"longest_90": of_result(lambda result: result.longest_90)},
-    ),
+    *(column.of(lambda on: on.accurate) for column in _LONGEST),
     Column(
         "seeds",
-        "runs at the learning rate selected, and what became of them",
-        lambda outcome: outcome.result.outcome,
+        "runs at the learning rate selected, what became of them, and the accuracy of each",
+        _each_seed,
         {
-            "seeds": of_result(lambda result: result.seeds),
-            "finished": of_result(lambda result: result.finished),
+            "seeds": lambda on: on.result.seeds,
+            "finished": lambda on: on.result.finished,
+            "seed_accuracies": lambda on: _accuracies(on.accurate) if on.accurate else None,
         },
     ),
-    Column(
+    number(
         "rate",
         "the learning rate selected by validation",
-        lambda outcome: rate(outcome.result.learning_rate),
-        {"learning_rate": of_result(lambda result: result.learning_rate)},
+        lambda on: on.result.learning_rate,
+        "learning_rate",
+        rate,
     ),
-    Column(
-        "command",
-        "what repeats the runs",
-        lambda outcome: outcome.result.command,
-        {"command": of_result(lambda result: result.command)},
-        "command",
-    ),
+    words("command", "what repeats the runs", lambda on: on.result.command, form="command"),
 )
 """What a result on a task says."""
 
@@ -149,21 +162,24 @@ def validation(result: Result) -> str:
     return f"{shown} (not learned in {grouped(result.budget)} steps{some})"
 
 
+def outcomes(board: Board, title: str) -> list[Outcome]:
+    """Return what the rows of a board reached on a task, of those that have a result there."""
+    facts = board.facts_of(title)
+    results = ((row, row.on(title)) for row in board.rows)
+    return [Outcome(row, result, facts) for row, result in results if result is not None]
+
+
 def of_task(board: Board, title: str) -> Sheet[Outcome]:
     """Return what every row of a board reached on a task, the best first."""
-    facts = board.facts_of(title)
-    found = [
-        Outcome(row, result, facts) for row in board.rows if (result := row.on(title)) is not None
-    ]
-    found.sort(key=lambda outcome: (-_order(outcome.result.mean), outcome.row.model))
-    return Sheet(OUTCOME, found)
+
+    def order(on: Outcome) -> tuple[float, str]:
+        mean = on.result.mean  # rounded, so that no last bit decides between equal ones
+        return (1.0 if mean is None else -round(mean, 12), on.row.model)
+
+    return Sheet(OUTCOME, sorted(outcomes(board, title), key=order))
 
 
 def of_row(board: Board, row: Row) -> Sheet[Outcome]:
     """Return what a row of a board reached on each of its tasks."""
     found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
     return Sheet(OUTCOME, found)
-
-
-def _order(mean: float | None) -> float:
-    return -1.0 if mean is None else round(mean, 12)

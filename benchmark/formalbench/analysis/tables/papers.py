@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench.analysis.columns import Column, Sheet, share
+from formalbench.analysis.columns import Column, Datum, Sheet, share
 from formalbench.analysis.text import MISSING
 from formalbench.contracts.published import PublishedResult, PublishedRow, PublishedTable
 
@@ -40,17 +40,16 @@ def published_cell(result: PublishedResult | None) -> str:
     )
 
 
-def published_outcomes(paper: PublishedTable) -> Sheet[tuple[str, str, PublishedResult]]:
-    """Return a paper's numbers as data: an item per model and task."""
-    items = [(row.model, task, cell) for row in paper.rows for task, cell in row.results.items()]
-    columns = [
-        Column("model", "", lambda item: item[0], {"model": lambda item: item[0]}, "name"),
-        Column("task", "", lambda item: item[1], {"task": lambda item: item[1]}, "words"),
-        Column("max", "", lambda item: "", {"max": lambda item: _hundredth(item[2].max)}),
-        Column("mean", "", lambda item: "", {"mean": lambda item: _hundredth(item[2].mean)}),
+def published_data(paper: PublishedTable) -> list[dict[str, Datum]]:
+    """Return a paper's numbers as data: an entry per model and task."""
+    return [
+        {"model": row.model, "task": task}
+        | {"max": out_of_hundred(cell.max), "mean": out_of_hundred(cell.mean)}
+        for row in paper.rows
+        for task, cell in row.results.items()
     ]
-    return Sheet(columns, items)
 
 
-def _hundredth(value: float | None) -> float | None:
+def out_of_hundred(value: float | None) -> float | None:
+    """Return a number in percent as a share, as data has it."""
     return None if value is None else share(value / 100.0)

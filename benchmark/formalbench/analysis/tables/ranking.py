@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Sheet, share
-from formalbench.analysis.results import Result
-from formalbench.analysis.text import MISSING, count, interval, percent, ranks
+from formalbench.analysis.columns import (
+    FAILED,
+    SOME,
+    Column,
+    Sheet,
+    interval_column,
+    number,
+    percentage,
+    share,
+    words,
+)
+from formalbench.analysis.results import Result, TaskFacts
+from formalbench.analysis.text import MISSING, count, percent, ranks
 
 STANDING: tuple[Column[Row], ...] = (
-    Column(
-        "rank",
-        "one more than the number of rows that are separably better",
-        lambda row: str(row.rank or MISSING),
-        {"rank": lambda row: row.rank},
+    number(
+        "rank", "one more than the number of rows that are separably better", lambda row: row.rank
     ),
     Column(
         "within",
@@ -20,20 +27,8 @@ STANDING: tuple[Column[Row], ...] = (
         lambda row: ranks(row.rank_low, row.rank_high),
         {"rank_low": lambda row: row.rank_low, "rank_high": lambda row: row.rank_high},
     ),
-    Column(
-        "model",
-        "with the options set",
-        lambda row: row.model,
-        {"model": lambda row: row.model},
-        "name",
-    ),
-    Column(
-        "kind",
-        "learned, or exact: not trained",
-        lambda row: row.kind,
-        {"kind": lambda row: row.kind},
-        "words",
-    ),
+    words("model", "with the options set", lambda row: row.model, form="name"),
+    words("kind", "learned, or exact: not trained", lambda row: row.kind),
     Column(
         "parameters",
         "the least and the greatest number over the tasks",
@@ -43,29 +38,30 @@ STANDING: tuple[Column[Row], ...] = (
             "parameters_max": lambda row: row.parameters[1],
         },
     ),
-    Column(
+    percentage(
         "score",
         "the mean over the tasks of (accuracy − chance) / (1 − chance)",
-        lambda row: percent(row.score),
-        {"score": lambda row: share(row.score)},
+        lambda row: row.score,
     ),
-    Column(
+    interval_column(
         "interval",
         "of the score: 95 %, over seeds and test strings",
-        lambda row: interval(row.low, row.high),
-        {"score_low": lambda row: share(row.low), "score_high": lambda row: share(row.high)},
+        lambda row: (row.low, row.high),
+        "score_low",
+        "score_high",
     ),
-    Column(
+    percentage(
         "IQM",
         "the mean of the middle half of all runs' scaled accuracies",
-        lambda row: percent(row.iqm),
-        {"iqm": lambda row: share(row.iqm)},
+        lambda row: row.iqm,
+        "iqm",
     ),
-    Column(
+    interval_column(
         "IQM interval",
         "of that mean: 95 %",
-        lambda row: interval(row.iqm_low, row.iqm_high),
-        {"iqm_low": lambda row: share(row.iqm_low), "iqm_high": lambda row: share(row.iqm_high)},
+        lambda row: (row.iqm_low, row.iqm_high),
+        "iqm_low",
+        "iqm_high",
     ),
 )
 """What a row says of itself on a board."""
@@ -79,7 +75,7 @@ def standing(board: Board) -> Sheet[Row]:
 def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Sheet[Row]:
     """Return the ranking of a board: a row per model, and behind its standing a column per task.
 
-    Tasks for language models have tables of their own (`perplexity_table`).
+    A task that is not shown by accuracy has a table of its own besides (`by_place`).
 
     Args:
         board: what is ranked.
@@ -87,11 +83,7 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
         other_tasks: whether tasks that are measured but not ranked by have columns, too.
     """
     titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
-    tasks = [
-        _task_column(board, title, best_seed=best_seed)
-        for title in titles
-        if title not in board.language_models
-    ]
+    tasks = [_task_column(board, title, best_seed=best_seed) for title in titles]
     return Sheet([*STANDING, *tasks], board.rows)
 
 
@@ -105,6 +97,8 @@ CELL = (
 
 def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
     facts = board.facts_of(title)
+    if facts and not facts.measure.accuracy:
+        return _measured_column(title, facts)
     below = {"chance": percent(facts.chance_length) if facts else MISSING}
     if facts and facts.shortcut is not None:
         below["shortcut"] = percent(facts.shortcut)
@@ -117,6 +111,26 @@ def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
         {"mean": lambda row: share(found.mean) if (found := row.on(title)) else None},
         "cell",
         below,
+    )
+
+
+def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
+    """Return the column of a task that is not shown by accuracy: nothing of chance is below it."""
+    measure = facts.measure
+
+    def text(row: Row) -> str:
+        found = row.on(title)
+        failed = f" {FAILED}" if found and found.finished < found.seeds else ""
+        return measure.text(found.shown if found else None) + failed
+
+    return Column(
+        title,
+        f"{measure.title}: the mean over the seeds, and over the test's lengths or parts",
+        text,
+        {measure.name: lambda row: found.shown if (found := row.on(title)) else None},
+        "cell",
+        {"measure": measure.title},
+        less=measure.less,
     )
 
 

@@ -1,9 +1,30 @@
 // The data, elements made of text alone, and numbers as text.
 
-const DATA = JSON.parse(document.getElementById("data").textContent);
+const DATA = JSON.parse(await unpacked(document.getElementById("data").textContent));
 const MISSING = "–";
 
+/** The views by the name that stands in the address; each file of a view adds its own. */
+const VIEWS = {};
+
 const byId = (id) => document.getElementById(id);
+
+for (const board of DATA.boards)
+  for (const row of board.rows) {
+    const [tasks, results] = row.results;
+    const whole = items(results).map((result) => ({ ...result, runs: items(result.runs) }));
+    row.results = Object.fromEntries(tasks.map((task, index) => [task, whole[index]]));
+  }
+
+/** Return objects of columns: their keys, and below each its values. */
+function items([keys, ...columns]) {
+  return (columns[0] ?? []).map((_, index) => Object.fromEntries(keys.map((key, column) => [key, columns[column][index]])));
+}
+
+/** Return text that the page carries packed (web/contents.py). */
+async function unpacked(packed) {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).text();
+}
 
 /** Look up a key that comes from a record: never something that every object has. */
 const own = (object, key) => (Object.hasOwn(object, key) ? object[key] : undefined);
@@ -52,7 +73,7 @@ function duration(seconds) {
   return seconds < 6000 ? `${(seconds / 60).toFixed(0)} min` : `${(seconds / 3600).toFixed(1)} h`;
 }
 
-const address = (kind, name) => `#${kind}=${encodeURIComponent(name)}`;
+const address = (kind, ...names) => `#${kind}=${names.map(encodeURIComponent).join(",")}`;
 
 const link = (kind, name) => make("a", { href: address(kind, name) }, ...breakable(name));
 
@@ -64,6 +85,9 @@ function breakable(name) {
   const inside = options.flatMap((part, index) => (index ? [make("wbr"), part] : [part]));
   return [name.slice(0, bracket), make("wbr"), make("span", { class: "options" }, ...inside)];
 }
+
+/** Return the elements of a drawing that came with the data; Python made it, and escaped its texts. */
+const drawn = (svg) => document.importNode(new DOMParser().parseFromString(svg, "image/svg+xml").documentElement, true);
 
 /** Return all tasks of a board, the ranked ones first. */
 const tasksOf = (board) => [...board.tasks, ...board.other_tasks];

@@ -1,78 +1,127 @@
-// Accuracy against length: lines with bands, one chart per task.
+// Accuracy against length, or what texts are shown by: lines with bands, one chart per task.
 
-/** Return the points of a curve as objects, shares in percent. */
-function pointsOf(curve, model) {
-  const scale = 100 / DATA.digits;
+const Y_AXIS = { domain: [0, 100], ticks: [0, 25, 50, 75, 100] };
+
+/** Texts are not shown by accuracy, but by perplexity or BLEU: by what has a direction of its own. */
+const isText = (facts) => Boolean(facts) && !facts.measure.accuracy;
+
+const measureTold = ({ measure }) => `${measure.heading}, ${measure.less ? "less" : "more"} is better`;
+
+const curveOf = (result) => result?.curve ?? result?.places;
+
+/** Return what the numbers of a task's curves are multiplied by, shares to percent. */
+const scaleOf = (facts) => (!isText(facts) ? 100 / DATA.digits : facts.measure.share ? 100 : 1);
+
+/** Return a number of a task's chart as text. */
+function numberOn(facts, value) {
+  if (!isText(facts) || facts.measure.share) return value.toFixed(1);
+  return value < 1e9 ? value.toLocaleString("en-US", { minimumFractionDigits: 2, maximumFractionDigits: 2 }) : value.toExponential(2);
+}
+
+const tickText = (value) => (value < 1e4 ? `${Number(value.toPrecision(4))}` : value.toExponential(0).replace("+", ""));
+
+const WORST = 1e4; // times the least perplexity: what is worse leaves the chart, and does not squash the rest
+
+/** Return the axis of values: of texts as far as they reach, logarithmic if they are no shares. */
+function valueAxis(facts, points) {
+  if (!isText(facts)) return Y_AXIS;
+  const label = measureTold(facts);
+  const most = Math.max(...points.map((point) => point.high));
+  if (facts.measure.share) return { domain: [0, most || 1], ticks: roundTicks([0, most || 1], 4), text: tickText, label };
+  const least = Math.min(...points.map((point) => point.low));
+  const domain = [least / 1.05, Math.min(most, WORST * least) * 1.05];
+  const ticks = logTicks(domain);
+  return { domain, log: true, ticks: ticks.length > 2 ? ticks : roundTicks(domain, 4), text: tickText, label: `${label} (log)` };
+}
+
+/** Return the points of a curve, shares in percent: [{ length, mean, low, high }]; of named parts their places among `names`. */
+function pointsOf(curve, scale, names) {
   return curve.length.map((length, index) => ({
-    model,
-    length,
+    length: curve.names ? names.indexOf(curve.names[index]) : length,
     mean: curve.mean[index] * scale,
     low: curve.low[index] * scale,
     high: curve.high[index] * scale,
   }));
 }
 
-/** Return points of single seeds; `line` tells the seeds apart. */
-function seedPointsOf(curve) {
-  const scale = 100 / DATA.digits;
-  return (curve.seeds ?? []).flatMap((shares, line) =>
-    shares.map((share, index) => ({ line, length: curve.length[index], mean: share * scale })),
-  );
+/** Return the chance level at each length that tells something, in percent: two points, if it is the same. */
+function chancePointsOf(facts) {
+  const { length = [], chance = [] } = facts?.chance_curve ?? {};
+  return length.map((at, index) => ({ length: at, mean: (100 * chance[index]) / DATA.digits }));
 }
 
 /**
- * Draw the curves of some models on a task.
+ * Return the curves of some models on a task, and below them what they are at a length.
  *
  * lines: [{ model, curve, colour }]; seeds: whether the seeds' own lines are drawn.
  */
 function curveChart({ task, facts, lines, seeds = false, width = 340, height = 210 }) {
-  const points = lines.flatMap(({ model, curve }) => pointsOf(curve, model));
-  const single = seeds ? lines.flatMap(({ curve }) => seedPointsOf(curve)) : [];
-  const colour = { domain: lines.map((line) => line.model), range: lines.map((line) => line.colour) };
-  const chance = facts ? 100 * facts.chance_length : null;
-  return Plot.plot({
-    width,
+  const names = [...new Set(lines.flatMap(({ curve }) => curve.names ?? []))];
+  const told = lines.map((line) => ({ ...line, points: pointsOf(line.curve, scaleOf(facts), names) }));
+  const lengths = [...new Set(told.flatMap(({ points }) => points.map((point) => point.length)))].sort((a, b) => a - b);
+  const domain = facts && !names.length ? [facts.first, facts.last] : [lengths[0], lengths.at(-1)];
+  const across = names.length
+    ? { domain: [-0.5, names.length - 0.5], ticks: names.map((_, index) => index), text: (index) => shortName(names[index], width / names.length), label: "part of the test" }
+    : isText(facts) && growByFactors(lengths)
+      ? { domain, log: true, ticks: lengths, label: "length" }
+      : { domain, ticks: roundTicks(domain, 5), label: "length" };
+  const { svg, x, y } = frame({ width, height, x: across, y: valueAxis(facts, told.flatMap(({ points }) => points)) });
+  const chance = isText(facts) ? [] : chancePointsOf(facts);
+  if (chance.length) svg.append(draw("path", { class: "chance", d: `M${chance.map((p) => `${x(p.length)},${y(p.mean)}`).join("L")}` }));
+  const curves = told.map((line) => drawCurve(line, x, y, seeds ? scaleOf(facts) : 0));
+  svg.append(...curves.map(({ band }) => band), ...curves.map(({ line }) => line));
+  return readable({
+    svg,
     height,
-    marginLeft: 30,
-    marginRight: 12,
-    marginTop: 12,
-    marginBottom: 32,
-    ariaLabel: described(task, lines, chance),
-    x: { label: "length", labelAnchor: "right", labelArrow: "none", ticks: 5, domain: extent(points, facts), tickSize: 0 },
-    y: { domain: [0, 100], ticks: [0, 25, 50, 75, 100], label: null, tickSize: 0 },
-    color: colour,
-    marks: [
-      Plot.gridY([0, 25, 50, 75, 100], { stroke: "var(--rule)", strokeOpacity: 1 }),
-      chance == null ? null : Plot.ruleY([chance], { stroke: "var(--quiet)", strokeDasharray: "1 3" }),
-      Plot.areaY(points, { x: "length", y1: "low", y2: "high", fill: "model", fillOpacity: 0.13 }),
-      Plot.ruleX(points.filter(alone(points)), { x: "length", y1: "low", y2: "high", stroke: "model" }),
-      Plot.line(single, { x: "length", y: "mean", z: "line", stroke: "var(--quiet)", strokeWidth: 0.8, strokeOpacity: 0.8 }),
-      Plot.line(points, { x: "length", y: "mean", stroke: "model", strokeWidth: 1.75 }),
-      points.length > 1500 ? null : Plot.dot(points, { x: "length", y: "mean", fill: "model", r: 1.9 }),
-      Plot.tip(points, Plot.pointer({ x: "length", y: "mean", title: told, ...TIP })),
-    ],
+    label: described(task, facts, lines, chance),
+    at: lengths.map((value) => ({ value, x: x(value) })),
+    tell: (length) => toldAt(length, told, facts, names),
   });
 }
 
-const TIP = { fill: "var(--raised)", stroke: "var(--rule-strong)", lineHeight: 1.4, fontSize: 12 };
+/** Say whether lengths are like 32, 64, 128: they then stand as far apart as each other. */
+const growByFactors = (lengths) => lengths.length > 2 && lengths.every((length, index) => length > 0 && (!index || length >= 1.5 * lengths[index - 1]));
 
-const told = (p) => `${p.model}\nlength ${p.length}: ${p.mean.toFixed(1)} %\n${p.low.toFixed(1)} … ${p.high.toFixed(1)}`;
+const shortName = (name, room) => (6 * name.length <= room ? name : `${name.slice(0, Math.max(1, Math.floor(room / 6) - 1))}…`);
 
-/** Say which points have no neighbour to be joined to: a test of one cell. */
-const alone = (points) => {
-  const times = Map.groupBy(points, (point) => point.model);
-  return (point) => times.get(point.model).length === 1;
-};
-
-function extent(points, facts) {
-  if (facts) return [facts.first, facts.last];
-  const lengths = points.map((point) => point.length);
-  return lengths.length ? [Math.min(...lengths), Math.max(...lengths)] : [0, 1];
+/** Return a model's band, and its line with dots; the seeds' lines are thin, `scale` is 0 without them. */
+function drawCurve({ model, curve, colour, points }, x, y, scale) {
+  const style = `--colour: ${colour}`;
+  const ends = (end) => points.map((point) => [x(point.length), y(point[end])]);
+  const single = points.length === 1; // a test of one cell: a rule, not an area
+  const around = single ? path([...ends("low"), ...ends("high")]) : `${path([...ends("high"), ...ends("low").reverse()])}Z`;
+  const band = draw("path", { class: single ? "rule" : "band", style, d: around });
+  const thin = (scale ? (curve.seeds ?? []) : []).map((values) =>
+    draw("path", { class: "seed", d: path(values.map((value, index) => [x(points[index].length), y(value * scale)])) }),
+  );
+  const dots = points.length > 60 ? [] : ends("mean").map(([cx, cy]) => draw("circle", { cx, cy, r: 1.9 }));
+  const line = draw("g", { class: "curve", style, "data-model": model }, ...thin, draw("path", { class: "line", d: path(ends("mean")) }), ...dots);
+  return { band, line };
 }
 
-function described(task, lines, chance) {
+/** Return what the models reach at a length, as text and as elements with their colours. */
+function toldAt(length, told, facts, names) {
+  const [place, at] = names.length ? [names[length], names[length]] : [`length ${length}`, `at ${length}`];
+  const found = told
+    .map((line) => ({ ...line, point: line.points.find((point) => point.length === length) }))
+    .filter(({ point }) => point);
+  const said = ({ point: { mean, low, high } }) => `${numberOn(facts, mean)} (${numberOn(facts, low)} … ${numberOn(facts, high)})`;
+  return {
+    text: `${place}: ${found.map((one) => `${one.model} ${said(one)}`).join(", ")}`,
+    parts: [
+      make("span", { class: "at" }, at),
+      ...found.map((one) =>
+        make("span", { title: said(one) }, make("i", { class: "dot", style: `--colour: ${one.colour}` }), `${one.model} `, make("b", {}, numberOn(facts, one.point.mean))),
+      ),
+    ],
+  };
+}
+
+function described(task, facts, lines, chance) {
   const names = lines.map((line) => line.model).join(", ") || "no model chosen";
-  const level = chance == null ? "" : `; chance is ${chance.toFixed(1)} percent`;
+  if (isText(facts)) return `${measureTold(facts)}, on ${task}: ${names}`;
+  const [least, most] = [Math.min, Math.max].map((of) => of(...chance.map((point) => point.mean)).toFixed(1));
+  const level = chance.length ? `; chance is ${least === most ? least : `${least} to ${most}`} percent` : "";
   return `Accuracy in percent against string length on ${task}: ${names}${level}`;
 }
 
@@ -80,8 +129,8 @@ function described(task, lines, chance) {
 function figure(board, task, lines, options = {}) {
   const facts = own(board.facts, task);
   const title = options.untitled ? "" : link("task", task);
-  const facing = lines.length ? curveChart({ task, facts, lines, ...options }) : noCurve();
-  return make("figure", { class: "chart" }, make("figcaption", {}, title), facing);
+  const facing = lines.length ? curveChart({ task, facts, lines, ...options }) : [noCurve()];
+  return make("figure", { class: "chart" }, make("figcaption", {}, title), ...facing);
 }
 
 const noCurve = () => make("p", { class: "quiet empty" }, "No curve: choose a model that was tested on it.");
@@ -90,7 +139,7 @@ const noCurve = () => make("p", { class: "quiet empty" }, "No curve: choose a mo
 function chosenLines(board, task) {
   return board.rows
     .filter((row) => chosen.has(row.model))
-    .map((row) => ({ model: row.model, curve: own(row.results, task)?.curve, colour: colourOf(row.model) }))
+    .map((row) => ({ model: row.model, curve: curveOf(own(row.results, task)), colour: colourOf(row.model) }))
     .filter((line) => line.curve);
 }
 

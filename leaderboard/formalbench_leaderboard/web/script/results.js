@@ -13,16 +13,16 @@ function table(caption, heads, rows) {
     make(
       "tr",
       {},
-      ...row.map(({ text, sort, left, shade }, index) =>
+      ...row.map(({ text, sort, left, shade, grey, wrap }, index) =>
         make(
           index ? "td" : "th",
           {
             scope: index ? null : "row",
-            class: [left ? "left" : "", shade == null ? "" : "cell"].join(" ").trim() || null,
+            class: [left && "left", shade != null && "cell", grey && "unlearned", wrap && "wrap"].filter(Boolean).join(" ") || null,
             "data-sort": sort === undefined ? null : (sort ?? ""),
             style: shade == null ? null : `--share:${Math.max(0, shade).toFixed(3)}`,
           },
-          text,
+          ...[text].flat(),
         ),
       ),
     ),
@@ -51,10 +51,17 @@ const RESULT_HEADS = [
   { text: "time a seed" },
 ];
 
-function resultCells(result) {
+/** Return the cells of a result; of texts nothing that is said of accuracies. */
+function resultCells(result, facts) {
   const seconds = result.runs.map((run) => run.seconds).filter((value) => value != null);
   const time = seconds.length ? seconds.reduce((a, b) => a + b, 0) / seconds.length : null;
   const share = (value) => ({ text: percent(value), sort: value });
+  if (isText(facts)) {
+    const none = { text: MISSING, sort: null };
+    const ended = { text: seedLinks(result, (run) => run.status), left: true };
+    const rate = { text: `${result.learning_rate ?? MISSING}`, sort: result.learning_rate };
+    return [none, { text: result.shown, sort: result.value }, { ...none, left: true }, none, none, none, none, none, ended, rate, { text: duration(time), sort: time }];
+  }
   return [
     { text: validationText(result), sort: result.validation },
     { ...share(result.mean), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
@@ -64,7 +71,7 @@ function resultCells(result) {
     share(result.median),
     { text: `${result.longest_99 ?? MISSING}`, sort: result.longest_99 },
     { text: `${result.longest_90 ?? MISSING}`, sort: result.longest_90 },
-    { text: result.runs.map(seedText).join(" · "), sort: Math.min(...result.runs.map((run) => run.accuracy ?? -1)), left: true },
+    { text: seedLinks(result, seedText), sort: Math.min(...result.runs.map((run) => run.accuracy ?? -1)), left: true },
     { text: result.learning_rate == null ? MISSING : `${result.learning_rate}`, sort: result.learning_rate },
     { text: duration(time), sort: time },
   ];

@@ -1,4 +1,4 @@
-// What the sorting library does not do: first direction, filter, what the cells show.
+// The tables: sorted, filtered, and what the board's cells show.
 
 const MEASURES = {
   mean: { text: "mean accuracy", value: (r) => r.mean, show: percent },
@@ -8,85 +8,141 @@ const MEASURES = {
   longest_90: { text: "≥ 90 % up to length", value: (r) => r.longest_90, show: (n) => n ?? MISSING },
 };
 
-/** Let a first click put the least first where the column says so. */
-function startSorting() {
-  document.addEventListener(
-    "click",
-    (event) => {
-      const head = event.target.closest("thead th");
-      if (head) head.closest("table").classList.toggle("asc", head.dataset.first === "ascending");
-    },
-    true,
-  );
-}
+const measureKey = () => (Object.hasOwn(MEASURES, asked.show) ? asked.show : "mean");
+
+/** Return which board is shown, and its number. */
+const shownIndex = () => Math.max(0, DATA.boards.findIndex((board) => board.name === asked.protocol));
+const shownBoard = () => DATA.boards[shownIndex()];
+const shownSection = () => document.querySelectorAll(".measured")[shownIndex()];
 
 function startControls() {
-  const kinds = [...new Set(DATA.boards.flatMap((board) => board.rows.map((row) => row.kind)))].sort();
-  byId("kind").append(...kinds.map((kind) => make("option", { value: kind }, kind)));
-  byId("kind-field").hidden = kinds.length < 2;
-  const boards = DATA.boards.map((board, index) => make("option", { value: index }, board.name));
-  byId("protocol").append(...boards);
-  byId("board-field").hidden = boards.length < 2;
-  const measures = Object.entries(MEASURES).map(([key, { text }]) => make("option", { value: key }, text));
-  byId("measure").append(...measures);
+  const rows = DATA.boards.flatMap((board) => board.rows);
+  const facts = DATA.boards.flatMap((board) => board.tasks.map((task) => own(board.facts, task)));
+  const kinds = different(rows.map((row) => row.kind)).sort();
+  const classes = different(facts.map((about) => about?.language_class).filter(Boolean));
+  const boards = DATA.boards.map((board) => board.name);
+  fill("measure", "show", Object.entries(MEASURES).map(([key, { text }]) => [key === "mean" ? "" : key, text]));
+  fill("kind", "kind", kinds.map((kind) => [kind, kind]), kinds.length > 1);
+  fill("class", "class", classes.map((name) => [name, name]), classes.length > 1);
+  fill("protocol", "protocol", boards.map((name, index) => [index ? name : "", name]), boards.length > 1);
   byId("controls").addEventListener("submit", (event) => event.preventDefault());
-  byId("filter").addEventListener("input", filterRows);
-  byId("kind").addEventListener("change", filterRows);
-  byId("measure").addEventListener("change", showMeasure);
-  byId("protocol").addEventListener("change", showBoard);
   byId("controls").hidden = DATA.boards.length === 0;
-  showBoard();
-}
-
-/** Return the board that is shown. */
-const shownBoard = () => DATA.boards[Number(byId("protocol").value || 0)];
-
-function showBoard() {
-  const shown = Number(byId("protocol").value || 0);
-  document.querySelectorAll(".measured").forEach((section, index) => {
-    section.hidden = index !== shown;
+  byId("clear").addEventListener("click", () => {
+    ask({ q: "", kind: "", class: "" });
+    byId("query").focus();
   });
-  filterRows();
-  boardChanged();
+  document.addEventListener("click", sortByClick);
 }
 
-function filterRows() {
-  const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
-  const kind = byId("kind").value;
-  const rows = [...document.querySelectorAll(".measured:not([hidden]) .board tbody tr")];
-  for (const row of rows) {
-    const name = row.dataset.model.toLowerCase();
-    row.hidden = !(words.every((word) => name.includes(word)) && (!kind || row.dataset.kind === kind));
+const different = (values) => [...new Set(values)];
+
+/** Give a list its choices, [value, text]; one without a choice is not shown. */
+function fill(id, key, choices, useful = true) {
+  byId(id).append(...choices.map(([value, text]) => make("option", { value }, text)));
+  byId(id).addEventListener("change", () => ask({ [key]: byId(id).value }));
+  byId(id).closest(".field").hidden = !useful;
+}
+
+let drawnBoard = null;
+
+/** Show the board as the address says. */
+function showAsked() {
+  for (const [id, key] of [["query", "q"], ["measure", "show"], ["kind", "kind"], ["class", "class"], ["protocol", "protocol"]])
+    if (byId(id).value !== asked[key]) byId(id).value = asked[key];
+  document.querySelectorAll(".measured").forEach((section, index) => {
+    section.hidden = index !== shownIndex();
+  });
+  if (!shownBoard()) return showHits();
+  showMeasure(shownSection(), shownBoard());
+  showSorted(shownSection());
+  showHits();
+  showFiltered(shownSection(), shownBoard());
+  if (drawnBoard !== shownBoard()) {
+    drawnBoard = shownBoard();
+    boardChanged();
   }
-  const seen = rows.filter((row) => !row.hidden).length;
-  const models = rows.length === 1 ? "model" : "models";
-  byId("found").textContent = seen === rows.length ? `${seen} ${models}` : `${seen} of ${rows.length} ${models}`;
 }
 
-function showMeasure() {
-  const measure = MEASURES[byId("measure").value];
-  document.querySelectorAll(".measured").forEach((section, index) => {
-    const board = DATA.boards[index];
-    for (const line of section.querySelectorAll(".board tbody tr")) {
-      board.tasks.forEach((task, column) => {
-        const result = own(board.rows[line.dataset.row].results, task);
-        const cell = line.cells[line.cells.length - board.tasks.length + column];
-        if (result) setCell(cell, measure.value(result), (value) => cellText(result, measure, value));
-      });
-    }
-    // The rows are no longer in the order of these columns.
-    const heads = [...section.querySelectorAll(".board thead th")].slice(-board.tasks.length);
-    for (const head of heads) head.removeAttribute("aria-sort");
-  });
+/** Hide the rows and the columns that were not asked for. */
+function showFiltered(section, board) {
+  const { models, tasks } = hitsOn(board);
+  const wanted = (row) => (!models || models.has(row.model)) && (!asked.kind || row.kind === asked.kind);
+  const rows = [...section.querySelectorAll(".board tbody tr")];
+  for (const line of rows) line.hidden = !wanted(board.rows[line.dataset.row]);
+  const inClass = (task) => !asked.class || own(board.facts, task)?.language_class === asked.class;
+  const kept = board.tasks.filter((task) => inClass(task) && (!tasks || tasks.has(task)));
+  const heads = [...section.querySelectorAll(".board thead th")];
+  const hidden = heads.map((head) => board.tasks.includes(head.dataset.name) && !kept.includes(head.dataset.name));
+  for (const line of section.querySelectorAll(".board tr"))
+    [...line.cells].forEach((cell, index) => (cell.hidden = hidden[index]));
+  const seen = rows.filter((line) => !line.hidden).length;
+  byId("found").textContent = [some(seen, rows.length, "model"), some(kept.length, board.tasks.length, "task")].join(", ");
+  if (asked.q.trim() && !models && !tasks) byId("found").textContent += "; what you look for is not among them";
+  byId("clear").hidden = !(asked.q || asked.kind || asked.class);
+}
+
+const some = (seen, all, noun) => `${seen === all ? all : `${seen} of ${all}`} ${noun}${all === 1 ? "" : "s"}`;
+
+function showMeasure(section, board) {
+  const key = measureKey();
+  if ((section.dataset.shown ?? "mean") === key) return;
+  section.dataset.shown = key;
+  const measure = MEASURES[key];
+  const heads = [...section.querySelectorAll(".board thead th")];
+  for (const line of section.querySelectorAll(".board tbody tr")) {
+    heads.forEach(({ dataset }, column) => {
+      if (!board.tasks.includes(dataset.name)) return;
+      const result = own(board.rows[line.dataset.row].results, dataset.name);
+      if (result && result.shown == null) setCell(line.cells[column], measure.value(result), cellText(result, measure));
+    });
+  }
 }
 
 /** Return the text of a cell: of a mean that was not learned, the validation accuracy. */
-function cellText(result, measure, value) {
-  const means = measure === Object.values(MEASURES)[0];
-  return means && unlearned(result) ? `[${percent(result.validation)}]` : measure.show(value);
+function cellText(result, measure) {
+  if (measure !== MEASURES.mean) return measure.show(measure.value(result));
+  if (unlearned(result)) return `[${percent(result.validation)}]`;
+  return percent(result.mean) + (result.learned < result.finished ? "°" : "");
 }
 
-function setCell(cell, value, show) {
-  cell.firstChild.textContent = show(value);
+function setCell(cell, value, text) {
+  cell.firstChild.textContent = text;
   cell.dataset.sort = value ?? "";
 }
+
+/** Sort by the head that was clicked: the board by the address, any other table at once. */
+function sortByClick(event) {
+  const button = event.target.closest("thead button");
+  if (!button) return;
+  const head = button.closest("th");
+  const other = { ascending: "descending", descending: "ascending" };
+  const direction = other[head.getAttribute("aria-sort")] ?? head.dataset.first ?? "descending";
+  if (!head.closest(".board")) return sortTable(head, direction);
+  ask({ sort: `${direction === "descending" ? "-" : ""}${head.dataset.name}` });
+}
+
+function showSorted(section) {
+  const heads = [...section.querySelectorAll(".board thead th")];
+  const named = (name) => heads.find((head) => head.dataset.name === name);
+  const down = asked.sort.startsWith("-") ? named(asked.sort.slice(1)) : undefined;
+  const up = named(asked.sort) ?? named("rank");
+  if (down ?? up) sortTable(down ?? up, down ? "descending" : "ascending");
+}
+
+/** Sort the rows of a table by a column; what has no value comes last, and ties stay as Python had them. */
+function sortTable(head, direction) {
+  const table = head.closest("table");
+  const column = head.cellIndex;
+  const body = table.tBodies[0];
+  const rows = [...body.rows].map((row, place) => ({ row, place: Number((row.dataset.place ??= place)), key: keyOf(row.cells[column]) }));
+  const sign = direction === "descending" ? -1 : 1;
+  rows.sort((a, b) => {
+    if (a.key === "" || b.key === "") return (a.key === "") - (b.key === "") || a.place - b.place;
+    return sign * ((a.key > b.key) - (a.key < b.key)) || a.place - b.place;
+  });
+  body.append(...rows.map(({ row }) => row));
+  for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+  head.setAttribute("aria-sort", direction);
+}
+
+const keyOf = ({ dataset, textContent }) => (dataset.sort === undefined ? textContent : dataset.sort === "" || isNaN(dataset.sort) ? dataset.sort : Number(dataset.sort));

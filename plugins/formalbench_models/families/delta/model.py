@@ -82,8 +82,8 @@ class DeltaMixer(Mixer):
             decay = decay.flatten(2, 3)[..., None]
         query = query.repeat_interleave(self.reflections, dim=2)
         # The state decays first and is read then, so what is read decays.
-        write = -rate * key if decay is None else -rate * decay * key
-        return Steps(query, rate * key, self._spread(value), decay, write, key)
+        read = -key if decay is None else -decay * key
+        return Steps(query, rate * key, self._spread(value), decay, read=read)
 
     def _spread(self, part: Tensor) -> Tensor:
         """Lay the R parts of a symbol after one another: (B, T, R·H·E) to (B, H, T·R, E)."""
@@ -93,6 +93,8 @@ class DeltaMixer(Mixer):
 
 def build(task: Task, config: DeltaConfig) -> Backbone:
     """Build the network for a task."""
-    mechanisms = ("products-of-reflections", "delta-rule", "input-dependent-gates")
+    found = ["products-of-reflections", "delta-rule", "input-dependent-gates"]
+    if config.reflections <= 2:  # a product of two has real eigenvalues, of three perhaps not
+        found.append("two-reflections-at-most")
     eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: DeltaMixer(config), mechanisms, eigenvalues)
+    return Backbone(task, config, lambda _: DeltaMixer(config), tuple(found), eigenvalues)

@@ -10,6 +10,7 @@ from pydantic import model_validator
 from formalbench_models.configs.shared import (
     NORM_HELP,
     check_heads,
+    dropout_option,
     feed_forward_option,
     heads_option,
     hidden_option,
@@ -44,6 +45,11 @@ class EncoderDecoderConfig(Config):
     norm: Literal["pre", "post"] = option("pre", NORM_HELP)
     activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
     hidden: int = hidden_option()
+    dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
+    word_dropout: float = dropout_option("symbols, read or said,")
+    tied: bool = option(
+        False, "one matrix reads, says and answers; for tasks that read and say one alphabet"
+    )
 
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> EncoderDecoderConfig:
@@ -53,5 +59,5 @@ class EncoderDecoderConfig(Config):
     @property
     def block(self) -> TransformerConfig:
         """What a block of either half is, but for what it attends to."""
-        shared = self.model_dump()
+        shared = self.model_dump(exclude={"dropout", "word_dropout", "tied"})
         return TransformerConfig(**shared)

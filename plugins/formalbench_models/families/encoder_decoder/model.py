@@ -2,7 +2,9 @@
 
 Source: Vaswani et al., "Attention is all you need" (2017), §3.1; pre-LN: Xiong et al. (2020);
 logits times ln n in all three kinds of attention, n the positions that each attends to: Chiang &
-Cholak (2022), §4.3 and, for translation, §4.4. No dropout.
+Cholak (2022), §4.3 and, for translation, §4.4; tied embeddings: Vaswani et al., §3.4. Dropout is
+where the code of their translations has it: on embeddings, on attention's weights, on hidden units
+and on every branch; words are dropped, too.
 
 The encoder sees the whole string, behind a begin symbol. The decoder begins with a begin symbol of
 its own and sees what has been said so far, under a causal mask, and all of the encoder's states.
@@ -17,10 +19,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import torch
-from formalbench import Batch, ExtendedAlphabet, Task, Traits
+from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
+from torch.nn import functional
 
 from formalbench_models.attention import Attention, Span
+from formalbench_models.dropout import WordDropout, make_dropout
 from formalbench_models.families.encoder_decoder.config import EncoderDecoderConfig
 from formalbench_models.positions import Embedding
 from formalbench_models.transformer import TransformerBlock, make_norm
@@ -63,10 +67,11 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.said = TransformerBlock(config.block, causal=True)
+        self.said = TransformerBlock(config.block, causal=True, dropout=config.dropout)
         self.cross = CrossAttention(
             config.width, config.heads, causal=False, log_length=config.log_length
         )
+        self.cross.drop = make_dropout(config.dropout)
         self.norm_cross = make_norm(config.block)
 
     def forward(
@@ -85,14 +90,15 @@ class DecoderBlock(nn.Module):
             first: the first position that is wanted.
         """
         said, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
+        drop = said.drop
         if self.pre_norm:
-            now_BQD = now_BQD + said.attention(said.norm_attention(x_BQD), span)[0]
-            now_BQD = now_BQD + self.cross.take(self.norm_cross(now_BQD), *told, lengths_B)
-            after_BQD: Tensor = now_BQD + said.feed_forward(said.norm_feed_forward(now_BQD))
-            return after_BQD
-        now_BQD = said.norm_attention(now_BQD + said.attention(x_BQD, span)[0])
-        now_BQD = self.norm_cross(now_BQD + self.cross.take(now_BQD, *told, lengths_B))
-        after_BQD = said.norm_feed_forward(now_BQD + said.feed_forward(now_BQD))
+            now_BQD = now_BQD + drop(said.attention(said.norm_attention(x_BQD), span)[0])
+            now_BQD = now_BQD + drop(self.cross.take(self.norm_cross(now_BQD), *told, lengths_B))
+            change_BQD: Tensor = drop(said.feed_forward(said.norm_feed_forward(now_BQD)))
+            return torch.add(now_BQD, change_BQD)
+        now_BQD = said.norm_attention(now_BQD + drop(said.attention(x_BQD, span)[0]))
+        now_BQD = self.norm_cross(now_BQD + drop(self.cross.take(now_BQD, *told, lengths_B)))
+        after_BQD: Tensor = said.norm_feed_forward(now_BQD + drop(said.feed_forward(now_BQD)))
         return after_BQD
 
 
@@ -102,27 +108,52 @@ class EncoderDecoder(nn.Module):
     Args:
         task: gives the symbols read and those said; its layout is ``decoded``.
         config: sizes and choices.
+
+    Raises:
+        RequestError: if embeddings are tied, and what is read is not of the alphabet of what is
+            said.
     """
 
     def __init__(self, task: Task, config: EncoderDecoderConfig) -> None:
         super().__init__()
-        width, positions = config.width, config.positions
-        self.read_alphabet = ExtendedAlphabet(len(task.alphabet), "begin")
-        self.said_alphabet = ExtendedAlphabet(task.outputs, "begin")
-        self.read = Embedding(self.read_alphabet.size, width, positions, most=0)
-        self.said = Embedding(self.said_alphabet.size, width, positions, most=0)
+        if config.tied and len(task.alphabet) + 1 != task.outputs:  # END is said, too
+            raise RequestError(
+                f"tied=true is for tasks that read and say one alphabet, not {len(task.alphabet)} "
+                f"symbols and {task.outputs - 1}"
+            )
+        width, extra = config.width, ("begin", "unknown") if config.word_dropout else ("begin",)
+        self.said_alphabet = ExtendedAlphabet(task.outputs, *extra)
+        self.read_alphabet = (
+            self.said_alphabet if config.tied else ExtendedAlphabet(len(task.alphabet), *extra)
+        )
+
+        def embedding(symbols: ExtendedAlphabet) -> Embedding:
+            return Embedding(symbols.size, width, config.positions, most=0, scaled=config.tied)
+
+        def hidden(symbols: ExtendedAlphabet) -> nn.Module:
+            share = config.word_dropout
+            return WordDropout(share, symbols["unknown"]) if share else nn.Identity()
+
+        self.hide_read, self.hide_said = map(hidden, (self.read_alphabet, self.said_alphabet))
+        self.drop = make_dropout(config.dropout)
+        self.read = embedding(self.read_alphabet)
+        self.said = None if config.tied else embedding(self.said_alphabet)
         self.encoder = nn.ModuleList(
-            TransformerBlock(config.block, causal=False) for _ in range(config.layers)
+            TransformerBlock(config.block, causal=False, dropout=config.dropout)
+            for _ in range(config.layers)
         )
         self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
         last = config.norm == "pre"
         self.norm_encoder = make_norm(config.block) if last else nn.Identity()
         self.norm_decoder = make_norm(config.block) if last else nn.Identity()
-        self.readout = nn.Linear(width, task.outputs)
+        self.readout = None if config.tied else nn.Linear(width, task.outputs)
+        if config.tied:
+            self.bias_K = nn.Parameter(torch.zeros(task.outputs))
         self.traits = Traits(
             causal=False,
             padding=True,
             encoder_decoder=True,
+            vmap=not (config.dropout or config.word_dropout),
             symbol_embedding="read.symbol",
             mechanisms=("softmax-attention", "encoder-decoder"),
             depth=2 * config.layers,
@@ -133,11 +164,11 @@ class EncoderDecoder(nn.Module):
         """Return logits for the next symbol after each prefix of what was said, (B, M+1, K)."""
         state_BSD, lengths_B = self._encoded(batch)
         assert batch.decoded is not None
-        x_BQD: Tensor = self.said(self.said_alphabet.prepend(batch.decoded, "begin"), None)
+        said_BM = self.hide_said(batch.decoded)
+        x_BQD = self._vectors(self.said_alphabet.prepend(said_BM, "begin"))
         for block in self._blocks():
             x_BQD = block(x_BQD, block.cross.told(state_BSD), lengths_B)
-        logits: Tensor = self.readout(self.norm_decoder(x_BQD))
-        return logits
+        return self._answer(x_BQD)
 
     def begin(self, batch: Batch) -> tuple[Tensor, ...]:
         """Read strings, to say symbol by symbol what is next (`Stepwise` in the contracts).
@@ -164,22 +195,37 @@ class EncoderDecoder(nn.Module):
             said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)
         given, told = rest[: len(self.decoder)], rest[len(self.decoder) :]
         last = said_BQ.shape[1] - 1
-        x_B1D: Tensor = self.said(said_BQ, None)[:, last:]
+        x_B1D = self._vectors(said_BQ)[:, last:]
         for index, block in enumerate(self._blocks()):
             given[index] = torch.cat((given[index], x_B1D), dim=1)
             pair = told[2 * index], told[2 * index + 1]
             x_B1D = block(given[index], pair, lengths_B, last)
-        logits: Tensor = self.readout(self.norm_decoder(x_B1D))
-        return logits[:, 0], (said_BQ, lengths_B, *given, *told)
+        return self._answer(x_B1D)[:, 0], (said_BQ, lengths_B, *given, *told)
 
     def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
         """Return the encoder's states, (B, S, D), and how many are real, if not all."""
         lengths_B = None if batch.lengths is None else batch.lengths + 1
-        state_BSD: Tensor = self.read(self.read_alphabet.prepend(batch.symbols, "begin"), lengths_B)
+        symbols_BS = self.read_alphabet.prepend(self.hide_read(batch.symbols), "begin")
+        state_BSD: Tensor = self.drop(self.read(symbols_BS, lengths_B))
         every = Span(0, state_BSD.shape[1])
         for block in self.encoder:
             state_BSD, _ = block(state_BSD, every, lengths_B)
         return self.norm_encoder(state_BSD), lengths_B
+
+    def _vectors(self, said_BQ: Tensor) -> Tensor:
+        """Return the decoder's input, (B, Q, D)."""
+        embedding = self.read if self.said is None else self.said
+        x_BQD: Tensor = self.drop(embedding(said_BQ, None))
+        return x_BQD
+
+    def _answer(self, x_BQD: Tensor) -> Tensor:
+        """Return logits off the states of the topmost block, (B, Q, K)."""
+        x_BQD = self.norm_decoder(x_BQD)
+        if self.readout is None:
+            weight_KD = self.read.symbol.weight[: len(self.bias_K)]
+            return functional.linear(x_BQD, weight_KD, self.bias_K)
+        logits: Tensor = self.readout(x_BQD)
+        return logits
 
     def _blocks(self) -> Iterator[DecoderBlock]:
         for block in self.decoder:

@@ -14,7 +14,7 @@ from formalbench_models.layers.options import RecurrenceConfig, chunk_option, he
 class LinearAttentionConfig(RecurrenceConfig):
     """Of attention without a softmax."""
 
-    chunk: int = chunk_option(32)
+    chunk: int = chunk_option(16)
     heads: int = heads_option(4)
     decay: Literal["none", "fixed", "gated"] = option(
         "none", "of what was written: none, by each head's own factor, or as a symbol says"

@@ -21,7 +21,7 @@ from dataclasses import replace
 from functools import partial
 
 import torch
-from formalbench import Batch, Task
+from formalbench import Batch, Task, read_asked
 from torch import Tensor
 
 from formalbench_models.attention import Span
@@ -84,8 +84,8 @@ class LoopedTransformer(Transformer):
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         read_BMD = self._loop(batch, None)
         first, stop = self._read_span(batch)
-        logits: Tensor = self.readout(self.norm(self._select(read_BMD[:, first:stop], batch)))
-        return logits
+        read_BQD = self._select(read_BMD[:, first:stop], batch)
+        return read_asked(self.readout, self.norm(read_BQD), batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Look inside.

@@ -29,6 +29,7 @@ from formalbench_models.families.slice.config import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import Backbone, Memory, Mixer
 from formalbench_models.layers.scan import matrix_scan
+from formalbench_models.layers.small_blocks import LARGEST, block_scan, by_place, by_string
 
 STEP = 1 / 40
 """The time from a symbol to the next."""
@@ -51,38 +52,75 @@ class SliceMixer(Mixer):
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
         with torch.autocast(x_BTW.device.type, enabled=False):
-            matrices = self.matrices(wide(x_BTW))
             if memory:
                 (state_BME,) = memory
             else:
                 state_BME = wide(self.start).expand(len(x_BTW), *self.start.shape)
-            states_BTME = matrix_scan(matrices, None, state_BME, self.chunk)
-        mixed_BTS = states_BTME.flatten(2).to(x_BTW.dtype)
-        return self.merge(mixed_BTS).tanh(), (states_BTME[:, -1],)
+            chunk = min(self.chunk, x_BTW.shape[1])
+            small = chunk > 1 and self.block <= LARGEST and not self.rank
+            states, last_BME = (self._small_blocks if small else self._blocks)(
+                wide(x_BTW), state_BME, chunk
+            )
+        change = torch.tanh(self.merge(states.to(x_BTW.dtype)))
+        batch, length, _ = x_BTW.shape
+        return by_string(change, batch, length, chunk) if small else change, (last_BME,)
+
+    def _blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
+        """Return the states, (B, T, S), and the last ones."""
+        states_BTME = matrix_scan(self.matrices(x_BTW), None, state_BME, chunk)
+        return states_BTME.flatten(2), states_BTME[:, -1]
+
+    def _small_blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
+        """Return the states sorted as `by_place` does, (C·N·B, S), and the last ones."""
+        batch, length, _ = x_BTW.shape
+        weight, begin = self._entries()
+        shape = (*self.start.shape, self.block, -(-length // chunk), batch)
+        # A place at a time: the matrices of one are few enough to stay in a core's cache.
+        matrices = [
+            self._within(torch.addmm(begin[:, None], weight, x_PW.mT).view(shape), rows=1)
+            for x_PW in by_place(x_BTW, chunk).unbind()
+        ]
+        states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0))
+        last_MEB = states_MECNB[:, :, (length - 1) % chunk, (length - 1) // chunk]
+        return states_MECNB.flatten(0, 1).flatten(1).mT, last_MEB.permute(2, 0, 1)
+
+    def _entries(self) -> tuple[Tensor, Tensor]:
+        """Return the map from x to the entries of all blocks of I + A.
+
+        The identity comes with the bias: the matrices are large, and this map makes them.
+        """
+        blocks, size = self.start.shape
+        weight, bias = STEP * wide(self.choose.weight), STEP * wide(self.choose.bias)
+        eye = torch.eye(size, dtype=weight.dtype, device=weight.device)
+        return weight, (torch.unflatten(bias, -1, (blocks, size, size)) + eye).flatten()
 
     def matrices(self, x_BTW: Tensor) -> Tensor:
         """Return I + A, (B, T, M, E, E)."""
         blocks, size = self.start.shape
-        weight, bias = wide(self.choose.weight), wide(self.choose.bias)
-        eye = torch.eye(size, dtype=weight.dtype, device=weight.device)
         if self.rank:
-            entries = functional.linear(x_BTW, weight, bias)
+            weight, bias = wide(self.choose.weight), wide(self.choose.bias)
+            entries = STEP * functional.linear(x_BTW, weight, bias)
             diagonal, left, right = torch.split(
                 entries, [size, size * self.rank, size * self.rank], dim=-1
             )
             left_EK = torch.unflatten(left, -1, (size, self.rank))
-            right_EK = torch.unflatten(right, -1, (size, self.rank))
-            change = diagonal.diag_embed() + left_EK @ right_EK.mT
-            matrix = torch.add(eye, change, alpha=STEP).unsqueeze(2)
-        else:  # the identity comes with the bias: the matrices are large, and this map makes them
-            begin = torch.unflatten(STEP * bias, -1, (blocks, size, size)) + eye
-            entries = functional.linear(x_BTW, STEP * weight, begin.flatten())
-            matrix = torch.unflatten(entries, -1, (blocks, size, size))
+            right_EK = torch.unflatten(right / STEP, -1, (size, self.rank))
+            matrix = left_EK @ right_EK.mT
+            matrix.diagonal(dim1=-2, dim2=-1).add_(1 + diagonal)  # in place: it is large
+            matrix = matrix.unsqueeze(2)
+        else:
+            matrix = torch.unflatten(
+                functional.linear(x_BTW, *self._entries()), -1, (blocks, size, size)
+            )
+        return self._within(matrix, rows=3)
+
+    def _within(self, matrix: Tensor, rows: int) -> Tensor:
+        """Return the matrices bounded, if they are to be; their columns come after their rows."""
         if not self.bounded:
             return matrix
         sums = matrix.abs()
-        rows, columns = sums.sum(-1).amax(-1), sums.sum(-2).amax(-1)
-        return matrix * (rows * columns).clamp(min=1.0).rsqrt()[..., None, None]
+        most = sums.sum(rows + 1).amax(rows) * sums.sum(rows).amax(rows)
+        return matrix * most.clamp(min=1.0).rsqrt().unsqueeze(rows).unsqueeze(rows)
 
 
 def build(task: Task, config: SliceConfig) -> Backbone:

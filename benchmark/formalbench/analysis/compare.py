@@ -1,0 +1,203 @@
+"""Two models beside each other: how far apart they are on each task, and on all of them.
+
+A difference has the draws of the board's scores behind it (`formalbench.analysis.seeds`): in each
+draw the seeds of a task weigh the same for both models, seed by seed, each model has an unseen
+seed of its own, and the test strings, which are the same for both, add what their number leaves
+open. `speed/differences.py` simulates how often its interval holds the true difference.
+
+Records count right answers and do not name them, so two models are not paired string by string;
+their strings are taken to err independently, which is further apart than they can be expected to.
+
+Legend: D draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from formalbench.analysis.aggregate import measured_run
+from formalbench.analysis.board import Board, Row
+from formalbench.analysis.results import CellResults, Result, TaskFacts
+from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.statistics import LEVEL, Draws, percentile_interval
+
+Better = Literal["a", "b"] | None
+"""Which of two is separably better, if either is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A model under a protocol: a row on its board."""
+
+    board: Board
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the first of two models is ahead.
+
+    Attributes:
+        value: of the first, less that of the second.
+        low, high: its 95 % interval, over seeds and test strings.
+        better: whose lead remains if all differences of its kind are looked at together: at 95 %
+            for all of them at once, by Bonferroni. Beyond 50 of them the furthest draw decides.
+    """
+
+    value: float
+    low: float
+    high: float
+    better: Better
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDifference:
+    """Two models on one task.
+
+    Attributes:
+        task: its title.
+        facts: what is the same for both.
+        a, b: what each reached.
+        accuracy: how far their mean test accuracies are apart, whether they learned the training
+            lengths or not.
+    """
+
+    task: str
+    facts: TaskFacts
+    a: Result
+    b: Result
+    accuracy: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Two models on several tasks, each counting the same.
+
+    Attributes:
+        tasks: how many.
+        a, b: the mean of each model's scaled accuracies.
+        scaled: how far these are apart.
+    """
+
+    tasks: int
+    a: float
+    b: float
+    scaled: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models beside each other.
+
+    Attributes:
+        a, b: the models.
+        tasks: those that both were tested on, on the same strings.
+        mean: over those of them that count in a score; None if none does.
+        notes: what is not compared and why, one line each.
+    """
+
+    a: Standing
+    b: Standing
+    tasks: tuple[TaskDifference, ...]
+    mean: MeanDifference | None
+    notes: tuple[str, ...]
+
+
+def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Comparison:
+    """Compare two models on the tasks that both have.
+
+    Args:
+        a: one of them.
+        b: the other, on the same board or another one.
+        asked: titles of tasks; None for all that there are.
+    """
+    titles = (*a.board.tasks, *a.board.other_tasks, *b.board.tasks, *b.board.other_tasks)
+    both: list[tuple[TaskFacts, Result, Result]] = []
+    left_out: dict[str, list[str]] = {}
+    for title in dict.fromkeys(titles):
+        if asked is not None and title not in asked:
+            continue
+        facts, mine, other = a.board.facts_of(title), a.row.on(title), b.row.on(title)
+        why = _why_not(facts, mine, other)
+        if why:
+            left_out.setdefault(why, []).append(title)
+        elif facts and mine and other:
+            both.append((facts, mine, other))
+    tasks = tuple(_on_task(a, b, entry, len(both)) for entry in both)
+    notes = tuple(f"{why}: {', '.join(titles)}." for why, titles in left_out.items())
+    return Comparison(a, b, tasks, _over_tasks(a, b, tasks), notes)
+
+
+def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:
+    """Say why two models are not compared on a task; nothing where they are."""
+    if mine is None and other is None:
+        return ""
+    if mine is None or other is None:
+        return f"only {'A' if other is None else 'B'} has"
+    if facts is None:
+        return "no run finished on"
+    if not facts.measure.accuracy:
+        return f"told by {facts.measure.heading} and not by accuracy"
+    if len({(cells.length, cells.strings) for cells in (*_cells(mine), *_cells(other))}) > 1:
+        return "not tested on the same strings"
+    return ""
+
+
+def _cells(result: Result) -> list[CellResults]:
+    return [run.cells for run in result.runs if run.cells is not None]
+
+
+def _on_task(
+    a: Standing, b: Standing, entry: tuple[TaskFacts, Result, Result], comparisons: int
+) -> TaskDifference:
+    facts, mine, other = entry
+    draws_D = _draws(a, [_sample(a, facts, mine)], facts.title)
+    draws_D = draws_D - _draws(b, [_sample(b, facts, other)], facts.title)
+    value = (mine.mean or 0.0) - (other.mean or 0.0)
+    accuracy = _difference(value, draws_D, comparisons)
+    return TaskDifference(facts.title, facts, mine, other, accuracy)
+
+
+def _over_tasks(a: Standing, b: Standing, tasks: Sequence[TaskDifference]) -> MeanDifference | None:
+    counting = [task for task in tasks if task.facts.scored]
+    if not counting:
+        return None
+
+    def samples(place: Standing, read: Callable[[TaskDifference], Result]) -> list[Sample]:
+        return [
+            _sample(place, task.facts, read(task)).in_units_of(task.facts.chance_length)
+            for task in counting
+        ]
+
+    both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
+    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
+    draws_D = _draws(a, both[0]) - _draws(b, both[1])
+    difference = _difference(means[0] - means[1], draws_D, 1)
+    return MeanDifference(len(counting), means[0], means[1], difference)
+
+
+def _sample(place: Standing, facts: TaskFacts, result: Result) -> Sample:
+    runs = [measured_run(run, facts.chance_length) for run in result.runs]
+    values = [run for run in runs if run is not None]
+    return Sample.of(facts.title, values, facts.chance_length, place.row.kind == "learned")
+
+
+def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+    return mean_draws(samples, (place.board.name, *place.row.key, *more))
+
+
+def _difference(value: float, draws_D: Draws, comparisons: int) -> Difference:
+    low, high = percentile_interval(draws_D, around=value)
+    tail = (1.0 - LEVEL) / 2.0 / comparisons
+    least, most = (float(end) for end in np.quantile(draws_D, [tail, 1.0 - tail]))
+    better: Better = None
+    if min(low, least) > 0.0:
+        better = "a"
+    elif max(high, most) < 0.0:
+        better = "b"
+    return Difference(value, low, high, better)

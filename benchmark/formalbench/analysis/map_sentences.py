@@ -1,0 +1,162 @@
+"""What a map says, in three sentences: what can be, what was learned, what nobody knows.
+
+Each has its numbers and what must not be read into them.
+"""
+
+from __future__ import annotations
+
+from formalbench.analysis.learned import LEARNED
+from formalbench.analysis.map import LanguageMap, MapCell, MapColumn
+from formalbench.analysis.text import grouped, percent, plural
+
+NOTHING = "No model has been measured on a language yet, so nothing is known of any."
+
+Placed = tuple[MapColumn, MapCell]
+
+_THRESHOLD = f"{100 * LEARNED:.0f} %"
+
+
+def sentences(shown: LanguageMap) -> tuple[str, ...]:
+    """Return the sentences above a map; one if nothing was measured."""
+    cells = [(column, cell) for column, _, cell in shown.cells]
+    measured = [(column, cell) for column, cell in cells if cell.state != "not run"]
+    if not measured:
+        return (_nothing(shown),)
+    return _expressible(measured), _extrapolates(measured), _unknown(cells)
+
+
+def _nothing(shown: LanguageMap) -> str:
+    built = sum(one is not None for family in shown.families for one in family.built)
+    if not built:
+        return NOTHING
+    return (
+        f"Nothing has been trained yet, so nothing is known of what is learned; "
+        f"{plural(built, 'construction')} by hand {_were(built)} verified, which says what can be."
+    )
+
+
+def _expressible(measured: list[Placed]) -> str:
+    can = [cell for _, cell in measured if _is_said(cell, "can")]
+    learned = sum(cell.state == "learned" for cell in can)
+    against = [cell for _, cell in measured if _is_said(cell, "cannot")]
+    trained = sum(cell.state == "learned" for cell in against)
+    if not can and not against:
+        return (
+            f"No theorem known here decides any of the {plural(len(measured), 'measured cell')}, "
+            "so whether a model failed to learn or cannot do it is open."
+        )
+    said = (
+        f"In {len(can)} of {plural(len(measured), 'measured cell')} theory says that the model can "
+        f"express the language, and {learned} of these {_were(learned)} learned by at least one "
+        "seed"
+    )
+    if against:
+        said += f"; of the {len(against)} in which it cannot, {trained}"
+    return f"{said}; theorems are about weights that exist, not about what training finds."
+
+
+def _extrapolates(measured: list[Placed]) -> str:
+    learned = [(column, cell) for column, cell in measured if cell.state == "learned"]
+    if not learned:
+        return "No cell was learned, so nothing is known of how far any model extrapolates."
+    far = [column for column, cell in learned if _to_the_end(column, cell)]
+    if not far:
+        return (
+            f"None of the {plural(len(learned), 'learned cell')} stays right on {_THRESHOLD} of "
+            "the strings up to the longest tested length with every seed; each strip shows where "
+            "it falls."
+        )
+    return (
+        f"Of the {plural(len(learned), 'learned cell')}, {len(far)} {_stay(len(far))} right on "
+        f"{_THRESHOLD} of the strings with every seed at every tested length{_times(far)}; between "
+        "and beyond these lengths nothing was tested."
+    )
+
+
+def _unknown(cells: list[Placed]) -> str:
+    unlearned = [cell for _, cell in cells if cell.state == "unlearned"]
+    failed = sum(cell.state == "failed" for _, cell in cells)
+    missing = sum(cell.state == "not run" for _, cell in cells)
+    others = [f"{failed} did not finish"] if failed else []
+    others += [f"{missing} {_were(missing)} not run"] if missing else []
+    rest = f"; {' and '.join(others)}" if others else ""
+    if not unlearned:
+        return f"Every cell that finished was learned{rest}."
+    budget = steps(max(cell.budget for cell in unlearned))
+    these = "these" if len(unlearned) > 1 else "it"
+    return (
+        f"{plural(len(unlearned), 'cell')} {_were(len(unlearned))} not learned within at most "
+        f"{budget}, so nothing is known of {these} on longer strings, and more steps might "
+        f"do{rest}."
+    )
+
+
+def _is_said(cell: MapCell, verdict: str) -> bool:
+    said = cell.prediction
+    return said is not None and said.verdict == verdict and said.evidence == "theorem"
+
+
+def _to_the_end(column: MapColumn, cell: MapCell) -> bool:
+    return cell.solved_to is not None and cell.solved_to == column.last_telling
+
+
+def _times(columns: list[MapColumn]) -> str:
+    """Return how many times the training length the longest tested ones are, if known of all."""
+    times = {
+        column.last / column.trained_to for column in columns if column.last and column.trained_to
+    }
+    if not times or any(not column.trained_to for column in columns):
+        return ""
+    low, high = (f"{one:.3g}" for one in (min(times), max(times)))
+    shown = low if low == high else f"{low} to {high}"
+    return f", {shown} times the longest of training"
+
+
+def _were(times: int) -> str:
+    return "was" if times == 1 else "were"
+
+
+def _stay(times: int) -> str:
+    return "stays" if times == 1 else "stay"
+
+
+def told(cell: MapCell) -> str:
+    """Return what a cell says, in words; of one that was not run the command that runs it."""
+    if cell.state == "not run":
+        return f"not run: {cell.command}"
+    if cell.state == "failed":
+        return f"none of {plural(cell.seeds, 'run')} finished"
+    if cell.state == "unlearned":
+        return (
+            f"not learned within {steps(cell.budget)}: "
+            f"validation accuracy {percent(cell.validation)} %"
+        )
+    said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
+    if not cell.strip:
+        return said
+    if cell.solved_to is not None:
+        return f"{said}, right on {_THRESHOLD} of the strings up to length {cell.solved_to}"
+    first, last = cell.strip[0], cell.strip[-1]
+    return (
+        f"{said}, from chance (0) to perfect (100) {100 * first.share:.0f} at length "
+        f"{first.first}, {100 * last.share:.0f} at {last.last}"
+    )
+
+
+def brief(cell: MapCell) -> str:
+    """Return what a cell says, in a few signs: for a table beside the map."""
+    if cell.state != "learned":
+        shown = f"[{percent(cell.validation, 0)}]" if cell.state == "unlearned" else cell.state
+        return shown
+    if not cell.strip:
+        return "learned"
+    first, last = cell.strip[0], cell.strip[-1]
+    part = "" if cell.learned == cell.seeds else "°"
+    if cell.solved_to == last.last:
+        return f"✓ {last.last}{part}"
+    return f"{100 * first.share:.0f} → {100 * last.share:.0f}{part}"
+
+
+def steps(budget: int) -> str:
+    """Return a budget as it is told."""
+    return f"{grouped(budget)} step{'' if budget == 1 else 's'}"

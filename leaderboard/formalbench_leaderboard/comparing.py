@@ -1,0 +1,227 @@
+"""The command ``formalbench compare``: two models beside each other."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.ui.completion import lists_of, names_of
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import console, print_json
+from formalbench.ui.state import host_of
+
+if TYPE_CHECKING:
+    from formalbench.analysis.board import Page
+    from formalbench.analysis.compare import Comparison, Standing
+    from formalbench.analysis.configured import Unlike
+    from formalbench.analysis.keys import ModelKey
+    from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
+
+
+def compare(
+    ctx: typer.Context,
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL_A",
+            help="A row of the board, its options behind its name: 'transformer[positions=alibi]'.",
+            autocompletion=names_of("models"),
+        ),
+    ],
+    b: Annotated[
+        str,
+        typer.Argument(metavar="MODEL_B", help="Another one.", autocompletion=names_of("models")),
+    ],
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of records, which stand among the published ones; repeatable. "
+            "Default: your own results.",
+        ),
+    ] = None,
+    suite: Annotated[
+        str | None,
+        typer.Option(
+            metavar="S",
+            help="On the tasks of this suite only. Default: on all that both have.",
+            autocompletion=names_of("suites"),
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T[,T]", help="On these tasks only.", autocompletion=lists_of("tasks")
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P[,P]",
+            help="Under this protocol only; with two, A under the first, B under the second.",
+            autocompletion=lists_of("protocols"),
+        ),
+    ] = None,
+    as_json: JsonFlag = False,
+) -> None:
+    """Compare two models: how far apart they are on each task, and what they differ in.
+
+    Each difference has a 95 % interval over seeds and test strings: few seeds that agree do
+    not say that another one will, so that a single task with three seeds rarely tells models
+    apart, and several tasks together often do.
+
+    \b
+    formalbench compare regulargpt lstm
+    formalbench compare lstm 'transformer[positions=alibi]' --task parity,first
+    formalbench compare lstm lstm --protocol quick,standard
+    """
+    from formalbench.analysis.keys import model_key
+
+    from formalbench_leaderboard.commands import names_in, tell_invalid
+    from formalbench_leaderboard.renderers.comparison import data_of, print_comparison
+    from formalbench_leaderboard.sources import (
+        check_folders,
+        read_published,
+        read_with_published,
+        suite_view,
+    )
+
+    if suite is not None and task is not None:
+        raise RequestError("--suite and --task both say on which tasks: name one of them")
+    check_folders(results or ())
+    host = host_of(ctx)
+    held = read_published(*results) if results else read_with_published()
+    for name in (a, b):
+        if name in {model_key(one)[0] for one in held.verifications}:
+            raise RequestError(f"{name} is verified, not tested: there is nothing to compare")
+    tasks = names_in("task", task) if task is not None else None
+    _check_tasks(held.records, tasks or ())
+    if suite is not None:
+        tasks = list(suite_view(host, suite).tasks)
+    protocols = names_in("protocol", protocol) if protocol is not None else None
+    found = compared(host, held.records, (a, b), tasks, protocols)
+    if as_json:
+        print_json({"comparisons": [data_of(*one) for one in found]})
+    else:
+        screen = console()
+        for one in found:
+            print_comparison(*one, screen)
+    if held.invalid:
+        tell_invalid(held.invalid)
+        raise typer.Exit(1)
+
+
+def compared(
+    host: PluginHost,
+    records: Sequence[Record],
+    names: tuple[str, str],
+    tasks: Sequence[str] | None = None,
+    protocols: Sequence[str] | None = None,
+) -> list[tuple[Comparison, list[Unlike]]]:
+    """Compare two models under each protocol that both have, or under those asked for.
+
+    Args:
+        host: the plugins.
+        records: all that there are.
+        names: of the two rows.
+        tasks: on which; None for all that both have.
+        protocols: one for both, or one for each; None for all that both have.
+
+    Raises:
+        RequestError: one line, if there is no such row, task or protocol, or both are the same.
+    """
+    from formalbench.analysis.build import View, build_page
+    from formalbench.analysis.compare import compare as apart
+    from formalbench.analysis.configured import differing, settings_of
+    from formalbench.analysis.current import current_of
+    from formalbench.analysis.keys import model_key
+
+    from formalbench_leaderboard.known import defaults_here
+
+    asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
+    rows = _rows_called(names, {model_key(record) for record in records})
+    models = {model for model, _ in rows}
+    of_two = [record for record in records if model_key(record)[0] in models]
+    page = build_page(of_two, View("", (), current=current_of(host)))
+    by_id = {record.test_id: record for record in of_two}
+    defaults = cache(partial(defaults_here, host))
+    found = []
+    for a, b in _places(page, names, rows, protocols):
+        comparison = apart(a, b, asked)
+        held = [
+            [by_id[run.test_id] for result in results for run in result.runs]
+            for results in zip(*((on.a, on.b) for on in comparison.tasks), strict=True)
+        ]
+        settings = differing(*(settings_of(part, defaults) for part in held)) if held else []
+        found.append((comparison, settings))
+    return found
+
+
+def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
+    """Return the rows of these names; a name that several sources share is not enough."""
+    from formalbench.analysis.keys import row_names
+
+    shown = row_names(known)
+    rows = []
+    for name in names:
+        found = [key for key in known if name in (shown[key], f"{key[0]} ({key[1]})")]
+        if not found:
+            shared = sorted(shown[key] for key in known if key[0] == name)
+            models = {model for model, _ in known}
+            raise unknown("model among the records", name, models, called=shared)
+        rows += found
+    return rows
+
+
+def _check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
+    from formalbench.analysis.keys import title_of
+
+    known = {title_of(record) for record in records}
+    for name in asked:
+        if name.removesuffix(":classify") not in known:
+            raise unknown("task among the records", name, known)
+
+
+def _places(
+    page: Page,
+    names: tuple[str, str],
+    rows: Sequence[ModelKey],
+    protocols: Sequence[str] | None,
+) -> list[tuple[Standing, Standing]]:
+    """Return where the two stand: under each protocol that both have, or those asked for."""
+    wanted = list(protocols or [])
+    if len(wanted) > 2:
+        raise RequestError(f"--protocol {','.join(wanted)}: two at most, one for each model")
+    each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
+    a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
+    if len(wanted) == 2:
+        pairs = [(a[-1], b[-1])]
+    else:
+        pairs = [(one, other) for one in a for other in b if one.board is other.board]
+    if not pairs:
+        first, second = a[-1].board.protocol, b[-1].board.protocol
+        raise RequestError(
+            f"{names[0]} and {names[1]} share no protocol: "
+            f"--protocol '{first},{second}' compares them across two"
+        )
+    if any(one.row is other.row for one, other in pairs):
+        raise RequestError(f"A and B are both {names[0]}: name two models, or two protocols")
+    return pairs
+
+
+def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
+    """Return where a model stands, under one protocol if it is named; the newest version last."""
+    from formalbench.analysis.compare import Standing
+
+    found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
+    if not found:
+        raise RequestError(f"no run of {name} counts: they were made with other versions")
+    known = {place.board.protocol for place in found}
+    if protocol is not None and protocol not in known:
+        raise unknown(f"protocol among the records of {name}", protocol, known)
+    return [place for place in found if protocol in (None, place.board.protocol)]

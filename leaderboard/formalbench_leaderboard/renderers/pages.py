@@ -1,0 +1,205 @@
+"""The pages of the repository: the front page, and one for each suite and for each model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from formalbench.analysis.board import Board, Row
+from formalbench.analysis.columns import Column, Sheet
+from formalbench.analysis.constructions import ExactModel, ExactModels
+from formalbench.analysis.markdown import Markdown, link, name
+from formalbench.analysis.reproduced import CellTold, ClaimTold, Document, count_verdicts
+from formalbench.analysis.tables import Outcome, agreement_table, of_row
+from formalbench.analysis.tables.ranking import STANDING
+from formalbench.analysis.text import MISSING, count, percent, plural
+from formalbench.analysis.verdict import verdict_of, verdict_of_verified
+
+from formalbench_leaderboard.renderers.evidence import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.links import FRONT, Links
+from formalbench_leaderboard.renderers.map_figure import map_fields
+from formalbench_leaderboard.renderers.markdown import exact_tables, made
+from formalbench_leaderboard.renderers.site import (
+    ModelPage,
+    ReproductionPage,
+    Site,
+    SuitePage,
+    rows_of,
+)
+
+
+def front_page(site: Site) -> str:
+    """Return the front page: the first suite's rankings, and the way to everything else."""
+    there = {
+        "The map": site.map.columns,
+        "Predictions": site.evidence.predictions,
+        "Suites": site.suites,
+        "Models": site.models,
+        "Exact models": site.everything.exact.rows,
+        "Published numbers": site.everything.published,
+        "Reproductions": site.reproductions,
+    }
+    names = [name for name, items in there.items() if items]
+    ways = (link(name, f"#{name.lower().replace(' ', '-')}") for name in names)
+    links = site.links.on(FRONT)
+    tables = {
+        "suites": _suites(site.suites, links),
+        "models": _models(site, links),
+        "reproductions": _reproductions(site.reproductions, links),
+    }
+    fields = {**tables, **map_fields(site.map), "ways": Markdown(" · ".join(ways))}
+    fields |= {"agreement": agreement_table, "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
+    return made("front.md.j2", links, site=site, brief=True, **fields)
+
+
+def suite_page(suite: SuitePage, site: Site) -> str:
+    """Return the page of a suite: its rankings, and a table for each of its tasks."""
+    return made("suite.md.j2", site.links.on(suite.path), brief=False, suite=suite, FRONT=FRONT)
+
+
+def model_page(model: ModelPage, site: Site) -> str:
+    """Return the page of a model: where it stands, every result, seed's record and command."""
+    links, verified = site.links.on(model.path), site.verified(model.key)
+    return made(
+        "model.md.j2",
+        links,
+        FRONT=FRONT,
+        model=model,
+        places=_places(model, site, links),
+        measured=[
+            (board, row, _results(board, row, links), of_row(board, row).only("task", "command"))
+            for board, row in site.rows_of(model.key)
+        ],
+        verified=verified,
+        verifications=_verifications(verified, links),
+        sizes=_sizes,
+        verdict_of=verdict_of,
+        verdict_of_verified=verdict_of_verified,
+    )
+
+
+def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
+    def protocols(suite: SuitePage) -> str:
+        return ", ".join(board.protocol for board in suite.board.boards)
+
+    return Sheet(
+        [
+            Column("suite", "", lambda suite: links.link(suite.name, suite.path), form="name"),
+            Column("what it is", "", lambda suite: suite.summary, form="words"),
+            Column("tasks", "", lambda suite: str(len(suite.tasks))),
+            Column("models with a score", "", lambda suite: str(len(suite.scored))),
+            Column("protocols", "", protocols, form="words"),
+        ],
+        suites,
+    )
+
+
+def _models(site: Site, links: Links) -> Sheet[ModelPage]:
+    def found(model: ModelPage) -> list[Row | ExactModel]:
+        return [*(row for _, row in site.rows_of(model.key)), *site.verified(model.key)]
+
+    return Sheet(
+        [
+            Column(
+                "model", "", lambda model: links.link(name(model.title), model.path), form="name"
+            ),
+            Column("what it is", "", lambda model: model.summary, form="words"),
+            Column("parameters", "", lambda model: _sizes(found(model))),
+            Column("on", "", lambda model: plural(len(_tasks(found(model))), "task")),
+        ],
+        site.models,
+    )
+
+
+def _verdicts(parts: Iterable[CellTold | ClaimTold]) -> str:
+    return count_verdicts(part.verdict for part in parts) or MISSING
+
+
+_TOLD: tuple[Column[Document], ...] = (
+    Column("source", "", lambda told: told.source, form="words"),
+    Column("claims", "", lambda told: _verdicts(told.claims), form="words"),
+    Column("cells", "", lambda told: _verdicts(told.cells), form="words"),
+)
+"""What is told of a reproduction on the front page."""
+
+
+def _reproductions(pages: Sequence[ReproductionPage], links: Links) -> Sheet[ReproductionPage]:
+    def result(page: ReproductionPage) -> Markdown:
+        return links.link(page.told.title if page.told else page.path.stem, page.path)
+
+    columns: list[Column[ReproductionPage]] = [Column("result", "", result, form="name")]
+    columns += [column.of(lambda page: page.told) for column in _TOLD]
+    return Sheet(columns, pages)
+
+
+def _places(model: ModelPage, site: Site, links: Links) -> Sheet[tuple[SuitePage, Board, Row]]:
+    places = [
+        (suite, board, row)
+        for suite in site.suites
+        for board, row in rows_of(suite.board, model.key)
+        if row.rank is not None
+    ]
+
+    def rank(at: tuple[SuitePage, Board, Row]) -> str:
+        return f"{at[2].rank} of {sum(row.rank is not None for row in at[1].rows)}"
+
+    standing = Sheet(STANDING, ()).only("within", "score", "interval", "IQM", "IQM interval")
+    return Sheet(
+        [
+            Column("suite", "", lambda at: links.link(at[0].name, at[0].path), form="name"),
+            Column("protocol", "", lambda at: at[1].name, form="words"),
+            Column("rank", "", rank),
+            *(column.of(lambda at: at[2]) for column in standing.columns),
+        ],
+        places,
+    )
+
+
+def _results(board: Board, row: Row, links: Links) -> Sheet[Outcome]:
+    def seeds(outcome: Outcome) -> Markdown:
+        runs = outcome.result.runs
+        shown = (run.status if run.accuracy is None else percent(run.accuracy) for run in runs)
+        return _spaced(
+            links.record(run.test_id, text) for run, text in zip(runs, shown, strict=True)
+        )
+
+    shown = of_row(board, row).without("model", "max", "Wilson interval of max", "seeds", "command")
+    if all(outcome.measure.accuracy for outcome in shown.items):
+        shown = shown.without("measure")
+    return shown.also(Column("seeds", "the record of each", seeds, form="words"))
+
+
+def _verifications(rows: Sequence[ExactModel], links: Links) -> list[Sheet[ExactModel]]:
+    def records(row: ExactModel) -> Markdown:
+        return _spaced(
+            links.record(name, str(number)) for number, name in enumerate(row.records, start=1)
+        )
+
+    verified, *rest = exact_tables(ExactModels(tuple(rows)))
+    shown = verified.without("model").also(
+        Column("records", "of each verification", records, form="words")
+    )
+    return [shown, *(part.without("model") for part in rest)]
+
+
+def _spaced(parts: Iterable[str]) -> Markdown:
+    return Markdown(" ".join(parts))
+
+
+def _tasks(found: Iterable[Row | ExactModel]) -> set[str]:
+    return {
+        task
+        for row in found
+        for task in (
+            [row.task] if isinstance(row, ExactModel) else (result.task for result in row.results)
+        )
+    }
+
+
+def _sizes(found: Iterable[Row | ExactModel]) -> str:
+    """Return the least and the greatest number of parameters."""
+    sizes = [
+        size
+        for row in found
+        for size in ([row.parameters] if isinstance(row, ExactModel) else row.parameters)
+    ]
+    return count(min(sizes), max(sizes))

@@ -1,0 +1,1 @@
+"""The weights of published runs: outside of git, in archives and beside records, by their hash."""

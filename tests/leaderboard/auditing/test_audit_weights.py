@@ -1,0 +1,178 @@
+"""Audits of records whose weights are elsewhere, or nowhere."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+
+import pytest
+from formalbench.cli.main import run_command_line
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.store import Store, weights_path
+from formalbench_leaderboard.auditing import cost
+from formalbench_leaderboard.auditing.audit import NO_WEIGHTS, Auditor
+from formalbench_leaderboard.publishing.packing import write_weights
+from formalbench_leaderboard.weights.at_hand import AtHand
+
+
+@pytest.fixture
+def apart(results, tmp_path):
+    """Move the weights of all runs into an archive, and a copy of everything into a folder."""
+    folder, archive = tmp_path / "folder", tmp_path / "weights.tar"
+    shutil.copytree(results, folder)
+    held = [one for one in Store(folder).records() if one.weights]
+    write_weights(archive, held, AtHand([folder]))
+    for file in results.rglob("*.safetensors"):
+        file.unlink()
+    return {"archive": archive, "folder": folder}
+
+
+@pytest.fixture
+def auditor(host):
+    def make(*places):
+        return Auditor(host, 1, "cpu", AtHand(places))
+
+    return make
+
+
+@pytest.mark.parametrize("where", ["archive", "folder"])
+def test_weights_are_found_where_they_are_said_to_be(auditor, apart, run, where):
+    file, record = run()
+    found = auditor(apart[where]).audit(file)
+    assert (found.verdict, found.reasons, found.changed) == ("ok", [], 0)
+    assert found.recorded == pytest.approx(record.test.accuracy)
+
+
+@pytest.mark.parametrize("where", ["archive", "folder"])
+def test_a_forgery_is_found_by_weights_from_elsewhere(auditor, apart, run, forge, where):
+    file, record = run()
+    forge(file, record, correct=[128] * 4)
+    assert auditor(apart[where]).audit(file).verdict == "MISMATCH"
+    assert auditor(apart[where]).audit(file, asked=False).verdict == "MISMATCH"
+
+
+def test_a_record_that_names_other_weights_is_never_ok(auditor, apart, run, forge):
+    """Those of another run give other answers; those of nobody can answer nothing."""
+    file, record = run()
+    forge(file, record, weights=run(seed=1)[1].weights)
+    assert auditor(apart["archive"]).audit(file).verdict == "MISMATCH"
+    forge(file, record, weights=hashlib.sha256(b"nothing").hexdigest())
+    for asked in (True, False):
+        found = auditor(apart["archive"]).audit(file, asked=asked)
+        assert found.verdict == "refused"
+        assert "not audited: its weights are not at hand" in found.reasons[0]
+
+
+def test_a_made_up_record_without_weights_is_not_audited(auditor, apart, run, forge):
+    """Nothing given: a record that was named is refused, one in a folder is told of."""
+    file, record = run()
+    paid = {CROSS_ENTROPY: {"total": (999_999,) * 4}}
+    forge(file, record, correct=[128] * 4, metrics=paid)
+    found = auditor().audit(file)
+    assert (found.verdict, found.p) == ("refused", None)
+    assert "not audited" in found.reasons[0]
+    found = auditor().audit(file, asked=False)
+    assert (found.verdict, found.reasons) == ("skipped", [NO_WEIGHTS])
+
+
+def test_a_seed_that_nobody_has_to_give_is_passed_over(auditor, apart, run, tmp_path):
+    (tmp_path / "empty").mkdir()
+    given = auditor(tmp_path / "empty")
+    assert given.audit(run(seed=1)[0], asked=False).verdict == "skipped"
+    assert given.audit(run(seed=0)[0], asked=False).verdict == "refused"
+
+
+def test_weights_beside_a_record_come_first(auditor, apart, run):
+    file, _ = run()
+    weights_path(file).write_bytes(b"something else")
+    found = auditor(apart["archive"]).audit(file)
+    assert (found.verdict, "not the weights of run" in found.reasons[0]) == ("refused", True)
+
+
+def test_an_archive_that_lies_about_its_contents_is_refused(auditor, apart, run):
+    file, _ = run()
+    archive = apart["archive"]
+    packed = weights_path(apart["folder"] / file.relative_to(file.parents[2])).read_bytes()
+    whole = archive.read_bytes()
+    assert packed in whole
+    archive.write_bytes(whole.replace(packed, packed[:-1] + bytes([packed[-1] ^ 1])))
+    found = auditor(archive).audit(file)
+    assert found.verdict == "refused"
+    assert "has SHA-256" in found.reasons[0]
+
+
+@pytest.fixture
+def command(plugins, capsys):
+    """Run ``formalbench leaderboard audit …``."""
+    loaded = [word for path in plugins for word in ("--plugin", str(path))]
+
+    def call(*arguments):
+        words = ["leaderboard", "audit", *map(str, arguments), *loaded]
+        capsys.readouterr()
+        return run_command_line(words), *capsys.readouterr()
+
+    return call
+
+
+def test_the_command_takes_an_archive(command, apart, results):
+    code, out, err = command(results, "--weights", apart["archive"])
+    assert code == 0, out
+    assert [line.split()[0] for line in out.splitlines()] == ["ok"] * 8
+    assert "to train again" not in err
+    os.truncate(apart["archive"], 700)
+    code, out, err = command(results, "--weights", apart["archive"])
+    assert (code, out) == (2, "")
+    assert "weights.tar: no archive of weights" in err
+    assert len(err.splitlines()) == 1
+
+
+def test_without_weights_one_run_is_trained_again(command, apart, results):
+    code, out, err = command(results, "--seed", 3)
+    assert code == 0, out
+    verdicts = [line.split()[0] for line in out.splitlines()]
+    assert verdicts == ["ok", "ok", "skipped", "6"]  # the exact model, the run drawn, the rest
+    assert "every count equal" in out
+    assert f"skipped   6 records: {NO_WEIGHTS}" in out
+    assert "6 of 8 records not audited: their numbers are their authors' word" in out
+    assert "1 run to train again: about" in err
+    assert command(results, "--seed", 3)[1] == out
+
+    code, out, err = command(results, "--retrain", 0, "--json")
+    assert code == 0
+    verdicts = [one["verdict"] for one in json.loads(out)["records"]]
+    assert (verdicts.count("skipped"), verdicts.count("ok")) == (7, 1)
+    assert "to train again" not in err
+
+
+def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatch):
+    monkeypatch.setattr(cost, "LONGEST", -1.0)
+    code, out, err = command(results, "--seed", 3)
+    assert code == 0
+    assert "not done without --yes: 1 run to train again: about" in err
+    assert "7 of 8 records not audited" in out
+    code, out, _ = command(results, "--seed", 3, "--yes")
+    assert "trained again" in out
+
+
+def test_what_training_again_costs(run, results):
+    (file, gru), (other, second) = run("gru", 0), run("gru", 1)
+    assert cost.seconds_of({file: gru, other: second}) == (2, second.training.seconds)
+    (alone, rnn) = run("transformer", 0)
+    seconds = second.training.seconds + rnn.training.seconds
+    assert cost.seconds_of({file: gru, other: second, alone: rnn}) == (3, seconds)
+    failed = replace_training(rnn)
+    assert cost.seconds_of({alone: failed}) == (1, 0.0)
+    for times, seconds, words in [
+        (1, 0.1, "1 run to train again: about 1 second by its record"),
+        (3, 100, "3 runs to train again: about 100 seconds by their records"),
+        (1, 600, "1 run to train again: about 10 minutes by its record"),
+        (1, 36000, "1 run to train again: about 10 hours by its record"),
+    ]:
+        assert cost.sentence(times, seconds) == words
+
+
+def replace_training(record):
+    """Return a run that failed before it had trained."""
+    return record.model_copy(update={"status": "error", "training": None, "test": None})

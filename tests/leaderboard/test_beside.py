@@ -1,0 +1,140 @@
+"""Published numbers beside ours: what is compared with what, and what is said to differ."""
+
+import pytest
+from formalbench.analysis.beside import Premises, beside, is_ours
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.keys import protocol_key
+from formalbench.contracts.published import PublishedRow, PublishedTable
+from formalbench.contracts.specs import show_value
+from formalbench.host import PluginHost
+from formalbench.host.options import instance_options, option_facts, parse_instance
+from formalbench.store import Store
+from formalbench_leaderboard.evidence import kept_records
+from formalbench_leaderboard.renderers.evidence import papers_page
+from pydantic import ValidationError
+
+TABLE = {
+    "key": "paper",
+    "source": "A paper",
+    "citation": "A paper",
+    "arxiv": "2301.00001",
+    "notes": ["a note"],
+    "settings": {"tested": [50, 60], "steps": 7, "seeds": 5, "selected": "test"},
+    "columns": {"parity, long": {"task": "parity", "tested": [70, 80]}},
+    "rows": [
+        {
+            "model": "RNN",
+            "ours": ["rnn"],
+            "network": {"width": 256},
+            "differs": ["it is theirs"],
+            "results": {"parity": {"max": 90.0, "mean": 80.0}, "parity, long": {"max": 50.0}},
+        },
+        {"model": "another", "results": {"parity": {"mean": 10.0}}},
+    ],
+}
+
+
+def found(records, table=TABLE):
+    view = View("test", ("parity",), published=(PublishedTable.model_validate(table),))
+    known = Premises(
+        {protocol_key(record): record.protocol for record in records},
+        lambda model: {"width": 128},
+        lambda task: (1, 40),
+    )
+    return beside(build_page(records, view), known)
+
+
+@pytest.fixture
+def three(make_record):
+    every = [(100, 100, 90, 70), (100, 60, 60, 60), (100, 90, 80, 50)]
+    return [make_record("rnn", accuracy=right, seed=seed) for seed, right in enumerate(every)]
+
+
+def test_ours_is_of_the_papers_lengths_and_of_all_seeds(three):
+    near, far = found(three)
+    assert three[0].test.cells.length == (41, 51, 61, 71)
+    assert (near.max, near.mean) == (1.0, pytest.approx(2.5 / 3))
+    assert (far.max, far.mean) == (0.7, pytest.approx(0.6))
+    assert (near.by, near.difference) == ("mean", pytest.approx(2.5 / 3 - 0.8))
+    assert (far.by, far.difference) == ("max", pytest.approx(0.2))
+
+
+def test_what_differs_is_told_of_records_and_of_the_paper(three):
+    told = found(three)[0].differs
+    assert "steps: 7, here " in " ".join(told)
+    assert "seeds: 5, here 3" in told
+    assert "rates and seeds chosen by the test, here by validation" in told
+    assert "width: 256, here 128" in told
+    assert told[-1] == "it is theirs"
+
+
+def test_what_was_not_learned_is_told_first(make_record):
+    runs = [make_record("rnn", accuracy=0.5, validation=0.7, seed=seed) for seed in range(2)]
+    assert found(runs)[0].differs[0].startswith("here 0 of 2 seeds learned the training lengths")
+
+
+def test_nothing_stands_beside_what_was_not_tested_at_the_papers_lengths(three):
+    far = {**TABLE, "settings": {"tested": [5000, 6000]}, "columns": {}}
+    far["rows"] = [{**TABLE["rows"][0], "results": {"parity": {"mean": 10.0}}}]
+    assert found(three, far) == []
+
+
+def test_a_model_is_matched_by_what_the_paper_says_and_by_no_look_of_its_name():
+    row = PublishedRow.model_validate(
+        {**TABLE["rows"][0], "ours": ["mine[positions=rope, causal=true]"]}
+    )
+    assert is_ours(row, "mine[causal=true, positions=rope]")
+    assert is_ours(row, "mine[causal=true, positions=rope, width=9]")
+    assert not is_ours(row, "mine[causal=true, layers=3, positions=rope]")
+    assert not is_ours(row, "mine")
+    assert not is_ours(row, "RNN")
+    assert not is_ours(row, "mine[[,")
+
+
+def test_a_column_that_no_row_has_is_refused():
+    with pytest.raises(ValidationError, match="no row has a number of column nowhere"):
+        PublishedTable.model_validate({**TABLE, "columns": {"nowhere": {"task": "parity"}}})
+
+
+def test_every_model_that_a_paper_names_is_one_of_ours():
+    host = PluginHost.load()
+    named = [
+        (table, row, name) for table in host.published() for row in table.rows for name in row.ours
+    ]
+    assert len({table.key for table, _, _ in named}) >= 6
+    for table, row, name in named:
+        model, options = parse_instance(name)
+        texts = {**options, **{key: show_value(value) for key, value in row.network.items()}}
+        known = option_facts(host.models.get(model)[0].spec)
+        assert instance_options(model, texts, known).keys() <= texts.keys()
+        for column in row.results:
+            about = table.column(column)
+            assert about.tested, (table.key, column)
+
+
+def test_the_page_escapes_and_says_what_it_shows(three):
+    hostile = {**TABLE, "source": "<b>|x|"}
+    page = papers_page(found(three, hostile))
+    assert "<b>" not in page
+    assert "width: 256, here 128" in page
+    assert "a note" in page
+
+
+def test_the_command(cli, own_place, tmp_path, make_record, protocol):
+    store = Store(tmp_path / "runs")
+    version = PluginHost.load().models.get("rnn")[0].spec.version
+    own = {**protocol, "name": "own"}
+    for seed in range(3):
+        store.write(make_record("rnn", seed=seed, protocol=own, model_version=version))
+    asked = ("leaderboard", "papers", "--results", store.path)
+    told = cli(*asked, "--format", "json").data["papers"]
+    assert {one["paper"] for one in told} == {"chi-2023-table-1", "deletang-2023"}
+    assert all(one["model"] == "rnn" and one["task"] == "parity" for one in told)
+    assert "difference" in cli(*asked).out
+
+
+def test_a_damaged_file_of_records_has_none(tmp_path):
+    folder = tmp_path / "leaderboard" / "reproductions"
+    folder.mkdir(parents=True)
+    (folder / "one.records.jsonl").write_text("no records")
+    assert kept_records(tmp_path) == []

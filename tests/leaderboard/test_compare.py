@@ -1,0 +1,289 @@
+"""Two models beside each other."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.compare import Comparison, Standing, compare
+from formalbench.analysis.configured import Unlike, differing, settings_of
+from formalbench.analysis.tables.compared import MEAN, compared_table
+from formalbench.contracts.record import Record
+from formalbench.store import Store
+from formalbench_leaderboard.renderers.comparison import print_comparison
+from rich.console import Console
+
+
+def places(records: list[Record]) -> list[Standing]:
+    page = build_page(records, View("test", ()))
+    return [Standing(board, row) for board in page.boards for row in board.rows]
+
+
+def of_two(records: list[Record], a: str, b: str) -> Comparison:
+    found = {place.row.model: place for place in places(records)}
+    return compare(found[a], found[b])
+
+
+@pytest.fixture
+def many_tasks(make_record) -> list[Record]:
+    """One model that is perfect on six tasks, one that is not, one that never learned."""
+    levels = {"good": (1.0, 1.0), "poor": (0.6, 1.0), "lost": (0.5, 0.5)}
+    return [
+        make_record(
+            model,
+            f"task-{n}:classify",
+            accuracy=test,
+            validation=held,
+            seed=seed,
+            fingerprint=64 * "0",
+        )
+        for model, (test, held) in levels.items()
+        for n in range(6)
+        for seed in range(3)
+    ]
+
+
+def test_several_tasks_part_what_one_with_three_seeds_does_not(many_tasks):
+    found = of_two(many_tasks, "good", "poor")
+    assert [on.task for on in found.tasks] == [f"task-{n}" for n in range(6)]
+    assert {on.accuracy.better for on in found.tasks} == {None}
+    assert all(on.accuracy.low < on.accuracy.value < on.accuracy.high for on in found.tasks)
+    assert found.mean is not None
+    assert found.mean.scaled.better == "a"
+    assert 0.0 < found.mean.scaled.low < found.mean.scaled.value == pytest.approx(0.8)
+
+
+def test_the_other_way_round_it_is_the_other_way_round(many_tasks):
+    one, other = of_two(many_tasks, "good", "poor"), of_two(many_tasks, "poor", "good")
+    assert one.mean
+    assert other.mean
+    assert (other.mean.scaled.low, other.mean.scaled.high) == pytest.approx(
+        (-one.mean.scaled.high, -one.mean.scaled.low)
+    )
+    assert other.mean.scaled.better == "b"
+
+
+def test_equals_are_not_parted(make_record):
+    records = [
+        make_record(model, f"task-{n}:classify", accuracy=0.8, seed=seed, fingerprint=64 * "0")
+        for model in ("one", "other")
+        for n in range(6)
+        for seed in range(5)
+    ]
+    found = of_two(records, "one", "other")
+    assert {on.accuracy.value for on in found.tasks} == {0.0}
+    assert found.mean
+    assert found.mean.scaled.low < 0.0 < found.mean.scaled.high
+    assert {found.mean.scaled.better, *(on.accuracy.better for on in found.tasks)} == {None}
+
+
+def test_a_lead_on_one_of_many_tasks_must_hold_for_all_at_once(make_record):
+    """With so many seeds the one task alone would part them; among others it must do so more."""
+
+    def lead(tasks: int) -> Comparison:
+        records = [
+            make_record(
+                model,
+                f"task-{n}:classify",
+                accuracy=(0.8 if n == 0 and model == "one" else 0.6) - seed % 4 / 50,
+                seed=seed,
+                fingerprint=64 * "0",
+            )
+            for model in ("one", "other")
+            for n in range(tasks)
+            for seed in range(12)
+        ]
+        return of_two(records, "one", "other")
+
+    alone, among = lead(1).tasks[0].accuracy, lead(40).tasks[0].accuracy
+    assert (alone.low, alone.high) == (among.low, among.high)
+    assert (alone.better, among.better) == ("a", None)
+
+
+def test_what_was_not_learned_is_in_brackets_and_its_test_counts(many_tasks):
+    found = of_two(many_tasks, "good", "lost")
+    shown = compared_table(found)
+    assert shown.only("A", "B").texts[0] == ["100.0", "[50.0]"]
+    assert shown.data()[0]["difference"] == 0.5
+    assert shown.below[MEAN][1:4] == ["100.0", "0.0", "+100.0"]
+
+
+def test_only_what_both_were_tested_on_alike_is_compared(make_record, protocol):
+    shorter = {**protocol, "name": "other", "test": {"lengths": 2, "strings": 100}}
+    records = [make_record("a"), make_record("b", "first:classify"), make_record("b")]
+    records += [make_record("c", protocol=shorter, accuracy=[100, 100])]
+    by_model = {place.row.model: place for place in places(records)}
+    found = compare(by_model["a"], by_model["b"])
+    assert [on.task for on in found.tasks] == ["parity"]
+    assert found.notes == ("only B has: first.",)
+    apart = compare(by_model["a"], by_model["c"])
+    assert (apart.tasks, apart.mean) == ((), None)
+    assert apart.notes == ("not tested on the same strings: parity.",)
+
+
+def test_a_task_that_chance_solves_is_compared_and_not_scored(make_record):
+    records = [make_record(model, accuracy=0.9, chance=1.0) for model in ("a", "b")]
+    found = of_two(records, "a", "b")
+    assert (len(found.tasks), found.mean) == (1, None)
+
+
+def test_what_differs_is_told_with_the_defaults_of_what_is_not_set(make_record):
+    defaults = {"chunk": 2, "width": 64}.copy
+    plain = settings_of([make_record(parameters=9)], lambda name: defaults())
+    other = make_record(options={"chunk": 3}, hardware="another", rate=0.1, seed=4, parameters=9)
+    found = {
+        one.name: (one.a, one.b)
+        for one in differing(plain, settings_of([other], lambda name: defaults()))
+    }
+    assert found == {
+        "option chunk": ("2", "3"),
+        "learning rate": ("0.001", "0.1"),
+        "seeds": ("0", "4"),
+        "hardware": ("a machine", "another"),
+    }
+    longer = other.model_copy(
+        update={"protocol": other.protocol.model_copy(update={"steps": 9, "name": "long"})}
+    )
+    told = differing(settings_of([other], lambda name: {}), settings_of([longer], lambda name: {}))
+    assert [(one.name, one.a, one.b) for one in told] == [
+        ("protocol", "quick (version 1)", "long (version 1)"),
+        ("protocol steps", "2000", "9"),
+    ]
+
+
+# The command.
+
+
+@pytest.fixture
+def results(repository: Path, make_record) -> Path:
+    """Return a folder of records of four models, one of them under another protocol."""
+    folder = repository / "mine"
+    store = Store(folder)
+    tasks = ("parity:classify", "first:classify")
+    protocol = make_record().protocol.model_dump(mode="json")
+    for task in tasks:
+        for seed in range(3):
+            store.write(make_record("rnn", task, accuracy=0.9, seed=seed))
+            store.write(make_record("lstm", task, accuracy=1.0, seed=seed))
+            store.write(make_record("lstm", task, options={"chunk": 3}, seed=seed))
+            store.write(
+                make_record("transformer", task, seed=seed, protocol={**protocol, "name": "slow"})
+            )
+    return folder
+
+
+def test_the_command_shows_a_table_and_a_verdict(invoke, results):
+    done = invoke("lstm", "rnn", "--results", results, command="compare")
+    assert done.exit_code == 0, done.output
+    lines = done.output.splitlines()
+    assert "A: lstm, protocol quick (version 1)" in lines
+    assert any(line.split()[:4] == ["parity", "100.0", "90.0", "+10.0"] for line in lines)
+    assert "Neither is separably better over these 2 tasks" in done.output
+
+
+def test_nothing_is_wider_than_a_terminal_and_nothing_is_cut(make_record):
+    names = [f"model-{n}[{'x' * 40}=1.0, {'y' * 40}=2]" for n in (1, 2)]
+    task = f"{'word-' * 12}end"
+    found = of_two([make_record(name, task, accuracy=0.9) for name in names], *names)
+    target = io.StringIO()
+    setting = Unlike("option " + "long " * 20, "a" * 90, "b" * 90)
+    print_comparison(found, [setting], Console(file=target, width=80, color_system=None))
+    lines = target.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    joined = "".join(target.getvalue().split())
+    assert joined.count("a") >= 90
+    low, high = (
+        f"{100 * end:.1f}" for end in (found.tasks[0].accuracy.low, found.tasks[0].accuracy.high)
+    )
+    assert any(f"{low} … {high}" in line for line in lines)
+
+
+def test_the_command_as_data(invoke, results):
+    done = invoke(
+        "lstm",
+        "lstm[chunk=3]",
+        "--results",
+        results,
+        "--task",
+        "parity",
+        "--json",
+        command="compare",
+    )
+    (found,) = json.loads(done.stdout)["comparisons"]
+    assert (found["a"], found["b"]["model"]) == (
+        {"model": "lstm", "protocol": "quick", "version": 1},
+        "lstm[chunk=3]",
+    )
+    assert [(line["task"], line["difference"], line["better"]) for line in found["tasks"]] == [
+        ("parity", 0.0, None)
+    ]
+    assert found["differs"] == [{"name": "option chunk", "a": "2", "b": "3"}]
+    assert found["mean"]["tasks"] == 1
+
+
+def test_two_protocols_are_compared_if_they_are_named(invoke, results):
+    done = invoke(
+        "lstm",
+        "transformer",
+        "--results",
+        results,
+        "--protocol",
+        "quick,slow",
+        "--json",
+        command="compare",
+    )
+    assert done.exit_code == 0, done.output
+    (found,) = json.loads(done.stdout)["comparisons"]
+    assert found["b"]["protocol"] == "slow"
+    assert {"name": "protocol", "a": "quick (version 1)", "b": "slow (version 1)"} in found[
+        "differs"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("lstm", "rn"), "unknown model among the records 'rn': did you mean rnn?"),
+        (("lstm", "lstm"), "A and B are both lstm: name two models, or two protocols"),
+        (
+            ("lstm", "rnn", "--task", "parit"),
+            "unknown task among the records 'parit': did you mean parity?",
+        ),
+        (("lstm", "rnn", "--suite", "defalt"), "unknown suite 'defalt': did you mean default?"),
+        (("lstm", "rnn", "--suite", "default", "--task", "parity"), "name one of them"),
+        (
+            ("lstm", "rnn", "--protocol", "slow"),
+            "unknown protocol among the records of lstm 'slow': known: quick",
+        ),
+        (("lstm", "rnn", "--protocol", "a,b,c"), "two at most, one for each model"),
+        (
+            ("lstm", "transformer"),
+            "lstm and transformer share no protocol: --protocol 'quick,slow'",
+        ),
+    ],
+)
+def test_a_slip_of_the_pen_is_one_line(invoke, results, arguments, said):
+    done = invoke(*arguments, "--results", results, command="compare")
+    assert said in str(done.exception)
+    assert getattr(done.exception, "exit_code", None) == 2
+
+
+def test_models_of_one_name_are_told_apart_by_their_source(invoke, results, make_record):
+    Store(results).write(make_record("lstm", distribution="elsewhere"))
+    done = invoke("lstm", "rnn", "--results", results, command="compare")
+    assert "did you mean lstm (elsewhere) or lstm (formalbench)?" in str(done.exception)
+    done = invoke("lstm (formalbench)", "lstm (elsewhere)", "--results", results, command="compare")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.parametrize("name", ["[bold]x[/bold]", "a\x1b[31mb", "x" * 200, "a\u202eb"])
+def test_hostile_names_are_text(invoke, results, make_record, name):
+    Store(results).write(make_record("rnn", hardware=name))
+    Store(results).write(make_record(name, hardware=name))
+    done = invoke(name, "rnn", "--results", results, command="compare")
+    assert done.exit_code == 0, done.output
+    assert "\x1b" not in done.output
+    assert "\u202e" not in done.output

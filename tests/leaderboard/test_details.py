@@ -1,0 +1,143 @@
+"""What the views of a task, a model and a comparison are told."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.reproduced import CellTold, Document
+from formalbench.contracts.published import PublishedTable
+from formalbench.store import Store
+from formalbench_leaderboard.publishing.places import published_path
+from formalbench_leaderboard.web.details import MOST_LINKED, details
+
+
+@pytest.fixture
+def told(host, repository):
+    def tell(records, folders=(), output=None):
+        page = build_page(records, View("test", ("parity",)))
+        return details(page, host, records, folders, output)
+
+    return tell
+
+
+def test_how_a_row_was_run_is_told_with_its_options(make_record, told):
+    found = told([make_record(options={"chunk": 3}), make_record("rnn")])
+    rows = found["settings"]["quick (version 1)"]
+    assert rows["regulargpt[chunk=3]"]["option chunk"] == "3"
+    assert rows["rnn"]["option chunk"] == "2"
+    assert found["names"] == {"regulargpt[chunk=3]": "regulargpt", "rnn": "rnn"}
+    assert found["options"]["rnn"] == {"chunk": ("2", "positions")}
+    json.dumps(found, allow_nan=False)
+
+
+def test_a_record_that_lies_where_it_belongs_has_an_address(
+    make_record, told, host, tmp_path, repository, monkeypatch
+):
+    mine, gone = make_record(), make_record(seed=1)
+    published = make_record(seed=2)
+    Store(tmp_path / "mine").write(mine)
+    file = repository / published_path(published, host)
+    file.parent.mkdir(parents=True)
+    file.write_text(published.to_json())
+    output = tmp_path / "pages" / "here"
+    found = told([mine, gone, published], [tmp_path / "mine"], output)["records"]
+    assert set(found) == {mine.test_id, published.test_id}
+    for identity, record in ((mine.test_id, mine), (published.test_id, published)):
+        place = (output / found[identity]).resolve()
+        assert place.read_text() == record.to_json()
+    for name, value in (
+        ("REPOSITORY", "us/it"),
+        ("SHA", "abc"),
+        ("SERVER_URL", "https://code.example"),
+    ):
+        monkeypatch.setenv(f"GITHUB_{name}", value)
+    on_the_web = told([mine, published], [tmp_path / "mine"], output)["records"]
+    inside = file.relative_to(repository).as_posix()
+    assert on_the_web[published.test_id] == f"https://code.example/us/it/blob/abc/{inside}"
+    assert on_the_web[mine.test_id] == found[mine.test_id]
+    monkeypatch.setattr("formalbench_leaderboard.web.details.MOST_LINKED", 1)
+    assert told([mine, published], [tmp_path / "mine"], output)["records"] == {}
+    assert MOST_LINKED > 1
+
+
+def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
+    make_record, told, repository: Path
+):
+    cells = [
+        CellTold(row="parity, long", column="RNN", paper="100.0", ours="99.0", verdict="holds"),
+        CellTold(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
+        CellTold(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
+    ]
+    document = Document(
+        reproduction="table",
+        title="A table",
+        source="A paper",
+        about="",
+        command="formalbench reproduce table",
+        scale="quick",
+        reduced="",
+        date="2026-11-22",
+        seconds=1.0,
+        took="",
+        environments=(),
+        records=0,
+        figure=False,
+        holds=False,
+        cells=tuple(cells),
+        claims=(),
+        remarks=(),
+        data=(),
+    )
+    folder = repository / "leaderboard" / "reproductions"
+    folder.mkdir(parents=True)
+    (folder / "table.json").write_text(document.model_dump_json())
+    (folder / "damaged.json").write_text("{")
+    found = told([make_record()])["reproduced"]
+    assert list(found) == ["parity"]
+    (one,) = found["parity"]
+    assert one["cells"] == [["RNN", "100.0", "99.0", "holds"], ["RNN", "50.0", "99.0", "differs"]]
+    assert one["verdicts"] == {"holds": 1, "differs": 1}
+
+
+def test_theory_tells_the_classes_and_every_theorem_that_decides(make_record):
+    from formalbench.host import PluginHost
+
+    records = [make_record(), make_record(task="nobody:classify", fingerprint="0" * 64)]
+    page = build_page(records, View("test", ("parity",)))
+    found = details(page, PluginHost.load(), records)
+    assert list(found["classes"]) == list(found["theory"]) == ["parity"]
+    assert "solvable" in found["classes"]["parity"]
+    assert "not" in found["classes"]["parity"]
+    said = dict(found["theory"]["parity"])
+    assert set(said.values()) == {"can", "cannot"}
+    assert set(said) == set(found["theorems"])
+
+
+def test_published_numbers_stand_beside_ours_by_task(make_record, host):
+    table = PublishedTable.model_validate(
+        {
+            "key": "paper",
+            "source": "A paper",
+            "citation": "A paper",
+            "arxiv": "2301.00001",
+            "notes": ["a note"],
+            "settings": {"seeds": 5},
+            "rows": [
+                {"model": "RNN", "ours": ["rnn"], "results": {"parity": {"max": 90.0}}},
+                {"model": "another", "results": {"parity": {"mean": 10.0}}},
+            ],
+        }
+    )
+    records = [make_record("rnn", accuracy=0.75), make_record()]
+    page = build_page(records, View("test", ("parity",), published=(table,)))
+    found = details(page, host, records)["beside"]
+    assert list(found) == ["parity"]
+    ((*names, most, mean, ours_most, ours_mean, difference, differs),) = found["parity"]
+    assert names == ["A paper", "RNN", "rnn", "quick (version 1)"]
+    assert (most, mean, ours_most, ours_mean) == (90.0, None, 0.75, 0.75)
+    assert difference == pytest.approx(-0.15)
+    assert "seeds: 5, here 1" in differs
+    json.dumps(found, allow_nan=False)

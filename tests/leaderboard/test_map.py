@@ -1,0 +1,168 @@
+"""The map: what stands in its cells, and what its sentences say."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+
+import pytest
+from built_maps import KNOWN, mapped, verified
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.map import HandBuilt, Said
+from formalbench.analysis.map_build import language_map
+from formalbench.analysis.map_sentences import NOTHING, sentences, told
+from formalbench.analysis.results import Prediction
+
+
+def cell_of(shown, model, task):
+    found = [c for _, row, c in shown.cells if (row.model, c.task) == (model, task)]
+    assert len(found) == 1
+    return found[0]
+
+
+def test_columns_go_by_class_and_families_by_their_best(make_record):
+    tasks = ("anbn", "group-a5", "tomita-3", "parity", "even-pairs", "first", "mystery")
+    records = [
+        make_record("lstm", f"{task}:classify", accuracy=0.5, fingerprint="0" * 64)
+        for task in tasks
+    ]
+    records += [
+        make_record(model, f"{task}:classify", accuracy=level, fingerprint="0" * 64)
+        for model, level in (("transformer", 0.99), ("rnn", 0.6))
+        for task in tasks
+    ]
+    shown = mapped(records, *tasks)
+    assert [(column.task, column.group) for column in shown.columns] == [
+        ("first", "R-trivial"),
+        ("even-pairs", "star-free"),
+        ("parity", "mod 2"),
+        ("tomita-3", "solvable"),  # nobody here knows what it counts modulo
+        ("group-a5", "non-solvable"),
+        ("anbn", "counter"),
+        ("mystery", "unclassified"),
+    ]
+    assert [(f.name, [row.model for row in f.rows]) for f in shown.families] == [
+        ("transformer", ["transformer"]),
+        ("recurrent", ["rnn", "lstm"]),
+    ]
+    column = shown.columns[0]
+    assert (column.trained_to, column.first, column.last) == (40, 41, 71)
+
+
+def test_a_cell_says_learned_only_of_what_was(make_record):
+    accuracies = [[100, 90, 75, 50], [50, 50, 50, 50]]
+    records = [
+        make_record("rnn", accuracy=accuracies[seed], seed=seed, validation=valid)
+        for seed, valid in enumerate((1.0, 0.6))
+    ]
+    records += [make_record("lstm", seed=seed, validation=0.7, accuracy=1.0) for seed in range(2)]
+    records += [make_record("transformer", status="diverged")]
+    records += [make_record("transformer", "first:classify", accuracy=1.0)]
+    shown = mapped(records, "parity", "first")
+    learned = cell_of(shown, "rnn", "parity")
+    assert (learned.state, learned.learned, learned.seeds) == ("learned", 1, 2)
+    # The seed that did not learn says nothing of longer strings.
+    assert [(s.first, s.last) for s in learned.strip] == [(n, n) for n in (41, 51, 61, 71)]
+    assert [step.share for step in learned.strip] == pytest.approx([1.0, 0.8, 0.5, 0.0])
+    assert learned.solved_to is None
+    missed = cell_of(shown, "lstm", "parity")
+    assert (missed.state, missed.strip) == ("unlearned", ())
+    assert missed.validation == pytest.approx(0.7, abs=1e-3)
+    assert "validation accuracy 70.0 %" in told(missed)
+    assert cell_of(shown, "transformer", "parity").state == "failed"
+    assert cell_of(shown, "transformer", "first").solved_to == 71
+
+
+def test_an_empty_cell_has_the_command_that_fills_it(make_record):
+    records = [
+        make_record("rnn", seed=2, options={"chunk": 3}),
+        make_record("lstm", "first:classify"),
+    ]
+    shown = mapped(records, "parity", "first")
+    empty = cell_of(shown, "rnn[chunk=3]", "first")
+    [row] = [row for family in shown.families for row in family.rows if "chunk" in row.model]
+    assert row.missing == empty.command
+    words = shlex.split(empty.command)
+    assert words[:6] == ["formalbench", "run", "--model", "rnn", "--task", "first"]
+    assert words[words.index("--set") + 1] == "model.chunk=3"
+    assert words[words.index("--protocol") + 1] == "quick"
+    assert "--seeds" not in words  # all that the protocol asks for
+    assert told(empty) == f"not run: {empty.command}"
+
+
+def test_lengths_at_which_chance_is_right_are_left_out(make_record):
+    record = make_record("lstm", accuracy=[100, 75, 100, 100], chance=0.75)
+    view = View("test", ("parity",), chances=lambda record: (1.0, 0.5, 1.0, 0.5))
+    shown = language_map(build_page([record], view), KNOWN)
+    strip = cell_of(shown, "lstm", "parity").strip
+    assert [(step.first, step.share) for step in strip] == [(51, 0.5), (71, 1.0)]
+    solved = build_page([make_record("lstm", accuracy=[100, 100, 0, 100], chance=0.75)], view)
+    assert cell_of(language_map(solved, KNOWN), "lstm", "parity").solved_to == 51
+
+
+def test_a_family_is_headed_by_theory_and_by_its_best_construction(make_record):
+    records = [make_record("rnn"), make_record("transformer"), make_record("lstm")]
+    exact = [
+        verified("parity", to=1000),
+        verified("parity", to=10_000),
+        verified("parity", to=90_000, errors=1),  # it is wrong somewhere
+        verified("parity", model="other", to=50),
+        verified("somewhere-else", model="third"),
+    ]
+    shown = mapped(records, "parity", exact=exact)
+    by_name = {family.name: family for family in shown.families}
+    assert set(by_name) == {"recurrent", "transformer", "other"}
+    assert by_name["recurrent"].built == (HandBuilt("by-hand", 8, 10_000),)
+    assert by_name["recurrent"].theory == (Said("some", True),)  # nothing is said of the lstm
+    assert by_name["transformer"].theory == (None,)
+    assert by_name["other"].rows == ()
+
+
+def test_the_protocol_with_the_most_results_is_shown(make_record, protocol):
+    records = [make_record("rnn"), make_record("lstm")]
+    records += [make_record("rnn", protocol={**protocol, "name": "slow"})]
+    shown = mapped(records, "parity")
+    assert (shown.protocol, shown.others) == ("quick (version 1)", ("slow (version 1)",))
+
+
+def test_sentences_of_nothing():
+    assert sentences(mapped([], "parity")) == (NOTHING,)
+    [said] = sentences(mapped([], "parity", exact=[verified("parity")]))
+    assert "1 construction by hand was verified" in said
+
+
+def test_sentences_count_the_cells(make_record):
+    records = [
+        make_record("rnn", accuracy=1.0),
+        make_record("rnn", "first:classify", accuracy=0.7),
+        make_record("lstm", accuracy=0.7, validation=0.7),
+        make_record("lstm", "tomita-3:classify", status="diverged"),
+    ]
+    shown = mapped(records, "parity", "first", "tomita-3")
+    can, far, unknown = sentences(shown)
+    assert "In 2 of 4 measured cells theory says" in can
+    assert "and 2 of these were learned" in can
+    assert "Of the 2 learned cells, 1 stays right on 99 %" in far
+    assert "at every tested length, 1.77 times the longest of training" in far  # 71 after 40
+    assert "1 cell was not learned" in unknown
+    assert "1 did not finish and 2 were not run" in unknown
+
+
+def test_sentences_where_all_or_none_was_learned(make_record):
+    silent = replace(KNOWN, predicted=lambda model, task: None, trained_to=lambda task: None)
+    can, far, unknown = sentences(mapped([make_record("lstm")], "parity", known=silent))
+    assert "No theorem known here decides" in can
+    assert "times the longest" not in far
+    assert unknown == "Every cell that finished was learned."
+    cannot = replace(KNOWN, predicted=lambda model, task: Prediction("cannot", "x", "theorem"))
+    shown = mapped([make_record(validation=0.5, accuracy=0.5)], "parity", known=cannot)
+    can, far, _ = sentences(shown)
+    assert "of the 1 in which it cannot, 0" in can
+    assert far.startswith("No cell was learned")
+
+
+def test_what_experiments_say_is_not_told_as_theory(make_record):
+    seen = replace(KNOWN, predicted=lambda m, t: Prediction("cannot", "x", "experiment"))
+    shown = mapped([make_record("rnn")], "parity", known=seen)
+    assert shown.families[0].theory == (Said("cannot", False),)
+    assert "No theorem known here" in sentences(shown)[0]

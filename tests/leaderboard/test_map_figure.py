@@ -1,0 +1,113 @@
+"""The drawing of the map: its cells, its themes, its size, and what names do to it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from urllib.parse import quote
+from xml.etree import ElementTree
+
+import pytest
+from built_maps import HOSTILE, SVG, drawn, large, mapped, told_by, verified
+from formalbench.analysis.map_sentences import NOTHING, sentences
+from formalbench.analysis.text import harmless
+from formalbench.store import Store
+from formalbench_leaderboard.renderers.map_drawing import Addresses
+from formalbench_leaderboard.renderers.map_figure import render
+from formalbench_leaderboard.renderers.map_layout import NARROW, WIDE, bands
+
+
+def test_the_drawing_shows_every_cell_and_is_the_same_each_time(many_records):
+    shown = mapped(many_records, "parity", "first", "tomita-3", exact=[verified("first")])
+    text, root = drawn(shown)
+    assert text == render(shown)
+    assert (root.get("role"), root.get("aria-labelledby")) == ("img", "map-title map-desc")
+    names = {element.get("id"): element.text for element in root if element.get("id")}
+    assert names["map-desc"] == " ".join(sentences(shown))
+    assert names["map-title"]
+    targets = [rect for rect in root.iter(f"{SVG}rect") if rect.get("class") == "target"]
+    told_cells = [target.find(f"{SVG}title").text for target in targets]
+    assert len(told_cells) == 9
+    missing = "transformer on first: not run: formalbench run --model transformer --task first"
+    assert any(line.startswith(missing) for line in told_cells)
+    assert told_by(root, "model") == ["regulargpt", "rnn", "transformer"]
+    assert told_by(root, "made") == ["1k"]
+    assert "60" in told_by(root, "value")  # the transformer's validation
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "page"])
+def test_themes_have_the_same_shapes(many_records, theme):
+    shown = mapped(many_records, "parity", "first", "tomita-3")
+    paths = [path.get("d") for path in drawn(shown, theme)[1].iter(f"{SVG}path")]
+    assert paths == [path.get("d") for path in drawn(shown)[1].iter(f"{SVG}path")]
+    assert ("light-dark(" in render(shown, theme)) == (theme == "page")
+
+
+def test_shade_and_height_both_tell_the_accuracy(make_record):
+    shown = mapped([make_record("lstm", accuracy=[100, 85, 70, 50])], "parity")
+    _, root = drawn(shown)
+    kinds = [path.get("class") for path in root.iter(f"{SVG}path")]
+    first = kinds[kinds.index("track") + 1 :][:4]
+    assert first == ["s0", "s1", "s2", "s4"]
+    paths = [path.get("d") for path in root.iter(f"{SVG}path") if path.get("class") in first][:4]
+    heights = [float(re.search(r"v-([0-9.]+)h", path)[1]) for path in paths]
+    assert heights == [1, 6.5, 11, 16]  # chance, 0.4, 0.7 and all of sixteen units
+
+
+def test_nothing_is_drawn_as_a_sentence():
+    _, root = drawn(mapped([], "parity"))
+    assert told_by(root, "family") == [NOTHING]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_do_no_harm(make_record, name):
+    shown = mapped([make_record("rnn")], "parity", exact=[verified("parity")])
+    [family] = shown.families
+    row = replace(family.rows[0], model=name)
+    column = replace(shown.columns[0], task=name, group=name)
+    shown = replace(
+        shown,
+        protocol=name,
+        columns=(column,),
+        families=(replace(family, name=name, rows=(row,)),),
+    )
+    to = Addresses(*([lambda name: "#task=" + quote(harmless(name))] * 2))
+    for frame in (WIDE, NARROW):
+        text, root = drawn(shown, "page", frame, to)
+        tags = {element.tag.removeprefix(SVG) for element in root.iter()}
+        assert tags <= {"svg", "title", "desc", "style", "rect", "path", "text", "a"}
+        names = {name for element in root.iter() for name in element.attrib}
+        assert not any(name.startswith("on") for name in names)
+        assert "<script" not in text
+        assert "49" not in "".join(told_by(root, "model"))
+        assert "\u202e" not in text
+        assert len(text) < 60_000
+
+
+@pytest.mark.parametrize(("frame", "models", "tasks"), [(WIDE, 100, 60), (NARROW, 40, 30)])
+def test_a_large_map_stays_small_and_within_its_frame(frame, models, tasks):
+    shown = large(models, tasks)
+    text, root = drawn(shown, "light", frame)
+    assert len(text.encode()) < 800_000
+    for band in bands(shown, frame):
+        assert all(frame.left <= one.x for one in band.columns)
+        assert all(one.x + one.width <= frame.width for one in band.columns)
+    assert sum(len(band.columns) for band in bands(shown, frame)) == tasks
+    assert not list(root.iter(f"{SVG}a"))
+
+
+def test_the_command_writes_one_file(invoke, repository, make_runs, tmp_path):
+    store = Store(tmp_path / "more")
+    for record in [*make_runs("rnn"), *make_runs("lstm", task="first:classify")]:
+        store.write(record)
+    told = ("--results", store.path, "--format")
+    root = ElementTree.fromstring(invoke(*told, "map").stdout)
+    assert told_by(root, "model") == ["lstm", "rnn"]
+    assert (
+        invoke(*told, "map-dark", "--model", "rnn", "--output", tmp_path / "m.svg").exit_code == 0
+    )
+    text = (tmp_path / "m.svg").read_text(encoding="utf-8")
+    assert "#0d1117" in text
+    assert told_by(ElementTree.fromstring(text), "model") == ["rnn"]
+    root = ElementTree.fromstring(invoke(*told, "map", "--task", "first").stdout)
+    assert told_by(root, "task") == ["first"]

@@ -1,0 +1,135 @@
+"""Theory's predictions beside the measurement: each cell, and how often they agree."""
+
+import json
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.predictions import compared, counts
+from formalbench.analysis.results import Prediction
+from formalbench.host import PluginHost
+from formalbench.store import Store
+from formalbench_leaderboard.renderers.evidence import predictions_page
+from formalbench_leaderboard.sources import suite_view
+from formalbench_leaderboard.theory import Predictions
+
+CAN = Prediction("can", "lstm-saturated", "theorem")
+CANNOT = Prediction("cannot", "non-negative-gates", "theorem")
+GOES_ON = Prediction("can", "c-rasp-experiments", "experiment")
+STAYS = Prediction("cannot", "c-rasp-experiments", "experiment")
+
+TURNING = "negative-eigenvalues-count-to-two"
+
+SOLVED = {"accuracy": 1.0, "validation": 1.0}
+LEARNED = {"accuracy": 0.6, "validation": 1.0}
+UNLEARNED = {"accuracy": 0.6, "validation": 0.7}
+
+
+def cells(records, said):
+    page = build_page(records, View("test", ("parity",), predicted=lambda model, task: said))
+    return compared(page)
+
+
+@pytest.mark.parametrize(
+    ("said", "runs", "found"),
+    [
+        (CAN, [LEARNED, SOLVED], "as predicted"),
+        (CAN, [LEARNED, LEARNED], "not beyond"),
+        (CAN, [UNLEARNED, UNLEARNED], "not learned"),
+        (CANNOT, [LEARNED, UNLEARNED], "as predicted"),
+        (CANNOT, [LEARNED, SOLVED], "against"),
+        (CANNOT, [UNLEARNED], "not learned"),
+        (GOES_ON, [SOLVED, UNLEARNED], "as predicted"),
+        (GOES_ON, [SOLVED, LEARNED], "against"),
+        (STAYS, [LEARNED], "as predicted"),
+        (STAYS, [SOLVED], "against"),
+        (STAYS, [UNLEARNED], "not learned"),
+        (None, [SOLVED], "no prediction"),
+    ],
+)
+def test_what_is_found_of_a_prediction(make_record, said, runs, found):
+    records = [make_record("lstm", seed=seed, **run) for seed, run in enumerate(runs)]
+    (cell,) = cells(records, () if said is None else (said,))
+    assert (cell.found, cell.prediction) == (found, said)
+    assert cell.kind == (
+        "nothing"
+        if said is None
+        else {CAN: "can", CANNOT: "cannot", GOES_ON: "extrapolates once learned"}.get(
+            said, "does not extrapolate"
+        )
+    )
+
+
+def test_a_theorem_and_an_experiment_are_counted_apart(make_record):
+    records = [make_record("lstm", **LEARNED), make_record("rnn", **SOLVED)]
+    found = cells(records, (CAN, STAYS))
+    told = {count.kind: dict(count.times) for count in counts(found)}
+    assert told == {
+        "can": {"as predicted": 1, "not beyond": 1},
+        "does not extrapolate": {"as predicted": 1, "against": 1},
+    }
+
+
+def test_exact_models_are_not_asked(make_record):
+    assert cells([make_record(rate=None, kind="exact")], (CAN,)) == []
+
+
+def test_contradictions_are_named_with_their_conditions(make_record):
+    page = predictions_page(cells([make_record("lstm", **SOLVED)], (CANNOT,)))
+    told = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
+    assert told.strip().startswith("- lstm on parity (quick (version 1)): predicted “cannot”")
+    assert "finite precision, as many layers as it takes" in told
+    assert "The expressive capacity of state space models" in page
+
+
+def test_a_name_is_escaped(make_record):
+    page = predictions_page(cells([make_record("<b>|x|", **SOLVED)], (CANNOT,)))
+    assert "<b>" not in page
+    assert "|x|" not in page.replace("\\|", "")
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "said"),
+    [
+        ("deltanet", "parity:classify", ["cannot positive-eigenvalues"]),
+        ("deltanet[eigenvalues=-1..1]", "parity:classify", ["can products-of-reflections"]),
+        ("deltaproduct[eigenvalues=0..1, reflections=3]", "parity:classify", []),
+        ("mamba-2", "parity:classify", ["cannot non-negative-gates"]),
+        (
+            "mamba-2[eigenvalues=-1..1]",
+            "parity:classify",
+            ["can negative-eigenvalues-count-to-two"],
+        ),
+        ("mamba-2[eigenvalues=-1..1]", "tomita-3:classify", []),
+        ("transformer[positions=none]", "first:classify", ["cannot order-blind"]),
+        ("transformer[positions=none]", "parity:classify", ["cannot sensitive-functions"]),
+        (
+            "transformer[causal=true, positions=none]",
+            "first:classify",
+            ["can counting-transformers", "can c-rasp-experiments"],
+        ),
+        ("transformer", "first:classify", []),
+    ],
+)
+def test_what_is_predicted_of_networks(model, task, said):
+    host = PluginHost.load()
+    found = Predictions(host, suite_view(host, "default").theory).each(model, task)
+    assert [f"{one.verdict} {one.theorem}" for one in found] == said
+
+
+def test_the_command(cli, own_place, tmp_path, make_record, protocol):
+    store = Store(tmp_path / "runs")
+    version = PluginHost.load().models.get("gru")[0].spec.version
+    own = {**protocol, "name": "own"}
+    for seed in range(2):
+        store.write(make_record("gru", seed=seed, protocol=own, model_version=version, **SOLVED))
+    asked = ("leaderboard", "predictions", "--results", store.path)
+    told = cli(*asked, "--format", "json").data
+    assert [one["found"] for one in told["predictions"]] == ["as predicted"]
+    assert told["predictions"][0]["theorem"] == "gru-finite-precision"
+    assert told["counts"][0]["as predicted"] == 1
+    assert json.dumps(told)
+    header, line = cli(*asked, "--format", "csv").out.splitlines()
+    assert dict(zip(header.split(","), line.split(","), strict=False))["model"] == "gru"
+    assert "as predicted" in cli(*asked).out
+    assert cli(*asked, "--output", tmp_path / "x").code == 2
+    assert cli("leaderboard", "predictions", "--results", tmp_path / "none").code == 2

@@ -1,0 +1,224 @@
+"""Texts over their length, or part by part: the lines, the figure and what the page draws from."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.measures import BLEU, OF_LANGUAGE_MODELS
+from formalbench.analysis.text_lines import text_line
+from formalbench.contracts.cells import Sums
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.scheduler import execute
+from formalbench.store import Store
+from formalbench_leaderboard.renderers import figures, length_figure, renderer, text_figure
+from formalbench_leaderboard.web import assemble
+from formalbench_leaderboard.web.contents import contents
+from formalbench_leaderboard.web.definitions import Definitions
+
+NOTHING = Definitions({}, {})
+HOSTILE = ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190, "<script>x</script>"]
+
+
+@pytest.fixture
+def make_text(make_record):
+    """Make records of a task for language models, with a perplexity at each length."""
+
+    def made(model, perplexity, seed=0, task="words"):
+        right = [75] * len(perplexity)
+        record = make_record(
+            model, f"{task}:classify", accuracy=right, seed=seed, fingerprint="0" * 64
+        )
+        cells = record.test.cells
+        entropy = Sums(total=(1000,) * len(right), count=(100,) * len(right))
+        sums = Sums(total=tuple(100.0 * one for one in perplexity), count=(100,) * len(right))
+        metrics = {"cross-entropy": entropy, "perplexity": sums}
+        cells = cells.model_copy(update={"metrics": metrics, "window": 1})
+        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+
+    return made
+
+
+@pytest.fixture
+def make_pairs(make_record):
+    """Make records of translations, with a BLEU for each named part of the test."""
+
+    def made(model, bleu, seed=0, parts=("up-to-9", "over-9")):
+        record = make_record(
+            model, "pairs:classify", accuracy=list(bleu), seed=seed, fingerprint="0" * 64
+        )
+        test = record.test
+        cells = test.cells.model_copy(update={"group": parts, "window": 1})
+        told = {"cells": cells, "metric": "bleu"}
+        return record.model_copy(update={"test": test.model_copy(update=told)})
+
+    return made
+
+
+def page(records, *tasks):
+    return build_page(records, View("test", tasks))
+
+
+def board(records, *tasks):
+    (found,) = page(records, *tasks).boards
+    return found
+
+
+def test_a_line_is_the_mean_over_the_seeds_and_reaches_from_least_to_most(make_text, make_record):
+    records = [make_text("lstm", (8, 9, 10, 12)), make_text("lstm", (10, 9, 12, 16), seed=1)]
+    failed = make_text("lstm", (1, 1, 1, 1), seed=2)
+    records.append(failed.model_copy(update={"status": "diverged", "test": None}))
+    (row,) = board(records, "words").rows
+    line = text_line(row.on("words"))
+    assert line.length == (41, 51, 61, 71)
+    assert line.names == ()
+    assert line.mean.tolist() == [9, 9, 11, 14]
+    assert (line.low.tolist(), line.high.tolist()) == ([8, 9, 10, 12], [10, 9, 12, 16])
+    assert line.seeds.tolist() == [[8, 9, 10, 12], [10, 9, 12, 16]]
+    (row,) = board([make_record()], "parity").rows
+    assert text_line(row.on("parity")) is None
+
+
+def test_named_parts_stand_in_the_order_of_their_shortest_texts(make_pairs):
+    (row,) = board([make_pairs("lstm", (60, 20))], "pairs").rows
+    line = text_line(row.on("pairs"))
+    assert line.names == ("up-to-9", "over-9")  # and not by the alphabet
+    assert line.mean.tolist() == [0.6, 0.2]
+
+
+def test_there_is_a_figure_of_each_measure_drawn_alike_each_time(
+    make_text, make_pairs, many_records
+):
+    records = [*many_records, make_text("rnn", (8, 9, 10, 12)), make_pairs("rnn", (60, 20))]
+    shown = board(records, "parity", "words", "pairs")
+    found = figures.drawings(shown, "default")
+    names = ["length", "perplexity", "bleu"]
+    assert [one.name for one in found] == [f"default-quick-{name}" for name in names]
+    assert "Perplexity, less is better" in found[1].caption
+    accuracies = {facts.title for facts in length_figure.panels(shown)}
+    assert accuracies == {"parity", "first", "tomita-3"}
+    for one in found[1:]:
+        first = figures.rendered(one, "svg")
+        assert first == figures.rendered(one, "svg")
+
+
+def test_the_axis_is_of_the_measure_and_says_its_direction(make_text, make_pairs):
+    lines = [make_text("rnn", (8, 9, 10, 12)), make_text("lstm", (8, 9, 100, 1e9))]
+    shown = board([*lines, make_pairs("rnn", (60, 20))], "words", "pairs")
+    (axes,) = text_figure.draw(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
+    assert axes.get_yscale() == "log"
+    assert axes.get_ylabel() == "perplexity (log scale)\nless is better"
+    low, high = axes.get_ylim()
+    assert low < 8
+    assert 12 < high < 1e6  # what is far worse leaves the panel
+    (axes,) = text_figure.draw(shown, BLEU).subfigs[0].axes
+    assert axes.get_yscale() == "linear"
+    assert axes.get_ylabel() == "BLEU (%)\nmore is better"
+    assert axes.get_ylim()[0] == 0
+    assert [text.get_text() for text in axes.get_xticklabels()] == ["up-to-9", "over-9"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high"), [(8, 12), (2.1, 2.2), (1, 1e6), (1e-300, 1e-296), (1.0, 3)]
+)
+def test_ticks_are_a_few_round_numbers(low, high):
+    found = text_figure.ticks(low, high)
+    assert 2 <= len(found) <= 9
+    assert all(low <= value <= high for value in found)
+
+
+PROTOCOL = """
+name: short
+version: 1
+seeds: 2
+learning_rates: [0.01]
+batch: 4
+steps: 4
+evaluate_every: 2
+curriculum: {kind: uniform}
+decay: {steps: 2, mastered: 0.0}
+validation: {every: 4, strings: 4}
+test: {lengths: all, tokens: 2000}
+"""
+
+
+def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
+    (tmp_path / "short.yaml").write_text(PROTOCOL)
+    host, store = PluginHost.load([tmp_path / "short.yaml"]), Store(tmp_path / "results")
+    settings = parse_settings(("model.width=8", "model.heads=2", "model.layers=1"))
+    request = RunRequest(("transformer",), ("tiny:causal-lm",), protocol="short", settings=settings)
+    execute(host, make_plan(host, request, "cpu"), store, "cpu", 1)
+    shown = board(store.files().values(), "tiny:causal-lm")
+    (row,) = shown.rows
+    line = text_line(row.on("tiny:causal-lm"))
+    assert line.length == (32, 64, 128, 256, 512)
+    assert (line.low > 1).all()
+    assert (line.low <= line.mean).all()
+    (axes,) = text_figure.draw(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xticks().tolist() == [32, 64, 128, 256, 512]
+
+
+@pytest.mark.parametrize(
+    ("lengths", "factors"),
+    [((32, 64, 128), True), ((41, 51, 61), False), ((1, 2), False), ((0, 1, 2), False)],
+)
+def test_lengths_that_grow_by_factors_are_known(lengths, factors):
+    assert text_figure.grows_by_factors(lengths) == factors
+
+
+def test_a_test_of_one_place_has_no_figure(make_text, make_pairs):
+    shown = board([make_text("rnn", (8,)), make_pairs("rnn", (60,), parts=("all",))], "words")
+    assert text_figure.measures(shown) == []
+    assert figures.drawings(shown, "default") == []
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names_can_be_drawn(make_text, make_pairs, name):
+    task = name if name.isprintable() and ":" not in name else "words"
+    records = [make_text(one, (8, 9, 10, 12), task=task) for one in (name, "good")]
+    records += [make_pairs(name, (60, 20), parts=("p" * 64, "q" * 64))]
+    shown = page(records, "pairs")
+    for one in figures.drawings(shown.boards[0], "default"):
+        svg = figures.rendered(one, "svg")
+        assert b"</svg>" in svg
+        assert b"<script" not in svg
+    text = assemble.render(shown, NOTHING)["index.html"]
+    assert text.count("<script") == 2
+
+
+@pytest.mark.parametrize("value", [1e306, 1e-306, 2.0**1000])
+def test_perplexities_that_nobody_measures_break_no_face(make_text, value):
+    records = [make_text("rnn", (value,) * 4), make_text("rnn", (value,) * 4, seed=1)]
+    records += [make_text("lstm", (8, 9, 10, 12))]
+    shown = page(records, "words")
+    for one in figures.drawings(shown.boards[0], "default"):
+        assert b"</svg>" in figures.rendered(one, "svg")
+    assert assemble.render(shown, NOTHING)["results.json"]
+    for name in ("table", "markdown", "latex"):
+        assert not re.search(r"\d{30}", renderer(name)(shown)), name
+
+
+def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make_pairs):
+    records = [make_text("rnn", (8, 9, 10, 12)), make_text("rnn", (10, 9, 12, 16), seed=1)]
+    shown = page([*records, make_pairs("rnn", (60, 20))], "words", "pairs")
+    (row,) = contents(shown, NOTHING)["boards"][0]["rows"]
+    words, pairs = row["results"]["words"], row["results"]["pairs"]
+    assert words["curve"] is pairs["curve"] is None
+    assert words["places"]["mean"] == [9, 9, 11, 14]
+    assert words["places"]["seeds"] == [[8, 9, 10, 12], [10, 9, 12, 16]]
+    assert "names" not in words["places"]
+    assert pairs["places"]["names"] == ["up-to-9", "over-9"]
+    assert pairs["places"]["mean"] == [0.6, 0.2]
+    text = assemble.render(shown, NOTHING)["index.html"]
+    assert "A text is drawn by a measure of its own" in text
+    assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
+
+
+def test_an_accuracy_has_no_places(make_record):
+    (row,) = contents(page([make_record()], "parity"), NOTHING)["boards"][0]["rows"]
+    assert row["results"]["parity"]["places"] is None

@@ -1,0 +1,163 @@
+"""Search, filters and sorting; the address says what is shown, and Back takes a step back."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+ROWS = ".measured:not([hidden]) table.board tbody tr:visible"
+TASKS = ".measured:not([hidden]) table.board thead th:visible > a"
+SUITE = ["parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"]
+
+
+def models(page: Page) -> list[str]:
+    return [name.replace("\n", "") for name in page.locator(f"{ROWS} th").all_inner_texts()]
+
+
+def tasks(page: Page) -> list[str]:
+    return [name.replace("\n", "") for name in page.locator(TASKS).all_inner_texts()]
+
+
+def query(page: Page) -> str:
+    return unquote(urlsplit(page.url).query)
+
+
+def search(page: Page, text: str) -> None:
+    page.locator("#query").fill(text)
+
+
+def test_what_people_call_a_task_finds_it_and_narrows_the_board(opened, published):
+    page = opened(published)
+    everything = models(page)
+    search(page, "State-Tracking")
+    assert tasks(page) == ["parity", "cycle-navigation"]
+    assert models(page) == everything
+    hits = page.locator("#hits")
+    expect(hits.get_by_role("link", name="cycle-navigation")).to_be_visible()
+    expect(hits).to_contain_text("formalbench show task flip-flop")
+    expect(hits).to_contain_text("formalbench show suite state-tracking")
+    expect(page.locator("#found")).to_contain_text("2 of 6 tasks")
+
+
+def test_a_suite_by_its_name_has_its_tasks(opened, published):
+    page = opened(published, "?q=Chomsky")
+    assert {"parity", "even-pairs", "cycle-navigation"} <= set(tasks(page)) < set(SUITE)
+    page.locator("#query").focus()
+    expect(page.locator("#hits")).to_contain_text("formalbench show suite chomsky")
+
+
+def test_what_was_not_measured_is_found_with_its_command(opened, published):
+    page = opened(published)
+    everything = models(page)
+    search(page, "mamba")
+    expect(page.locator("#hits")).to_contain_text("formalbench run --model mamba")
+    assert models(page) == everything
+    expect(page.locator("#found")).to_contain_text("not among them")
+    search(page, "no such thing at all")
+    expect(page.locator("#hits")).to_contain_text("Nothing is called that.")
+
+
+def test_a_link_with_everything_in_it_shows_the_same(opened, published):
+    page = opened(published)
+    search(page, "transformer")
+    page.locator("#query").blur()
+    page.locator("#measure").select_option("max")
+    page.locator(".board th[data-name='first'] button").click()
+    page.locator("#class").select_option(index=1)
+    shown = models(page), tasks(page), page.locator(f"{ROWS} td").all_inner_texts()
+    assert len(shown[0]) >= 4
+    assert all("transformer" in name for name in shown[0])
+    other = opened(published, f"?{urlsplit(page.url).query}")
+    assert (models(other), tasks(other), other.locator(f"{ROWS} td").all_inner_texts()) == shown
+    assert other.locator("#query").input_value() == "transformer"
+    assert other.locator("#measure").input_value() == "max"
+
+
+def test_back_takes_each_step_back(opened, published):
+    page = opened(published)
+    start = models(page)
+    page.locator(".board th[data-name='tomita-3'] button").click()
+    by_task = models(page)
+    assert by_task != start
+    assert query(page) == "sort=-tomita-3"
+    page.locator("#measure").select_option("longest_99")
+    assert query(page) == "show=longest_99&sort=-tomita-3"
+    page.go_back()
+    assert page.locator("#measure").input_value() == ""
+    assert models(page) == by_task
+    page.go_back()
+    assert query(page) == ""
+    assert models(page) == start
+    expect(page.locator(".board th[data-name='rank']")).to_have_attribute("aria-sort", "ascending")
+    page.go_forward()
+    assert models(page) == by_task
+
+
+def test_letters_typed_are_no_steps_and_a_view_keeps_what_was_asked(opened, published):
+    page = opened(published)
+    before = page.evaluate("history.length")
+    page.locator("#query").press_sequentially("lstm")
+    assert page.evaluate("history.length") == before
+    assert models(page) == ["lstm"]
+    page.locator(f"{ROWS} th a").click()
+    expect(page.locator("#view h1")).to_have_text("lstm")
+    assert query(page) == "q=lstm"
+    page.go_back()
+    expect(page.locator("#overview")).to_be_visible()
+    assert models(page) == ["lstm"]
+    page.locator("#clear").click()
+    assert len(models(page)) >= 10
+    assert query(page) == ""
+
+
+def test_search_by_keys_alone(opened, published):
+    page = opened(published)
+    page.locator("#query").focus()
+    page.keyboard.type("parity")
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#hits a").first).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.locator("#query")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.locator("#view h1")).to_have_text("parity")
+    expect(page.locator("#hits")).to_be_hidden()
+
+
+def test_a_head_leads_to_its_task(opened, published):
+    page = opened(published)
+    assert tasks(page) == SUITE
+    page.locator(TASKS).nth(2).click()
+    expect(page.locator("#view h1")).to_have_text("even-pairs")
+
+
+def test_a_class_of_languages_keeps_its_tasks(opened, published):
+    page = opened(published, "?class=star-free")
+    assert tasks(page) == ["even-pairs"]
+    expect(page.locator("#found")).to_contain_text("1 of 6 tasks")
+    foot = page.locator(".measured:not([hidden]) tfoot tr").last
+    assert re.findall(r"[a-z-]+", foot.inner_text()) == ["language", "class", "star-free"]
+
+
+@pytest.mark.parametrize(
+    "place", ["?sort=nothing", "?show=constructor", "?protocol=x&kind=y&class=z", "?q=%", "?%%%="]
+)
+def test_an_address_of_nonsense_is_a_page(opened, published, place):
+    page = opened(published, place)
+    expect(page.locator(".board thead").first).to_be_visible()
+    expect(page.locator(".board th[data-name='rank']")).to_have_attribute("aria-sort", "ascending")
+
+
+def test_cite_add_and_download_are_on_the_first_screen(opened, published):
+    page = opened(published)
+    for name in ("CSV", "JSON"):
+        box = page.get_by_role("link", name=name, exact=True).bounding_box()
+        assert box["y"] + box["height"] <= 800
+    page.get_by_text("Cite", exact=True).click()
+    expect(page.locator("pre")).to_contain_text("@software{formalbench,")
+    expect(page.locator("pre")).to_contain_text("eprint        = {2305.03796}")
+    page.get_by_text("Add a model", exact=True).click()
+    expect(page.locator(".actions")).to_contain_text("formalbench new model my-network")
+    expect(page.locator("pre")).to_be_hidden()

@@ -1,0 +1,208 @@
+"""The views of a task, a model and a comparison, with the published records."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from formalbench.analysis.board import Board
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.compare import Standing, compare
+from formalbench.analysis.verdict import verdict_of
+from formalbench_leaderboard.sources import read_all
+from playwright.sync_api import Page, expect
+
+RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
+TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+
+
+@pytest.fixture(scope="module")
+def board() -> Board:
+    (board,) = build_page(read_all([RESULTS]).records, View("default", TASKS)).boards
+    return board
+
+
+def place(board: Board, model: str) -> Standing:
+    return Standing(board, next(row for row in board.rows if row.model == model))
+
+
+def numbers(text: str) -> list[float]:
+    return [float(one) for one in re.findall(r"-?\d+\.\d+", text)]
+
+
+def lines(page: Page) -> dict[str, tuple[list[float], str]]:
+    """Return of each line of the comparison its numbers, and who is better."""
+    rows = page.locator("#view .results").first.locator("tbody tr, tfoot tr")
+    found = {}
+    for row in rows.all():
+        cells = row.locator("td").all_inner_texts()
+        found[row.locator("th").inner_text()] = (numbers(" ".join(cells)), cells[-1])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [("lstm", "transformer[positions=alibi]"), ("regulargpt", "regulargpt-c3"), ("rnn", "lstm")],
+)
+def test_a_comparison_says_what_the_command_says(opened, published, board, a, b):
+    found = compare(place(board, a), place(board, b))
+    page = opened(published, f"#compare={a},{b}")
+    shown = lines(page)
+    assert found.mean
+    assert list(shown) == [*TASKS, "mean, scaled"]
+    for on in found.tasks:
+        *_, difference, low, high = shown[on.task][0]
+        assert difference == pytest.approx(100 * on.accuracy.value, abs=0.051)
+        # 2,000 draws leave some two points open where seeds are few.
+        assert (low, high) == pytest.approx((100 * on.accuracy.low, 100 * on.accuracy.high), abs=8)
+        assert shown[on.task][1] == (on.accuracy.better or "–").upper()
+    mean = found.mean
+    means, better = shown["mean, scaled"]
+    exact = [100 * one for one in (mean.a, mean.b, mean.scaled.value)]
+    assert means[:3] == pytest.approx(exact, abs=0.051)
+    assert means[3:] == pytest.approx((100 * mean.scaled.low, 100 * mean.scaled.high), abs=2.5)
+    assert better == (mean.scaled.better or "–").upper()
+
+
+def test_a_comparison_by_its_address_and_by_keyboard(opened, published):
+    page = opened(published, "?m=lstm,transformer[positions=alibi]")
+    heading = page.locator("#view h1")
+    expect(heading).to_have_text("lstm and transformer[positions=alibi]")
+    differs = page.locator("#view table", has_text="What their runs differ in")
+    expect(differs).to_contain_text("parameters")
+    expect(page.locator("#view .copyable code").first).to_have_text(
+        "formalbench compare lstm 'transformer[positions=alibi]'"
+    )
+    page.get_by_label("B", exact=True).select_option("rnn")
+    expect(heading).to_have_text("lstm and transformer[positions=alibi]")  # nothing moves by itself
+    page.get_by_label("B", exact=True).press("Tab")
+    page.keyboard.press("Enter")
+    expect(heading).to_have_text("lstm and rnn")
+    expect(heading).to_be_focused()
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        ("lstm,nobody", "There is no model called nobody here."),
+        ("lstm,lstm", "Choose two models."),
+        ("lstm", "Choose"),
+    ],
+)
+def test_a_comparison_of_nothing_offers_models_to_choose(opened, published, names, said):
+    page = opened(published, f"#compare={names}")
+    if "," in names:
+        expect(page.locator("#view .lead")).to_contain_text(said)
+    assert page.locator("#view form select").count() == 2
+
+
+def test_models_of_two_protocols_are_not_compared(opened, two_boards):
+    page = opened(two_boards, "#compare=rnn,gru")
+    expect(page.locator("#view h2")).to_have_text(["Protocol quick (version 2)"])
+
+
+def test_a_task_asks_three_questions_one_by_one(opened, published, board):
+    page = opened(published, "#task=parity")
+    lanes = page.locator("#view .lane")
+    expect(lanes.locator("h2")).to_have_text(["Expressible", "Learned", "Extrapolates"])
+    expressible, learned, extrapolates = lanes.all()
+    row = expressible.locator("tr", has_text="exact-parity").first
+    expect(row).to_contain_text("10,000")
+    expect(expressible).to_contain_text("cannot")
+    able = {row.model for row in board.rows if not row.on("parity").unlearned}
+    never = {row.model for row in board.rows} - able
+    assert able
+    assert never
+    assert set(extrapolates.locator("tbody th").all_inner_texts()) == able
+    assert extrapolates.locator("svg.strip").count() == len(able)
+    expect(extrapolates.locator("> div > p")).to_contain_text("nothing is said of them")
+    for model in never:
+        expect(extrapolates.locator("> div > p")).to_contain_text(model)
+    half = learned.locator("tbody tr", has=page.get_by_text("2 of 3"))
+    assert half.locator("circle").count() == 3
+    assert half.locator("circle.hollow").count() == 1
+    said = extrapolates.locator("svg.strip").first.get_attribute("aria-label")
+    assert re.search(r"% at length 41, .*% at length 500; chance 50.0 %", said or "")
+    expect(page.locator("#view")).to_contain_text("best shortcut that sees no order")
+    reproduced = page.locator("#view section", has=page.get_by_role("heading", name="Reproduced"))
+    expect(reproduced).to_contain_text("holds")
+    beside = page.locator("#view section.beside")
+    row = beside.locator("tbody tr", has_text="RegularGPT (C=2), Chi et al. 2023, Table 1")
+    expect(row).to_contain_text("100.0")
+    expect(row).to_contain_text("steps: 100,000, here 2,000")
+    apart = page.locator("#view section", has=page.get_by_text("Published, not measured here"))
+    expect(apart).to_contain_text("Tape-RNN")
+    expect(apart).not_to_contain_text("RegularGPT (C=2)")
+
+
+def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, published, board):
+    page = opened(published, "#model=regulargpt")
+    row = place(board, "regulargpt").row
+    expect(page.locator("#view .verdict")).to_have_text(verdict_of(board, row))
+    assert page.locator("#view svg.strip").count() == len(TASKS)
+    records = page.locator("#view a[aria-label*='record of seed']")
+    assert records.count() == sum(len(result.runs) for result in row.results)
+    for link in records.all():
+        address = link.get_attribute("href")
+        assert (published.parent / address).resolve().is_file()
+    expect(page.locator("#view")).to_contain_text("Nothing: every option is at its default.")
+
+
+def test_weights_by_hand_have_a_verdict_too(opened, published):
+    page = opened(published, "#model=flawed-first")
+    said = page.locator("#view .verdict")
+    expect(said).to_have_text(re.compile("^Verified, not trained: not right on first \\(wrong on "))
+
+
+def test_what_a_model_sets_stands_beside_its_default(opened, published):
+    page = opened(published, "#model=transformer%5Bpositions%3Dalibi%5D")
+    expect(page.locator("#view")).to_contain_text("positions=alibi in place of sinusoidal")
+
+
+def test_a_command_is_copied_by_keyboard(opened, published):
+    page = opened(published, "#model=lstm", permissions=["clipboard-read", "clipboard-write"])
+    line = page.locator("#view .commands .copyable").first
+    line.get_by_role("button", name="Copy the command").focus()
+    page.keyboard.press("Enter")
+    expect(line.get_by_role("status")).to_have_text("copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == line.locator("code").inner_text()
+    assert copied.startswith("formalbench run --model lstm --task ")
+
+
+def test_a_badge_is_a_drawing_of_its_own(opened, published, board):
+    page = opened(published, "#model=lstm")
+    address = page.locator("#view a[download]").get_attribute("href")
+    source = page.evaluate(
+        "href => fetch ? decodeURIComponent(href.split(',').slice(1).join(',')) : ''", address
+    )
+    drawing = ElementTree.fromstring(source)
+    assert drawing.tag == "{http://www.w3.org/2000/svg}svg"
+    score = f"{100 * place(board, 'lstm').row.score:.1f}"
+    assert score in "".join(drawing.itertext())
+    assert "href" not in source
+    markdown = page.locator("#view .copyable code", has_text="![formalbench").inner_text()
+    assert markdown.endswith("(formalbench-lstm.svg)")
+
+
+@pytest.mark.parametrize(
+    "place", ["#task=parity", "#model=regulargpt", "#compare=lstm,transformer[positions=alibi]"]
+)
+def test_no_view_is_wider_than_a_phone(opened, published, place):
+    page = opened(published, place, width=360)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+def test_hostile_names_are_compared_as_text(opened, hostile, hostile_names):
+    page = opened(hostile)
+    scripts = page.locator("script").count()
+    page.evaluate(
+        "names => { location.hash = '#compare=' + names.map(encodeURIComponent).join(',') }",
+        hostile_names[:2],
+    )
+    expect(page.locator("#view h2").first).to_be_visible()
+    assert page.locator("#view h1").inner_text() == " and ".join(hostile_names[:2])
+    assert page.locator("script").count() == scripts
+    assert page.locator("img, iframe, object, [onmouseover], [onerror]").count() == 0

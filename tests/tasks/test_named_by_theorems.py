@@ -1,0 +1,65 @@
+"""The languages that theorems name have what these speak of, and no built-in one is left out."""
+
+from collections.abc import Iterator
+from itertools import product
+
+import numpy as np
+import pytest
+from formalbench.contracts.language import HasAutomaton
+from formalbench.host import PluginHost
+from formalbench.theory.theorems import theorem_called
+
+
+def automata() -> Iterator[tuple[str, object]]:
+    host = PluginHost.load()
+    for entry in host.tasks.all():
+        if "{" in entry.spec.name or entry.plugin.name == "formalbench_text":
+            continue
+        source = host.task(entry.spec.name).source
+        if isinstance(source, HasAutomaton):
+            yield entry.spec.name, source.automaton
+
+
+@pytest.fixture(scope="module")
+def every():
+    return dict(automata())
+
+
+def counts_a_symbol(automaton) -> bool:
+    """Say whether a symbol, again and again, comes back to a state by way of others."""
+    for moves in np.asarray(automaton.transitions).T:
+        reached = np.arange(len(moves))
+        for _ in moves:
+            reached = moves[reached]
+        if (moves[reached] != reached).any():
+            return True
+    return False
+
+
+def sees_order(automaton) -> bool:
+    """Say whether two short strings differ that have the same symbols, the last one the same."""
+    table = np.asarray(automaton.transitions)
+    symbols = table.shape[1]
+    for length in range(2, 7 if symbols <= 3 else 6 if symbols <= 6 else 5):
+        classes: dict[object, int] = {}
+        for string in product(range(symbols), repeat=length):
+            state = automaton.start
+            for symbol in string:
+                state = table[state, symbol]
+            key, found = (tuple(sorted(string)), string[-1]), int(automaton.classes[state])
+            if classes.setdefault(key, found) != found:
+                return True
+    return False
+
+
+def test_those_that_count_a_symbol(every):
+    named = theorem_called("positive-eigenvalues").languages
+    assert {name for name, one in every.items() if counts_a_symbol(one)} == set(named)
+
+
+def test_those_that_see_order(every):
+    named = theorem_called("order-blind").languages
+    small = {name: one for name, one in every.items() if len(one.transitions[0]) <= 6}
+    seen = {name for name, one in small.items() if sees_order(one)}
+    assert seen == set(named) & small.keys()
+    assert set(named) <= every.keys()
