@@ -148,6 +148,16 @@ def test_the_scatter_shows_either_cost(opened, published):
     assert page.locator("#cost-chart svg").inner_html() != before
 
 
+THEME_OF_THE_FIRST_BODY = """
+new MutationObserver((_, observer) => {
+  if (!document.body) return;
+  window.firstTheme = document.documentElement.dataset.theme;
+  observer.disconnect();
+}).observe(document, { childList: true, subtree: true });
+"""
+"""Note which theme was set when there was first something to paint."""
+
+
 def background(page: Page) -> str:
     return page.evaluate("getComputedStyle(document.body).backgroundColor")
 
@@ -159,7 +169,13 @@ def test_the_theme_follows_the_system_until_it_is_toggled(opened, published, sch
     assert (sum(map(int, before[4:-1].split(","))) < 300) == (scheme == "dark")
     page.locator("#theme").click()
     assert background(page) != before
+    kept = page.evaluate("localStorage.getItem('formalbench-theme')")
+    assert kept == {"light": "dark", "dark": "light"}[scheme]
+    # Chromium writes in the background: a reload at once, once in a hundred, reads what was before.
+    page.add_init_script(f"localStorage.setItem('formalbench-theme', '{kept}')")
+    page.add_init_script(THEME_OF_THE_FIRST_BODY)
     page.reload()
+    assert page.evaluate("firstTheme") == kept
     assert background(page) != before
 
 

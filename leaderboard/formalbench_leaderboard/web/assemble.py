@@ -27,6 +27,9 @@ SCRIPTS = (
 )
 """In the order in which they are joined: each may use what is above it."""
 
+FIRST = "first_paint"
+"""What runs in the head, by itself: what is joined waits for the page's data."""
+
 
 def render(page: Page, known: Definitions, figure: Markup | None = None) -> dict[str, str]:
     """Return every file of the page, by its name.
@@ -36,12 +39,13 @@ def render(page: Page, known: Definitions, figure: Markup | None = None) -> dict
         known: what it tells of tasks and models.
         figure: what the first screen shows above the board.
     """
-    script = _script()
+    first, script = _file("script", f"{FIRST}.js"), _script()
     detail = detail_of(page)
     index = from_template(
         "page.html.j2",
-        policy=_policy(script),
+        policy=_policy(first, script),
         style=Markup(_file("style.css") + _file("details.css")),  # noqa: S704 - files of ours
+        first=Markup(first),  # noqa: S704 - a file of ours
         script=Markup(script),  # noqa: S704 - files of ours
         data=Markup(packed(contents(page, known))),  # noqa: S704 - letters and digits
         page=page,
@@ -62,14 +66,15 @@ def render(page: Page, known: Definitions, figure: Markup | None = None) -> dict
     }
 
 
-def _policy(script: str) -> str:
-    """Return what the page may do: run its script and nothing else; connect to nothing.
+def _policy(*scripts: str) -> str:
+    """Return what the page may do: run its scripts and nothing else; connect to nothing.
 
     Styles may stand in the text: cells have their shade.
     """
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
     return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
         "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
     )
 

@@ -1,4 +1,4 @@
-// Light or dark: as the system says, until the reader says otherwise.
+// Light or dark: as the system says, until the reader says otherwise (first_paint.js reads what they said).
 
 function startTheme() {
   const button = byId("theme");
@@ -9,11 +9,9 @@ function startTheme() {
     button.textContent = dark() ? "Light" : "Dark";
     button.setAttribute("aria-label", `Show the page ${dark() ? "light" : "dark"}`);
   };
-  const kept = remembered("theme");
-  if (kept === "light" || kept === "dark") root.dataset.theme = kept;
   button.addEventListener("click", () => {
     root.dataset.theme = dark() ? "light" : "dark";
-    remember("theme", root.dataset.theme);
+    keepTheme(root.dataset.theme);
     show();
   });
   system.addEventListener("change", show);
@@ -22,17 +20,9 @@ function startTheme() {
 }
 
 // A browser may refuse to keep anything for a page from disk; then nothing is kept.
-function remembered(name) {
+function keepTheme(theme) {
   try {
-    return localStorage.getItem(`formalbench-${name}`);
-  } catch {
-    return null;
-  }
-}
-
-function remember(name, value) {
-  try {
-    localStorage.setItem(`formalbench-${name}`, value);
+    localStorage.setItem("formalbench-theme", theme);
   } catch {
     return;
   }
