@@ -56,21 +56,21 @@ class AccuracyTable:
         models: one for each published row that is measured.
         protocols: how the models are trained and tested at either scale.
         quick: the tasks of the scale ``quick``, the most telling first; empty for all.
-        quick_models: the titles of its models; empty for all.
+        quick_models: of such a task the titles of its models; without an entry, all.
     """
 
     published: PublishedTable
     models: tuple[PaperModel, ...]
     protocols: Mapping[Scale, str]
     quick: tuple[str, ...] = ()
-    quick_models: tuple[str, ...] = ()
+    quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def train(self, bench: Bench) -> dict[Key, Got | None]:
         """Train what belongs to the scale; of the rest, take what has records already."""
         every = self.published.tasks
-        titles = [model.title for model in self.models]
+        titles = tuple(model.title for model in self.models)
         now = bench.choose(self.quick or every, every)
-        by = bench.choose(self.quick_models or titles, titles)
+        by = bench.choose(self.quick_models, {})
         order = dict.fromkeys((*self.quick, *every))
         wanted = [
             Wanted(
@@ -84,7 +84,9 @@ class AccuracyTable:
             for task in order
             for model in self.models
         ]
-        found = obtain(bench, wanted, lambda one: one.task in now and one.column in by)
+        found = obtain(
+            bench, wanted, lambda one: one.task in now and one.column in by.get(one.task, titles)
+        )
         return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
 
     def scores(self, got: Trained) -> dict[Key, Score]:

@@ -49,6 +49,12 @@ MODELS = (
 
 PARITY, NAVIGATION = "parity", "cycle-navigation"
 
+QUICK = (
+    *(BLOCKS, DIAGONAL, LOW_RANK),
+    *("DeltaNet [-1, 1]", "DeltaNet [0, 1]", "LSTM", "sLSTM"),
+)
+"""The models of that scale."""
+
 PAPER = read_table(specs.TABLE)
 
 TABLE = AccuracyTable(
@@ -56,10 +62,7 @@ TABLE = AccuracyTable(
     MODELS,
     {"quick": "grazzi-table3-quick", "paper": "slice-table2"},
     quick=(PARITY, NAVIGATION),
-    quick_models=(
-        *(BLOCKS, DIAGONAL, LOW_RANK),
-        *("DeltaNet [-1, 1]", "DeltaNet [0, 1]", "LSTM", "sLSTM"),
-    ),
+    quick_models={PARITY: QUICK, NAVIGATION: QUICK},
 )
 
 PERFECT = 0.99
