@@ -316,6 +316,15 @@ def test_checksums_must_be_there(cli, own_place, make):
     assert "nothing is missing" in cli("corpus", "complete", path).out
 
 
+def test_only_the_beginning_of_much_is_shown(cli, own_place, make):
+    path = make()
+    told = cli("show", "task", "pets", "--plugin", path).out
+    (alphabet,) = (line for line in told.splitlines() if line.startswith("alphabet"))
+    assert alphabet.endswith(" & ' … (257 in all)")
+    whole = json.loads(cli("show", "task", "pets", "--plugin", path, "--json").out)
+    assert len(whole["alphabet"]) == 257
+
+
 def test_the_contract(make):
     checks = check_plugin(make(), PluginHost.load())
     assert {check.subject for check in checks} == {"task pets:causal-lm", "task pets:masked-lm"}

@@ -9,6 +9,9 @@ from formalbench.contracts.specs import show_value
 from formalbench.contracts.theory import WITHIN_REGULAR, Theory
 from formalbench.ui.output import console, print_table
 
+MOST = 40
+"""As many symbols or answers are shown of each thing; ``--json`` has all."""
+
 
 def print_facts(facts: dict[str, Any]) -> None:
     """Print facts, a line each, then options as a table, theorems and examples."""
@@ -22,6 +25,8 @@ def print_facts(facts: dict[str, Any]) -> None:
             value = _that_matter(value)
         if key == "theory":
             value = _classes(value)
+        if key == "alphabet":
+            value = _beginning(value)
         if value not in ("", None, {}):
             screen.print(f"{key.replace('_', ' '):<{width}}  {_text(value)}", markup=False)
     if options:
@@ -34,8 +39,8 @@ def print_facts(facts: dict[str, Any]) -> None:
     for theorem in theorems or ():
         screen.print(f"theorem  {_theorem(theorem)}", markup=False)
     for row in examples or ():
-        string = _text(row["string"]) or "(empty)"
-        screen.print(f"example  {string}  ->  {_text(row['target'])}", markup=False)
+        string = _beginning(row["string"]) or "(empty)"
+        screen.print(f"example  {string}  ->  {_beginning(row['target'])}", markup=False)
 
 
 def _classes(theory: Mapping[str, Any] | None) -> str:
@@ -92,6 +97,14 @@ def _allowed(option: Mapping[str, Any]) -> str:
     low, high = option["minimum"], option["maximum"]
     ends = ["" if end is None else f"{end:g}" for end in (low, high)]
     return "…".join(ends) if any(ends) else ""
+
+
+def _beginning(value: Any) -> str:
+    """Return symbols or answers as text, of many only the first, and how many there are."""
+    if not isinstance(value, dict | list | tuple) or len(value) <= MOST:
+        return _text(value)
+    first = dict(list(value.items())[:MOST]) if isinstance(value, dict) else value[:MOST]
+    return f"{_text(first)} … ({len(value):,} in all)"
 
 
 def _text(value: Any) -> str:
