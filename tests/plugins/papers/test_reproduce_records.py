@@ -105,6 +105,26 @@ def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, pa
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
 
 
+@pytest.mark.parametrize(("by", "found"), [(1e-14, False), (1e-7, True)])
+def test_the_last_digits_of_another_processor_are_no_other_number(published, by, found):
+    root, _ = published
+    table = root / "leaderboard" / "reproductions" / "toy.json"
+    value = json.loads(table.read_text())["data"][0]["accuracy"]
+    other = value * (1 + by)
+    assert other != value
+    for file in (table, table.with_suffix(".csv")):
+        text = file.read_text()
+        assert repr(value) in text
+        file.write_text(text.replace(repr(value), repr(other)))
+    assert [line.partition(":")[2] for line in problems(published)] == (
+        [
+            " not what its records give; `formalbench reproduce toy --from-records` renders it",
+        ]
+        if found
+        else []
+    )
+
+
 def test_records_that_are_missing_changed_or_too_many_are_found(published):
     root, _ = published
     kept = root / "leaderboard" / "reproductions" / "toy.records.jsonl"

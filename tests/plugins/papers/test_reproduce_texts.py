@@ -115,6 +115,19 @@ def test_a_fall_at_the_beginning_is_no_drop_from_a_plateau():
     assert verdicts(fig)[1] == "differs"
 
 
+def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
+    still = LossCurve(STEPS, tuple(2.7 + 0.001 * (len(STEPS) - i) for i in range(len(STEPS))))
+    assert not still.left
+    assert sudden().left
+    assert gradual().left
+    fig = fig6.claims({fig6.LEARN: [still], fig6.SCALAR: [gradual()]})
+    assert verdicts(fig) == ["cannot tell", "cannot tell", "holds"]
+    assert "on the plateau throughout, at 2.70" in fig[1].ours
+    fig = fig6.claims({fig6.LEARN: [sudden()], fig6.SCALAR: [still]})
+    assert verdicts(fig) == ["cannot tell", "holds", "cannot tell"]
+    assert verdicts(fig6.claims({})) == ["not run at this scale"] * 3
+
+
 def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
     for corpus, how in HOW.items():
         with pytest.raises(RequestError) as refused:
