@@ -188,7 +188,7 @@ def test_hostile_names_can_be_drawn(make_text, make_pairs, name):
         assert b"</svg>" in svg
         assert b"<script" not in svg
     text = assemble.render(shown, NOTHING)["index.html"]
-    assert text.count("<script") == 2
+    assert text.count("<script") == 3
 
 
 @pytest.mark.parametrize("value", [1e306, 1e-306, 2.0**1000])
