@@ -77,6 +77,7 @@ def compare(
     from formalbench.ui.state import host_of
 
     from formalbench_text.comparing import compare as comparison
+    from formalbench_text.comparing import run_name
 
     found = list(comparison(host_of(ctx), one, other, torch.device(choose_device(device))))
     if as_json:
@@ -92,7 +93,7 @@ def compare(
         [part, f"{texts:,}", *(f"{100 * bleu:.1f}" for bleu in both.bleu), f"{both.p:.3f}"]
         for part, texts, both in found
     ]
-    print_table(["part", "texts", one.stem[:40], other.stem[:40], "p"], rows)
+    print_table(["part", "texts", *map(run_name, (one, other)), "p"], rows)
     typer.echo(found[0].found.signature)
 
 

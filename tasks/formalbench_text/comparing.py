@@ -10,6 +10,7 @@ import torch
 from formalbench import PairedCorpus, RequestError, Task
 from formalbench.contracts.example import tensors
 from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
 from formalbench.evaluation.cells import TestSet, test_set
 from formalbench.evaluation.evaluate import batches
 from formalbench.evaluation.search import Search, search, search_of
@@ -75,6 +76,12 @@ def compare(
     for index, cell in enumerate(cells.cells):
         found = compared(said[0][index], said[1][index], right[index], tokenised=tokenised)
         yield PartCompared(cell.group, cell.strings, found)
+
+
+def run_name(path: Path) -> str:
+    """Return the name of a run by its record: its model with its options, and its seed."""
+    record = _read(path)
+    return f"{display(record.model.name, record.model.options)}, seed {record.seed}"
 
 
 def _read(path: Path) -> Record:

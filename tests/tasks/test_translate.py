@@ -172,6 +172,9 @@ def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
     for part, texts in (("up-to-20", 2), ("over-20", 1)):
         assert both[part]["bleu"] == [pytest.approx(right[part] / texts, abs=1e-6)] * 2
         assert (both[part]["texts"], both[part]["p"]) == (texts, 1.0)
+    shown = " ".join(cli("corpus", "compare", path, path, "--plugin", few).out.split())
+    assert shown.count("encoder-decoder-logn") == 2
+    assert "seed 0" in shown
     other = tmp_path / "other.json"
     other.write_text(text.replace(test["fingerprint"], "0" * 64))
     refused = cli("corpus", "compare", path, other)
