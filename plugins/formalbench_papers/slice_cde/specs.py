@@ -34,14 +34,14 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.slice_cde.table2:carry_out",
         reduced=(
-            "seven of fifteen models on parity and cycle navigation; width 64 instead of 128, "
+            "seven of fifteen models on parity and six on cycle navigation; width 64, not 128, "
             "three seeds instead of five; the protocol `grazzi-table3-quick`: at most 3,000 steps "
             "of 128 strings instead of 100,000 of 256, half of them on lengths that grow with "
             "success, Adam with a constant rate that decays on mastery instead of AdamW with a "
             "cosine, 16 test lengths with 256 strings each instead of every one."
         ),
         duration=(
-            "quick: about an hour on two cores (42 runs, of which `grazzi-table3` shares nine); "
+            "quick: about an hour on two cores (39 runs, of which `grazzi-table3` shares nine); "
             "paper: days on a GPU (300 runs)."
         ),
         figure=False,

@@ -49,11 +49,8 @@ MODELS = (
 
 PARITY, NAVIGATION = "parity", "cycle-navigation"
 
-QUICK = (
-    *(BLOCKS, DIAGONAL, LOW_RANK),
-    *("DeltaNet [-1, 1]", "DeltaNet [0, 1]", "LSTM", "sLSTM"),
-)
-"""The models of that scale."""
+QUICK = (BLOCKS, DIAGONAL, "DeltaNet [-1, 1]", "DeltaNet [0, 1]", "LSTM", "sLSTM")
+"""The models of that scale; on parity there is the one of low rank besides, whose step is slow."""
 
 PAPER = read_table(specs.TABLE)
 
@@ -62,7 +59,7 @@ TABLE = AccuracyTable(
     MODELS,
     {"quick": "grazzi-table3-quick", "paper": "slice-table2"},
     quick=(PARITY, NAVIGATION),
-    quick_models={PARITY: QUICK, NAVIGATION: QUICK},
+    quick_models={PARITY: (*QUICK, LOW_RANK), NAVIGATION: QUICK},
 )
 
 PERFECT = 0.99
