@@ -72,7 +72,7 @@ format: $(VENV)/.installed-dev
 
 # Measure on an idle machine, and write the tables of speed/README.md. With PEER=PATH, a checkout
 # of neural_networks_chomsky_hierarchy, also against that; PEER_PYTHON has its requirements.
-speed: $(VENV)/.installed-speed
+speed: $(VENV)/.installed-speed $(VENV)/.installed-published
 	$(BIN)/python speed/measure.py \
 		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
 

@@ -45,7 +45,7 @@ WORKS = [  # what a command is given, and what it must say
     ("show model regulargpt", "chunk"),
     ("show task parity --json", '"chance"'),
     ("show suite chomsky", "reverse-string"),
-    ("show protocol standard", "100000"),
+    ("show protocol standard", "20000"),
     ("sample tomita-3 --length 6 --count 2", '"target"'),
     ("show task tiny:causal-lm", "a few pages"),
     ("label parity strings.txt", "0"),

@@ -32,7 +32,7 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
     )
     yield ProtocolSpec(
         "standard",
-        "a GPU: 100,000 steps, three learning rates, every test length",
+        "evidence: until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
         "cuda",
     )

@@ -58,18 +58,21 @@ def add_commands(app: typer.Typer) -> None:
         formalbench leaderboard predictions
         formalbench leaderboard predictions --results my-results --format csv
         """
-        from formalbench.analysis.tables import agreement_table, predicted_table
+        from formalbench.analysis.tables import agreement_table, predicted_table, taught_table
 
         from formalbench_leaderboard.renderers.evidence import predictions_page
 
-        cells = _evidence(ctx, results).predictions
+        evidence = _evidence(ctx, results)
+        cells, taught = evidence.predictions, taught_table(evidence.expected)
         shown, agreement = predicted_table(cells), agreement_table(cells)
         texts = {
-            "markdown": lambda: predictions_page(cells),
+            "markdown": lambda: predictions_page(evidence),
             "csv": lambda: _csv(shown),
-            "json": lambda: _json(counts=agreement.data(), predictions=shown.data()),
+            "json": lambda: _json(
+                counts=agreement.data(), taught=taught.data(), predictions=shown.data()
+            ),
         }
-        _tell(format, texts, [agreement, shown.without("by", "validation")], output)
+        _tell(format, texts, [agreement, shown.without("by", "validation"), taught], output)
 
     @app.command()
     def papers(

@@ -69,9 +69,9 @@ def test_names_are_completed(complete, line, offered):
 
 def test_zsh_and_fish_are_told_what_a_name_means(complete):
     (told,) = complete(FISH, "run --protocol stan")
-    assert told.startswith("standard\ta GPU: 100,000 steps")
+    assert told.startswith("standard\tevidence: until mastered")
     (told,) = complete(ZSH, "run --protocol stan")
-    assert told.startswith("""_arguments '*: :(("standard":"a GPU""")
+    assert told.startswith("""_arguments '*: :(("standard":"evidence""")
 
 
 def test_models_of_a_plugin_that_is_always_loaded_are_completed(complete, mine, monkeypatch):

@@ -11,9 +11,10 @@ def test_the_defaults_of_a_cpu_and_a_gpu(host):
     assert (quick.steps, quick.seeds, quick.learning_rates) == (2000, 3, (0.001,))
     assert (quick.test.lengths, quick.test.strings) == (16, 256)
     assert quick.curriculum.kind == "interleaved"
-    assert (standard.steps, standard.batch) == (100_000, 128)
-    assert standard.learning_rates == (0.0001, 0.0003, 0.0005)
-    assert standard.test.lengths == "all"
+    assert (standard.steps, standard.batch, standard.seeds) == (20_000, 32, 3)
+    assert standard.learning_rates == (0.001,)
+    assert (standard.test.lengths, standard.test.strings) == (32, 256)
+    assert standard.curriculum.kind == "uniform"
     assert {e.spec.device: e.spec.name for e in host.protocols.all() if e.spec.device} == {
         "cpu": "quick",
         "cuda": "standard",
@@ -86,6 +87,14 @@ SHIPPED = {
         "decay": {"steps": 600, "final": 0.02, "mastered": 0.02},
         "validation": {"every": 100, "lengths": 16, "strings": 64},
         "test": {"lengths": 16, "strings": 256},
+    },
+    "standard": {
+        "version": 3, "learning_rates": (0.001,), "batch": 32, "steps": 20_000,
+        "evaluate_every": 40, "schedule": {"name": "constant", "warm_up": 200},
+        "optimiser": {"name": "adam", "gradient_clip": 1.0, **ADAM},
+        "decay": {"steps": 600, "final": 0.02, "mastered": 0.005},
+        "validation": {"every": 200, "lengths": 16, "strings": 64},
+        "test": {"lengths": 32, "strings": 256},
     },
     "chi-table1": {
         "learning_rates": (0.0001, 0.0003, 0.0005), "steps": 100_000, "evaluate_every": 100,

@@ -3,7 +3,9 @@
 import pytest
 from formalbench.analysis.beside import Premises, beside, is_ours
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.expected import expected
 from formalbench.analysis.keys import protocol_key
+from formalbench.contracts.cells import Sums
 from formalbench.contracts.published import PublishedRow, PublishedTable
 from formalbench.contracts.specs import show_value
 from formalbench.host import PluginHost
@@ -48,6 +50,15 @@ def found(records, table=TABLE):
 def three(make_record):
     every = [(100, 100, 90, 70), (100, 60, 60, 60), (100, 90, 80, 50)]
     return [make_record("rnn", accuracy=right, seed=seed) for seed, right in enumerate(every)]
+
+
+def test_what_a_paper_has_at_99_percent_was_to_be_learned(three):
+    assert expected((), found(three)) == []
+    row, other = TABLE["rows"]
+    better = {**row, "results": {**row["results"], "parity": {"max": 99.0, "mean": 60.0}}}
+    (cell,) = expected((), found(three, {**TABLE, "rows": [better, other]}))
+    assert (cell.row.model, cell.result.task, cell.said_by) == ("rnn", "parity", ("A paper",))
+    assert cell.taught
 
 
 def test_ours_is_of_the_papers_lengths_and_of_all_seeds(three):
@@ -131,6 +142,20 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol):
     assert {one["paper"] for one in told} == {"chi-2023-table-1", "deletang-2023"}
     assert all(one["model"] == "rnn" and one["task"] == "parity" for one in told)
     assert "difference" in cli(*asked).out
+
+
+def test_where_each_answer_counts_a_run_has_the_share_of_all(three):
+    def answering(record, right):
+        counted = {"answer-accuracy": Sums(total=(right, 30), count=(40, 60))}
+        cells = record.test.cells.model_copy(update={"metrics": counted, "window": 2})
+        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+
+    table = {**TABLE, "settings": {"counted": "answers", "tested": [500, 600]}}
+    records = [answering(record, right) for record, right in zip(three, (10, 30, 20), strict=True)]
+    first, _ = found(records, table)
+    assert (first.max, first.mean) == (0.6, pytest.approx(0.5))
+    assert "each answer counts, at whatever lengths were tested" in first.differs
+    assert found(three, table) == []  # no answers were counted
 
 
 def test_a_damaged_file_of_records_has_none(tmp_path):

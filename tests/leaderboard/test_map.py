@@ -90,6 +90,18 @@ def test_an_empty_cell_has_the_command_that_fills_it(make_record):
     assert told(empty) == f"not run: {empty.command}"
 
 
+def test_the_protocol_that_taught_most_comes_first(make_record, protocol):
+    untaught = [make_record("rnn", seed=seed, validation=0.6) for seed in range(3)]
+    taught = [make_record("rnn", protocol={**protocol, "name": "thorough"})]
+    page = build_page([*untaught, *taught], View("test", ("parity",)))
+    assert [(board.protocol, board.learned) for board in page.boards] == [
+        ("thorough", 1),
+        ("quick", 0),
+    ]
+    shown = language_map(page, KNOWN)
+    assert (shown.protocol, shown.others) == ("thorough (version 1)", ("quick (version 1)",))
+
+
 def test_lengths_at_which_chance_is_right_are_left_out(make_record):
     record = make_record("lstm", accuracy=[100, 75, 100, 100], chance=0.75)
     view = View("test", ("parity",), chances=lambda record: (1.0, 0.5, 1.0, 0.5))

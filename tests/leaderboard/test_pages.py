@@ -67,6 +67,31 @@ def test_there_is_a_page_per_suite_and_per_model(many_records, host):
     assert "| [regulargpt](../models/regulargpt.md)" in suite
 
 
+def test_the_first_page_ranks_by_what_taught_most_and_says_where_the_rest_is(many_records, host):
+    def under(protocol, validation):
+        def selected(record):
+            right = round(validation * record.selected.strings)
+            return record.selected.model_copy(update={"correct": right})
+
+        return [
+            record.model_copy(update={"protocol": protocol, "selected": selected(record)})
+            for record in many_records
+        ]
+
+    quick = many_records[0].protocol
+    thorough = quick.model_copy(update={"name": "thorough"})
+    found = pages([*under(quick, 0.8), *under(thorough, 1.0)], host)
+    front = found[Path("leaderboard/README.md")]
+    assert re.findall("^## Suite .*", front, re.M) == [
+        "## Suite default, protocol thorough (version 1)"
+    ]
+    assert "with intervals, and under quick (version 1): [default](suites/default.md)." in front
+    assert re.findall("^## Protocol .*", found[SUITES / "default.md"], re.M) == [
+        "## Protocol thorough (version 1)",
+        "## Protocol quick (version 1)",
+    ]
+
+
 def test_a_model_page_shows_every_seed_and_every_command(many_records, host):
     page = pages(many_records, host)[MODELS / "rnn.md"]
     assert "| 1 of 2 " in page

@@ -4,11 +4,12 @@ import json
 
 import pytest
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.expected import by_protocol, expected
 from formalbench.analysis.predictions import compared, counts
 from formalbench.analysis.results import Prediction
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.renderers.evidence import predictions_page
+from formalbench_leaderboard.renderers.evidence import Evidence, predictions_page
 from formalbench_leaderboard.sources import suite_view
 from formalbench_leaderboard.theory import Predictions
 
@@ -74,15 +75,43 @@ def test_exact_models_are_not_asked(make_record):
 
 
 def test_contradictions_are_named_with_their_conditions(make_record):
-    page = predictions_page(cells([make_record("lstm", **SOLVED)], (CANNOT,)))
+    page = predictions_page(Evidence(cells([make_record("lstm", **SOLVED)], (CANNOT,))))
     told = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
     assert told.strip().startswith("- lstm on parity (quick (version 1)): predicted “cannot”")
     assert "finite precision, as many layers as it takes" in told
     assert "The expressive capacity of state space models" in page
 
 
+def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
+    make_record, protocol
+):
+    records = [
+        make_record("lstm", seed=seed, **run)
+        for seed, run in enumerate([SOLVED, LEARNED, UNLEARNED])
+    ]
+    records += [make_record("rnn", seed=seed, **UNLEARNED) for seed in range(3)]
+    own = {**protocol, "name": "own"}
+    runs = [LEARNED, UNLEARNED, UNLEARNED]
+    records += [make_record("gru", seed=seed, protocol=own, **run) for seed, run in enumerate(runs)]
+    evidence = Evidence(cells(records, (CAN, GOES_ON, STAYS)))
+    assert [
+        (one.board.protocol, len(one.cells), one.taught, one.partly, one.untaught)
+        for one in by_protocol(evidence.expected)
+    ] == [("quick", 2, 1, 0, 1), ("own", 1, 0, 1, 0)]
+    told = predictions_page(evidence).split("two thirds of the seeds:")[1]
+    named = [line for line in told.split("## Cell by cell")[0].splitlines() if line]
+    budget = records[0].protocol.steps
+    assert named[1] == (
+        f"- rnn on parity (quick (version 1)): 0 of 3 seeds learned it within at most {budget:,} "
+        "steps; validation accuracy 70.0 % on average; to be expected by lstm-saturated, "
+        "c-rasp-experiments."
+    )
+    assert [line.split(" on ")[0] for line in named] == ["- gru", "- rnn"]
+    assert expected(cells(records, (CANNOT, STAYS)), ()) == []
+
+
 def test_a_name_is_escaped(make_record):
-    page = predictions_page(cells([make_record("<b>|x|", **SOLVED)], (CANNOT,)))
+    page = predictions_page(Evidence(cells([make_record("<b>|x|", **SOLVED)], (CANNOT,))))
     assert "<b>" not in page
     assert "|x|" not in page.replace("\\|", "")
 
@@ -127,6 +156,9 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol):
     assert [one["found"] for one in told["predictions"]] == ["as predicted"]
     assert told["predictions"][0]["theorem"] == "gru-finite-precision"
     assert told["counts"][0]["as predicted"] == 1
+    assert told["taught"] == [
+        {"protocol": "own (version 1)", "cells": 1, "learned": 1, "partly": 0, "untaught": 0}
+    ]
     assert json.dumps(told)
     header, line = cli(*asked, "--format", "csv").out.splitlines()
     assert dict(zip(header.split(","), line.split(","), strict=False))["model"] == "gru"

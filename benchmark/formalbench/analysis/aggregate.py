@@ -36,6 +36,7 @@ from formalbench.analysis.statistics import (
 )
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.record import Record
+from formalbench.metrics.accuracy import ANSWERS
 
 Flags = npt.NDArray[np.bool_]
 
@@ -159,7 +160,13 @@ def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
         learned=has_learned(run),
         steps=run.training.steps if run.training else 0,
         places=tuple(at_places(run, measure).items()),
+        answers=_answers_right(run),
     )
+
+
+def _answers_right(run: Record) -> float | None:
+    counted = run.test.cells.whole(ANSWERS) if run.test else None
+    return counted.mean if counted is not None and counted.count else None
 
 
 def cell_results(cells: Cells) -> CellResults:

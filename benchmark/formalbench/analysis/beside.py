@@ -55,7 +55,8 @@ class Beside:
         column: the table's, by its name.
         published: the paper's numbers, in percent.
         board, row, result: where ours is.
-        max, mean: ours, of the seeds, over the test lengths that are within the paper's.
+        max, mean: ours, of the seeds, over the test lengths that are within the paper's, or of
+            all answers.
         differs: what is not alike, the most telling first.
     """
 
@@ -122,7 +123,10 @@ def _compared(
         return
     facts = board.facts_of(result.task)
     chance = facts.chance_length if facts else 0.0
-    every = [_within(run, column.tested, chance) for run in result.runs]
+    every = [
+        run.answers if paper.settings.counted == "answers" else _within(run, column.tested, chance)
+        for run in result.runs
+    ]
     reached = [one for one in every if one is not None]
     if not reached or result.finished == 0:
         return
@@ -179,6 +183,8 @@ def _settings(
     for name, paper, here in pairs:
         if paper is not None and here is not None and paper != here:
             yield f"{name}: {_told(name, paper)}, here {_told(name, here)}"
+    if theirs.counted == "answers":
+        yield "each answer counts, at whatever lengths were tested"
     if theirs.selected == "test":
         yield "rates and seeds chosen by the test, here by validation"
     if ours.curriculum.kind != "uniform":

@@ -81,6 +81,11 @@ class Board:
         return f"{self.protocol} (version {self.version})"
 
     @property
+    def learned(self) -> int:
+        """The number of its results of which at least one seed learned the training lengths."""
+        return sum(result.learned > 0 for row in self.rows for result in row.results)
+
+    @property
     def otherwise(self) -> tuple[str, ...]:
         """Titles of the tasks that are shown by another measure than accuracy."""
         titles = (*self.tasks, *self.other_tasks)
@@ -97,7 +102,8 @@ class Page:
 
     Attributes:
         title: what is ranked.
-        boards: one per protocol, by name and version.
+        boards: one per protocol, the one under which the most was learned first, then by name and
+            version.
         exact: what verifications say of exact models.
         published: numbers from papers, never mixed with measured ones.
         environments: one line per kind of machine that the records come from.

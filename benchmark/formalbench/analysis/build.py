@@ -99,9 +99,10 @@ def _page(
         for part in counted(records, view.current)
         if view.protocols is None or part.key[0] in view.protocols
     ]
+    boards = [_board(part, view) for part in parts]
     return Page(
         title=view.title,
-        boards=tuple(_board(part, view) for part in parts),
+        boards=tuple(sorted(boards, key=lambda board: -board.learned)),
         exact=exact_models(verifications, view.current),
         published=view.published,
         environments=environments_of([record for part in parts for record in part.records]),

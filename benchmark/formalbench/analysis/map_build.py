@@ -41,18 +41,17 @@ _CLASSES = {
 
 
 def language_map(page: Page, known: Known) -> LanguageMap:
-    """Make the map of a page: of the protocol with the most results.
+    """Make the map of a page: of the protocol under which the most was learned.
 
     Texts are no languages and have no column; nor have tasks on which chance is always right.
     """
-    boards = sorted(page.boards, key=lambda board: -sum(len(row.results) for row in board.rows))
-    board = boards[0] if boards else None
+    board = page.boards[0] if page.boards else None
     columns = _columns(board, page.exact.rows, known)
     return LanguageMap(
         protocol=board.name if board else "",
         columns=columns,
         families=_families(board, page.exact.rows, columns, known),
-        others=tuple(other.name for other in boards[1:]),
+        others=tuple(other.name for other in page.boards[1:]),
     )
 
 

@@ -53,6 +53,8 @@ class SeedResult:
         steps: optimiser steps of its training.
         places: of what is not shown by accuracy, the lengths or named parts of its test, and what
             it reached at each.
+        answers: where strings have several answers, the share of all answers to the test that are
+            right; None elsewhere.
     """
 
     seed: int
@@ -65,6 +67,7 @@ class SeedResult:
     learned: bool
     steps: int
     places: tuple[tuple[str, float], ...] = ()
+    answers: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

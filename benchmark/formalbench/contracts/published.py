@@ -39,8 +39,11 @@ class Settings(_Part):
         seeds: how many.
         selected: what chose among rates and seeds.
         steps, batch, learning_rates, optimiser, schedule: of training, by our names.
+        counted: what of a test is right or wrong: whole strings, or each answer to one. Answers
+            are compared over the whole of a test, whatever its lengths.
     """
 
+    counted: Literal["strings", "answers"] = "strings"
     trained: Window | None = None
     tested: Window | None = None
     seeds: Positive | None = None

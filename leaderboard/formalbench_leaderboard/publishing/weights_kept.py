@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.untrusted import Found
 
 EVERY_RUN = "standard"
-"""The protocol all of whose runs keep their weights; it takes a GPU to make them again."""
+"""The protocol all of whose runs keep their weights: what the board claims rests on them."""
 
 
 def keeps_weights(record: AnyRecord) -> bool:

@@ -7,12 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formalbench.analysis.beside import Beside
+from formalbench.analysis.expected import Expected, expected
 from formalbench.analysis.keys import grouped_by
 from formalbench.analysis.predictions import Foretold
-from formalbench.analysis.tables import agreement_table, beside_table, predicted_table
+from formalbench.analysis.tables import (
+    agreement_table,
+    beside_table,
+    predicted_table,
+    taught_table,
+)
 from formalbench.analysis.tables.beside import BESIDE
+from formalbench.analysis.tables.expected import TAUGHT
 from formalbench.analysis.tables.predicted import CELLS, MEANINGS
-from formalbench.analysis.text import percent
+from formalbench.analysis.text import grouped, percent
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.renderers.links import FRONT, Links
@@ -34,20 +41,26 @@ class Evidence:
     predictions: Sequence[Foretold] = ()
     papers: Sequence[Beside] = ()
 
+    @property
+    def expected(self) -> list[Expected]:
+        """What was to be learned, by either."""
+        return expected(self.predictions, self.papers)
+
 
 def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
     """Return the pages that there is something to say on."""
     found = {}
     if evidence.predictions:
-        found[PREDICTIONS] = predictions_page(evidence.predictions, links)
+        found[PREDICTIONS] = predictions_page(evidence, links)
     if evidence.papers:
         found[PAPERS] = papers_page(evidence.papers, links)
     return found
 
 
-def predictions_page(cells: Sequence[Foretold], links: Links | None = None) -> str:
+def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
     """Return every prediction beside the measurement, the contradictions first."""
     here = (links or Links()).on(PREDICTIONS)
+    cells = evidence.predictions
     used = {cell.prediction.theorem for cell in cells if cell.prediction}
     return made(
         "predictions.md.j2",
@@ -58,6 +71,9 @@ def predictions_page(cells: Sequence[Foretold], links: Links | None = None) -> s
         meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
         against=[_contradiction(cell) for cell in cells if cell.found == "against"],
         short=[_contradiction(cell) for cell in cells if cell.found == "not beyond"],
+        taught=taught_table(evidence.expected),
+        explained=[f"{column.heading}: {column.meaning}" for column in TAUGHT],
+        untaught=[_untaught(cell) for cell in evidence.expected if not cell.taught],
         columns=[f"{column.heading}: {column.meaning}" for column in CELLS],
         shown=predicted_table(cells),
         name=lambda cell: here.model(cell.row),
@@ -82,6 +98,17 @@ def _contradiction(cell: Foretold) -> str:
     if theorem:
         told.append(f"it is said under conditions: {theorem.conditions}")
     return f"{'; '.join(told)}."
+
+
+def _untaught(cell: Expected) -> str:
+    """Return a line on what was to be learned and was not, with what was tried."""
+    result = cell.result
+    return (
+        f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
+        f"{result.seeds} seeds learned it within at most {grouped(result.budget)} steps; "
+        f"validation accuracy {percent(result.validation)} % on average; to be expected by "
+        f"{', '.join(cell.said_by)}."
+    )
 
 
 def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:

@@ -46,6 +46,12 @@ class SuitePage:
         return [one for one in boards if any(row.score is not None for row in one.rows)] or boards
 
     @property
+    def elsewhere(self) -> str:
+        """Under which other protocols there are rankings than the one of the first page."""
+        others = " and ".join(board.name for board in self.ranked[1:])
+        return others and f", and under {others}"
+
+    @property
     def tasks(self) -> set[str]:
         """The titles of its tasks, measured or not."""
         return {task for board in self.board.boards for task in (*board.tasks, *board.other_tasks)}

@@ -2,6 +2,7 @@
 
 from formalbench.analysis.tables.beside import beside_table
 from formalbench.analysis.tables.exact import LEGEND, exact_table
+from formalbench.analysis.tables.expected import taught_table
 from formalbench.analysis.tables.outcomes import Outcome, of_row, of_task
 from formalbench.analysis.tables.papers import published_data, published_table
 from formalbench.analysis.tables.places import by_place
@@ -23,4 +24,5 @@ __all__ = [
     "published_data",
     "published_table",
     "ranking",
+    "taught_table",
 ]
