@@ -110,6 +110,15 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
     assert expected(cells(records, (CANNOT, STAYS)), ()) == []
 
 
+def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record):
+    failed = {"status": "diverged"}
+    records = [make_record("rnn", seed=seed, **SOLVED, **failed) for seed in range(3)]
+    records += [make_record("lstm", seed=seed, **SOLVED) for seed in range(3)]
+    (found,) = by_protocol(expected(cells(records, (CAN,)), ()))
+    assert {cell.row.model: cell.learned for cell in found.cells} == {"lstm": 3, "rnn": 3}
+    assert (found.taught, found.untaught) == (2, 0)
+
+
 def test_a_name_is_escaped(make_record):
     page = predictions_page(Evidence(cells([make_record("<b>|x|", **SOLVED)], (CANNOT,))))
     assert "<b>" not in page

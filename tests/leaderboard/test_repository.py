@@ -113,7 +113,9 @@ def test_published_test_sets_are_drawn_again_alike(host):
 
     seen: set[tuple[str, str]] = set()
     for record in Store(RESULTS).records():
-        assert record.test is not None
+        if record.test is None:
+            assert record.status != "finished"
+            continue
         key = (record.task.name, record.protocol.name)
         if key not in seen:
             seen.add(key)

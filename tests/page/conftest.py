@@ -14,6 +14,7 @@ from formalbench.cli.main import run_command_line
 from playwright.sync_api import Browser, Page, sync_playwright
 
 RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
+QUICK = "default/*/*/quick-*.json"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -51,10 +52,30 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
+def quick_results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the published records of one protocol alone, and of the constructions.
+
+    That protocol's records are whole, so what is said here of their page stays as it is.
+    """
+    results = tmp_path_factory.mktemp("quick")
+    for file in [*RESULTS.glob(QUICK), *RESULTS.glob("exact/**/*.json")]:
+        place = results / file.relative_to(RESULTS)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(file, place)
+    return results
+
+
+@pytest.fixture(scope="session")
+def quick(quick_results: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of one board."""
+    return write_page(quick_results, tmp_path_factory.mktemp("one"))
+
+
+@pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of records whose every name was written by somebody who means harm."""
     results = tmp_path_factory.mktemp("records")
-    files = sorted(RESULTS.glob("default/rnn/*/*.json"))
+    files = sorted(RESULTS.glob("default/rnn/*/quick-*.json"))
     assert files
     for number, name in enumerate(HOSTILE):
         for file in files:
@@ -74,7 +95,7 @@ def two_boards(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of some records, and of some of them under another protocol."""
     results = tmp_path_factory.mktemp("records")
     for model in ("rnn", "gru"):
-        for file in sorted(RESULTS.glob(f"default/{model}/*/*.json")):
+        for file in sorted(RESULTS.glob(f"default/{model}/*/quick-*.json")):
             data = json.loads(file.read_text())
             (results / f"{model}-{file.name}").write_text(json.dumps(data))
             if model == "gru":
@@ -92,7 +113,9 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """
     results = tmp_path_factory.mktemp("records")
     for place, model in enumerate(("gru", "rnn", HOSTILE[2])):
-        for number, file in enumerate(sorted(RESULTS.glob("default/rnn/first--classify/*.json"))):
+        for number, file in enumerate(
+            sorted(RESULTS.glob("default/rnn/first--classify/quick-*.json"))
+        ):
             for task in ("words", "pairs"):
                 data = json.loads(file.read_text())
                 data["model"]["name"], data["task"]["name"] = model, f"{task}:classify"

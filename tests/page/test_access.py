@@ -88,8 +88,8 @@ def test_borders_of_what_can_be_used_stand_out(opened, published, scheme):
     assert min(ratios) >= 3.0
 
 
-def test_a_chart_is_read_by_keys(opened, published):
-    page = opened(published)
+def test_a_chart_is_read_by_keys(opened, quick):
+    page = opened(quick)
     chart = page.locator("#charts .plot").first
     told = page.locator("#charts .readout").first
     chart.focus()
@@ -105,8 +105,8 @@ def test_a_chart_is_read_by_keys(opened, published):
     assert chart.get_attribute("aria-valuetext") == last
 
 
-def test_every_model_of_the_scatter_is_reached_by_keys(opened, published):
-    page = opened(published)
+def test_every_model_of_the_scatter_is_reached_by_keys(opened, quick):
+    page = opened(quick)
     links = page.locator("#cost-chart a")
     rows = page.locator(".board tbody tr").count()
     assert links.count() == rows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 from formalbench.analysis.build import build_page
@@ -12,15 +11,14 @@ from formalbench.host import PluginHost
 from formalbench_leaderboard.sources import read_all, suite_view
 from playwright.sync_api import expect
 
-RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
 CELL = ".measured:not([hidden]) .board tbody td.cell"
 NUMBERS = re.compile(r"seeds [\d., ()a-z]+; 95 % interval of the mean [\d. …–]+; chance [\d.]+")
 
 
 @pytest.fixture(scope="module")
-def board():
+def board(quick_results):
     view = suite_view(PluginHost.load(), "default")
-    (found,) = build_page(read_all([RESULTS]).records, view).boards
+    (found,) = build_page(read_all([quick_results]).records, view).boards
     return found
 
 
@@ -38,8 +36,8 @@ def told(result, facts):
     )
 
 
-def test_every_cell_has_its_seeds_and_says_them(opened, published, board):
-    page = opened(published, height=2000)
+def test_every_cell_has_its_seeds_and_says_them(opened, quick, board):
+    page = opened(quick, height=2000)
     expect(page.locator(f"{CELL} svg.seeds")).to_have_count(page.locator(CELL).count())
     for row in board.rows:
         for task in board.tasks:
@@ -53,8 +51,8 @@ def test_every_cell_has_its_seeds_and_says_them(opened, published, board):
             assert cell.locator(".bar, .chance").count() == 2
 
 
-def test_dots_lie_where_the_accuracies_are(opened, published, board):
-    page = opened(published, height=2000)
+def test_dots_lie_where_the_accuracies_are(opened, quick, board):
+    page = opened(quick, height=2000)
     row = next(row for row in board.rows if row.model == "rnn")
     result = row.on("cycle-navigation")
     cell = drawn(page, "rnn", "cycle-navigation")
@@ -66,8 +64,8 @@ def test_dots_lie_where_the_accuracies_are(opened, published, board):
     assert ends == pytest.approx([3 + 42 * result.low, 3 + 42 * result.high], abs=0.06)
 
 
-def test_what_was_not_learned_is_grey(opened, published, board):
-    page = opened(published, height=2000)
+def test_what_was_not_learned_is_grey(opened, quick, board):
+    page = opened(quick, height=2000)
     strokes = "svg => getComputedStyle(svg.querySelector('.bar')).stroke"
     (first, *_) = board.rows
     learned = drawn(page, first.model, "parity").locator(".seeds").evaluate(strokes)
@@ -77,8 +75,8 @@ def test_what_was_not_learned_is_grey(opened, published, board):
     assert grey == quiet != learned
 
 
-def test_the_drawing_moves_nothing_and_stays_with_another_measure(opened, published):
-    page = opened(published, height=300)
+def test_the_drawing_moves_nothing_and_stays_with_another_measure(opened, quick):
+    page = opened(quick, height=300)
     line = page.locator(".measured .board tbody tr").last
     expect(line.locator("svg.seeds")).to_have_count(0)  # it is far below the screen
     before = line.bounding_box()["height"]
@@ -113,8 +111,8 @@ def test_hostile_names_say_nothing_in_a_cell(opened, hostile):
     assert set(tags) <= {"line", "circle"}
 
 
-def test_without_a_script_there_is_no_room_left_for_it(opened, published):
-    page = opened(published, java_script_enabled=False)
+def test_without_a_script_there_is_no_room_left_for_it(opened, quick):
+    page = opened(quick, java_script_enabled=False)
     one_line = page.locator(".board tbody tr", has=page.locator("a[href='#model=lstm']"))
     assert one_line.bounding_box()["height"] < 36
     expect(page.locator(".legend .drawn")).to_be_hidden()

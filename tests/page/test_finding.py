@@ -29,8 +29,8 @@ def search(page: Page, text: str) -> None:
     page.locator("#query").fill(text)
 
 
-def test_what_people_call_a_task_finds_it_and_narrows_the_board(opened, published):
-    page = opened(published)
+def test_what_people_call_a_task_finds_it_and_narrows_the_board(opened, quick):
+    page = opened(quick)
     everything = models(page)
     search(page, "State-Tracking")
     assert tasks(page) == ["parity", "cycle-navigation"]
@@ -42,15 +42,15 @@ def test_what_people_call_a_task_finds_it_and_narrows_the_board(opened, publishe
     expect(page.locator("#found")).to_contain_text("2 of 6 tasks")
 
 
-def test_a_suite_by_its_name_has_its_tasks(opened, published):
-    page = opened(published, "?q=Chomsky")
+def test_a_suite_by_its_name_has_its_tasks(opened, quick):
+    page = opened(quick, "?q=Chomsky")
     assert {"parity", "even-pairs", "cycle-navigation"} <= set(tasks(page)) < set(SUITE)
     page.locator("#query").focus()
     expect(page.locator("#hits")).to_contain_text("formalbench show suite chomsky")
 
 
-def test_what_was_not_measured_is_found_with_its_command(opened, published):
-    page = opened(published)
+def test_what_was_not_measured_is_found_with_its_command(opened, quick):
+    page = opened(quick)
     everything = models(page)
     search(page, "mamba")
     expect(page.locator("#hits")).to_contain_text("formalbench run --model mamba")
@@ -60,8 +60,8 @@ def test_what_was_not_measured_is_found_with_its_command(opened, published):
     expect(page.locator("#hits")).to_contain_text("Nothing is called that.")
 
 
-def test_a_link_with_everything_in_it_shows_the_same(opened, published):
-    page = opened(published)
+def test_a_link_with_everything_in_it_shows_the_same(opened, quick):
+    page = opened(quick)
     search(page, "transformer")
     page.locator("#query").blur()
     page.locator("#measure").select_option("max")
@@ -70,14 +70,14 @@ def test_a_link_with_everything_in_it_shows_the_same(opened, published):
     shown = models(page), tasks(page), page.locator(f"{ROWS} td").all_inner_texts()
     assert len(shown[0]) >= 4
     assert all("transformer" in name for name in shown[0])
-    other = opened(published, f"?{urlsplit(page.url).query}")
+    other = opened(quick, f"?{urlsplit(page.url).query}")
     assert (models(other), tasks(other), other.locator(f"{ROWS} td").all_inner_texts()) == shown
     assert other.locator("#query").input_value() == "transformer"
     assert other.locator("#measure").input_value() == "max"
 
 
-def test_back_takes_each_step_back(opened, published):
-    page = opened(published)
+def test_back_takes_each_step_back(opened, quick):
+    page = opened(quick)
     start = models(page)
     page.locator(".board th[data-name='tomita-3'] button").click()
     by_task = models(page)
@@ -96,8 +96,8 @@ def test_back_takes_each_step_back(opened, published):
     assert models(page) == by_task
 
 
-def test_letters_typed_are_no_steps_and_a_view_keeps_what_was_asked(opened, published):
-    page = opened(published)
+def test_letters_typed_are_no_steps_and_a_view_keeps_what_was_asked(opened, quick):
+    page = opened(quick)
     before = page.evaluate("history.length")
     page.locator("#query").press_sequentially("lstm")
     assert page.evaluate("history.length") == before
@@ -113,8 +113,8 @@ def test_letters_typed_are_no_steps_and_a_view_keeps_what_was_asked(opened, publ
     assert query(page) == ""
 
 
-def test_search_by_keys_alone(opened, published):
-    page = opened(published)
+def test_search_by_keys_alone(opened, quick):
+    page = opened(quick)
     page.locator("#query").focus()
     page.keyboard.type("parity")
     page.keyboard.press("ArrowDown")
@@ -126,15 +126,15 @@ def test_search_by_keys_alone(opened, published):
     expect(page.locator("#hits")).to_be_hidden()
 
 
-def test_a_head_leads_to_its_task(opened, published):
-    page = opened(published)
+def test_a_head_leads_to_its_task(opened, quick):
+    page = opened(quick)
     assert tasks(page) == SUITE
     page.locator(TASKS).nth(2).click()
     expect(page.locator("#view h1")).to_have_text("even-pairs")
 
 
-def test_a_class_of_languages_keeps_its_tasks(opened, published):
-    page = opened(published, "?class=star-free")
+def test_a_class_of_languages_keeps_its_tasks(opened, quick):
+    page = opened(quick, "?class=star-free")
     assert tasks(page) == ["even-pairs"]
     expect(page.locator("#found")).to_contain_text("1 of 6 tasks")
     foot = page.locator(".measured:not([hidden]) tfoot tr").last
@@ -144,8 +144,8 @@ def test_a_class_of_languages_keeps_its_tasks(opened, published):
 @pytest.mark.parametrize(
     "place", ["?sort=nothing", "?show=constructor", "?protocol=x&kind=y&class=z", "?q=%", "?%%%="]
 )
-def test_an_address_of_nonsense_is_a_page(opened, published, place):
-    page = opened(published, place)
+def test_an_address_of_nonsense_is_a_page(opened, quick, place):
+    page = opened(quick, place)
     expect(page.locator(".board thead").first).to_be_visible()
     expect(page.locator(".board th[data-name='rank']")).to_have_attribute("aria-sort", "ascending")
 

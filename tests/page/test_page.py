@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from playwright.sync_api import Page, expect
 
@@ -37,8 +39,8 @@ def tab_to(page: Page, selector: str, most: int = 200) -> None:
     raise AssertionError(f"Tab never came to {selector}")
 
 
-def test_sorting_changes_the_order_and_says_so(opened, published):
-    page = opened(published)
+def test_sorting_changes_the_order_and_says_so(opened, quick):
+    page = opened(quick)
     before = models(page)
     assert len(before) >= 10
     button, _ = head(page, "cycle-navigation")
@@ -52,8 +54,8 @@ def test_sorting_changes_the_order_and_says_so(opened, published):
     assert column(page, "cycle-navigation") == values[::-1]
 
 
-def test_a_first_click_on_names_begins_with_the_first(opened, published):
-    page = opened(published)
+def test_a_first_click_on_names_begins_with_the_first(opened, quick):
+    page = opened(quick)
     head(page, "model")[0].click()
     wait_for_sort(page, "model", "ascending")
     names = [name.replace("\n", "") for name in models(page)]
@@ -61,8 +63,8 @@ def test_a_first_click_on_names_begins_with_the_first(opened, published):
     assert page.locator(f"{BOARD} [aria-sort]").count() == 1
 
 
-def test_filter_keeps_the_rows_that_match(opened, published):
-    page = opened(published)
+def test_filter_keeps_the_rows_that_match(opened, quick):
+    page = opened(quick)
     everything = models(page)
     page.get_by_role("searchbox").fill("TRANSFORMER alibi")
     assert [name.replace("\n", "") for name in models(page)] == ["transformer[positions=alibi]"]
@@ -71,8 +73,8 @@ def test_filter_keeps_the_rows_that_match(opened, published):
     assert models(page) == everything
 
 
-def test_cells_show_another_measure(opened, published):
-    page = opened(published)
+def test_cells_show_another_measure(opened, quick):
+    page = opened(quick)
     page.locator("#measure").select_option("longest_99")
     row = page.locator(f"{BOARD} tbody tr", has_text="lstm").first
     assert row.locator("td.cell").first.inner_text() == "500"
@@ -80,8 +82,8 @@ def test_cells_show_another_measure(opened, published):
     assert row.locator("td.cell").first.inner_text() == "100.0"
 
 
-def test_chosen_models_have_curves(opened, published):
-    page = opened(published)
+def test_chosen_models_have_curves(opened, quick):
+    page = opened(quick)
     chart = page.locator("#charts .plot").first
     lines = chart.locator(".curve .line")
     before = lines.count()
@@ -95,16 +97,16 @@ def test_chosen_models_have_curves(opened, published):
     assert lines.count() == before
 
 
-def test_no_more_models_are_chosen_than_there_are_colours(opened, published):
-    page = opened(published)
+def test_no_more_models_are_chosen_than_there_are_colours(opened, quick):
+    page = opened(quick)
     while page.locator("#chooser input:checked").count() < 8:
         page.locator("#chooser input:not(:checked)").first.check()
     assert page.locator("#chooser input:not(:checked):enabled").count() == 0
     expect(page.locator("#chooser")).to_contain_text("8 at a time")
 
 
-def test_a_model_and_a_task_by_keyboard_alone_and_back(opened, published):
-    page = opened(published)
+def test_a_model_and_a_task_by_keyboard_alone_and_back(opened, quick):
+    page = opened(quick)
     tab_to(page, "a[href='#model=lstm']")
     page.keyboard.press("Enter")
     expect(page.locator("#view h1")).to_have_text("lstm")
@@ -123,8 +125,8 @@ def test_a_model_and_a_task_by_keyboard_alone_and_back(opened, published):
     expect(page.locator("#view")).to_be_hidden()
 
 
-def test_a_task_tells_what_it_is(opened, published):
-    page = opened(published, "#task=tomita-3")
+def test_a_task_tells_what_it_is(opened, quick):
+    page = opened(quick, "#task=tomita-3")
     view = page.locator("#view")
     expect(view).to_contain_text("no odd run of 1s followed at once by an odd run of 0s")
     assert view.locator(".automaton .state").count() == 5
@@ -138,8 +140,8 @@ def test_a_task_tells_what_it_is(opened, published):
     assert "regulargpt" in view.locator(".chart .plot").get_attribute("aria-label")
 
 
-def test_the_scatter_shows_either_cost(opened, published):
-    page = opened(published)
+def test_the_scatter_shows_either_cost(opened, quick):
+    page = opened(quick)
     dots = page.locator("#cost-chart svg a circle")
     assert dots.count() >= 10
     before = page.locator("#cost-chart svg").inner_html()
@@ -163,8 +165,8 @@ def background(page: Page) -> str:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_theme_follows_the_system_until_it_is_toggled(opened, published, scheme):
-    page = opened(published, color_scheme=scheme)
+def test_the_theme_follows_the_system_until_it_is_toggled(opened, quick, scheme):
+    page = opened(quick, color_scheme=scheme)
     before = background(page)
     assert (sum(map(int, before[4:-1].split(","))) < 300) == (scheme == "dark")
     page.locator("#theme").click()
@@ -203,6 +205,26 @@ def test_boards_are_shown_one_at_a_time(opened, two_boards):
     expect(page.locator("#view h2")).to_have_text([*both, "Beside another model"])
     page.go_back()
     assert models(page) == ["gru"]
+
+
+def test_the_published_board_that_learned_most_comes_first(opened, published):
+    page = opened(published)
+    shown = page.locator("#protocol option").all_inner_texts()
+    first, second = (f"{name} (version {n})" for name, n in (("standard", 3), ("quick", 2)))
+    assert shown == [first, second]
+    of_first = models(page)
+    assert of_first
+    page.locator("#protocol").select_option(label=second)
+    of_second = models(page)
+    assert "transformer" in of_second
+    assert of_second != of_first
+    head(page, "first")[0].click()
+    wait_for_sort(page, "first", "descending")
+    page.locator("#protocol").select_option(label=first)
+    wait_for_sort(page, "first", "descending")
+    page.locator(f"{BOARD} tbody th a", has_text=re.compile("^lstm$")).click()
+    expect(page.locator("#view h2").first).to_have_text(f"Protocol {first}")
+    expect(page.locator("#view h2").nth(1)).to_have_text(f"Protocol {second}")
 
 
 def test_it_reads_without_a_script(opened, published):

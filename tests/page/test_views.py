@@ -14,13 +14,12 @@ from formalbench.analysis.verdict import verdict_of
 from formalbench_leaderboard.sources import read_all
 from playwright.sync_api import Page, expect
 
-RESULTS = Path(__file__).parents[2] / "leaderboard" / "results"
 TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
 
 
 @pytest.fixture(scope="module")
-def board() -> Board:
-    (board,) = build_page(read_all([RESULTS]).records, View("default", TASKS)).boards
+def board(quick_results: Path) -> Board:
+    (board,) = build_page(read_all([quick_results]).records, View("default", TASKS)).boards
     return board
 
 
@@ -46,9 +45,9 @@ def lines(page: Page) -> dict[str, tuple[list[float], str]]:
     ("a", "b"),
     [("lstm", "transformer[positions=alibi]"), ("regulargpt", "regulargpt-c3"), ("rnn", "lstm")],
 )
-def test_a_comparison_says_what_the_command_says(opened, published, board, a, b):
+def test_a_comparison_says_what_the_command_says(opened, quick, board, a, b):
     found = compare(place(board, a), place(board, b))
-    page = opened(published, f"#compare={a},{b}")
+    page = opened(quick, f"#compare={a},{b}")
     shown = lines(page)
     assert found.mean
     assert list(shown) == [*TASKS, "mean, scaled"]
@@ -66,8 +65,8 @@ def test_a_comparison_says_what_the_command_says(opened, published, board, a, b)
     assert better == (mean.scaled.better or "–").upper()
 
 
-def test_a_comparison_by_its_address_and_by_keyboard(opened, published):
-    page = opened(published, "?m=lstm,transformer[positions=alibi]")
+def test_a_comparison_by_its_address_and_by_keyboard(opened, quick):
+    page = opened(quick, "?m=lstm,transformer[positions=alibi]")
     heading = page.locator("#view h1")
     expect(heading).to_have_text("lstm and transformer[positions=alibi]")
     differs = page.locator("#view table", has_text="What their runs differ in")
@@ -91,8 +90,8 @@ def test_a_comparison_by_its_address_and_by_keyboard(opened, published):
         ("lstm", "Choose"),
     ],
 )
-def test_a_comparison_of_nothing_offers_models_to_choose(opened, published, names, said):
-    page = opened(published, f"#compare={names}")
+def test_a_comparison_of_nothing_offers_models_to_choose(opened, quick, names, said):
+    page = opened(quick, f"#compare={names}")
     if "," in names:
         expect(page.locator("#view .lead")).to_contain_text(said)
     assert page.locator("#view form select").count() == 2
@@ -103,8 +102,8 @@ def test_models_of_two_protocols_are_not_compared(opened, two_boards):
     expect(page.locator("#view h2")).to_have_text(["Protocol quick (version 2)"])
 
 
-def test_a_task_asks_three_questions_one_by_one(opened, published, board):
-    page = opened(published, "#task=parity")
+def test_a_task_asks_three_questions_one_by_one(opened, quick, board):
+    page = opened(quick, "#task=parity")
     lanes = page.locator("#view .lane")
     expect(lanes.locator("h2")).to_have_text(["Expressible", "Learned", "Extrapolates"])
     expressible, learned, extrapolates = lanes.all()
@@ -137,8 +136,8 @@ def test_a_task_asks_three_questions_one_by_one(opened, published, board):
     expect(apart).not_to_contain_text("RegularGPT (C=2)")
 
 
-def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, published, board):
-    page = opened(published, "#model=regulargpt")
+def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, quick, board):
+    page = opened(quick, "#model=regulargpt")
     row = place(board, "regulargpt").row
     expect(page.locator("#view .verdict")).to_have_text(verdict_of(board, row))
     assert page.locator("#view svg.strip").count() == len(TASKS)
@@ -146,23 +145,23 @@ def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, published
     assert records.count() == sum(len(result.runs) for result in row.results)
     for link in records.all():
         address = link.get_attribute("href")
-        assert (published.parent / address).resolve().is_file()
+        assert (quick.parent / address).resolve().is_file()
     expect(page.locator("#view")).to_contain_text("Nothing: every option is at its default.")
 
 
-def test_weights_by_hand_have_a_verdict_too(opened, published):
-    page = opened(published, "#model=flawed-first")
+def test_weights_by_hand_have_a_verdict_too(opened, quick):
+    page = opened(quick, "#model=flawed-first")
     said = page.locator("#view .verdict")
     expect(said).to_have_text(re.compile("^Verified, not trained: not right on first \\(wrong on "))
 
 
-def test_what_a_model_sets_stands_beside_its_default(opened, published):
-    page = opened(published, "#model=transformer%5Bpositions%3Dalibi%5D")
+def test_what_a_model_sets_stands_beside_its_default(opened, quick):
+    page = opened(quick, "#model=transformer%5Bpositions%3Dalibi%5D")
     expect(page.locator("#view")).to_contain_text("positions=alibi in place of sinusoidal")
 
 
-def test_a_command_is_copied_by_keyboard(opened, published):
-    page = opened(published, "#model=lstm", permissions=["clipboard-read", "clipboard-write"])
+def test_a_command_is_copied_by_keyboard(opened, quick):
+    page = opened(quick, "#model=lstm", permissions=["clipboard-read", "clipboard-write"])
     line = page.locator("#view .commands .copyable").first
     line.get_by_role("button", name="Copy the command").focus()
     page.keyboard.press("Enter")
@@ -172,8 +171,8 @@ def test_a_command_is_copied_by_keyboard(opened, published):
     assert copied.startswith("formalbench run --model lstm --task ")
 
 
-def test_a_badge_is_a_drawing_of_its_own(opened, published, board):
-    page = opened(published, "#model=lstm")
+def test_a_badge_is_a_drawing_of_its_own(opened, quick, board):
+    page = opened(quick, "#model=lstm")
     address = page.locator("#view a[download]").get_attribute("href")
     source = page.evaluate(
         "href => fetch ? decodeURIComponent(href.split(',').slice(1).join(',')) : ''", address

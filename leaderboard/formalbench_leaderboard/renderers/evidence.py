@@ -104,7 +104,7 @@ def _untaught(cell: Expected) -> str:
     """Return a line on what was to be learned and was not, with what was tried."""
     result = cell.result
     return (
-        f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
+        f"{cell.row.model} on {result.task} ({cell.board.name}): {cell.learned} of "
         f"{result.seeds} seeds learned it within at most {grouped(result.budget)} steps; "
         f"validation accuracy {percent(result.validation)} % on average; to be expected by "
         f"{', '.join(cell.said_by)}."

@@ -41,8 +41,8 @@ class SuitePage:
 
     @property
     def ranked(self) -> list[Board]:
-        """Its boards on which some model has a score; all of them if there is none."""
-        boards = list(self.board.boards)
+        """Its boards on which some model has a score; if there is none, those that have rows."""
+        boards = [one for one in self.board.boards if one.rows]
         return [one for one in boards if any(row.score is not None for row in one.rows)] or boards
 
     @property
@@ -50,6 +50,11 @@ class SuitePage:
         """Under which other protocols there are rankings than the one of the first page."""
         others = " and ".join(board.name for board in self.ranked[1:])
         return others and f", and under {others}"
+
+    @property
+    def uncounted(self) -> list[str]:
+        """Why protocols have no row: what their notes say."""
+        return [f"{one.name}: {' '.join(one.notes)}" for one in self.board.boards if not one.rows]
 
     @property
     def tasks(self) -> set[str]:
