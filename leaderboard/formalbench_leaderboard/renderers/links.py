@@ -11,6 +11,7 @@ from urllib.parse import quote
 from formalbench.analysis.board import Row
 from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.keys import ModelKey
+from formalbench.analysis.lacking import Lacking
 from formalbench.analysis.markdown import Markdown, link, name, written
 from formalbench.analysis.tables import Outcome
 
@@ -55,8 +56,8 @@ class Links:
         """Return the name of a row's model."""
         return self.link(name(row.model), self.models.get(row.key))
 
-    def reached(self, item: Outcome) -> Markdown:
-        """Return the name of the model that reached something."""
+    def reached(self, item: Outcome | Lacking) -> Markdown:
+        """Return the name of the model that reached something, or lacks it."""
         return self.model(item.row)
 
     def task(self, title: str) -> Markdown:

@@ -11,10 +11,12 @@ from formalbench.analysis.constructions import DTYPES, ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown
 from formalbench.analysis.statistics import DRAWS
 from formalbench.analysis.tables import (
+    LACKING,
     LEGEND,
     Outcome,
     by_place,
     exact_table,
+    lacking_table,
     of_task,
     published_table,
     ranking,
@@ -72,6 +74,8 @@ _PARTS = {
     "FAILED": FAILED,
     "SOME": SOME,
     "LEGEND": Markdown(LEGEND),
+    "lacking": lacking_table,
+    "lacking_explained": [f"{column.heading}: {column.meaning}" for column in LACKING],
     "draws": DRAWS,
     "ranking": _ranking,
     "of_task": _of_task,

@@ -3,6 +3,7 @@
 from formalbench.analysis.tables.beside import beside_table
 from formalbench.analysis.tables.exact import LEGEND, exact_table
 from formalbench.analysis.tables.expected import taught_table
+from formalbench.analysis.tables.lacking import LACKING, lacking_table
 from formalbench.analysis.tables.outcomes import Outcome, of_row, of_task
 from formalbench.analysis.tables.papers import published_data, published_table
 from formalbench.analysis.tables.places import by_place
@@ -11,6 +12,7 @@ from formalbench.analysis.tables.ranking import CELL, cell, ranking
 
 __all__ = [
     "CELL",
+    "LACKING",
     "LEGEND",
     "Outcome",
     "agreement_table",
@@ -18,6 +20,7 @@ __all__ = [
     "by_place",
     "cell",
     "exact_table",
+    "lacking_table",
     "of_row",
     "of_task",
     "predicted_table",

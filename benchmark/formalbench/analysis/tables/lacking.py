@@ -1,0 +1,39 @@
+"""The table of what a board's rows have not run, with its cost."""
+
+from __future__ import annotations
+
+from formalbench.analysis.board import Board
+from formalbench.analysis.columns import Column, Sheet, number, words
+from formalbench.analysis.lacking import Lacking, lacking
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.2g}" if seconds < 600 else f"{seconds / 60:.0f}"
+
+
+LACKING: tuple[Column[Lacking], ...] = (
+    words("model", "with the options set", lambda one: one.row.model, form="name"),
+    words(
+        "not run", "tasks of the suite without a result", lambda one: ", ".join(one.tasks), "tasks"
+    ),
+    number(
+        "least",
+        "minutes of training of all seeds, a task, if it is learned as soon as that which took the "
+        "least",
+        lambda one: one.least,
+        "least_seconds",
+        _minutes,
+    ),
+    number(
+        "most",
+        "the same, if no seed masters it: the whole budget, at the slowest pace of its runs",
+        lambda one: one.most,
+        "most_seconds",
+        _minutes,
+    ),
+)
+
+
+def lacking_table(board: Board) -> Sheet[Lacking]:
+    """Return what the rows of a board lack, a line for each."""
+    return Sheet(LACKING, lacking(board))

@@ -1,0 +1,50 @@
+"""What a row lacks, and what it would cost."""
+
+from __future__ import annotations
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.lacking import lacking
+from formalbench.analysis.tables import lacking_table
+
+
+def trained(steps, seconds):
+    return {
+        "steps": steps,
+        "ended": "mastered",
+        "stage": 40,
+        "strings": 128 * steps,
+        "seconds": seconds,
+        "strings_per_second": round(128 * steps / seconds, 1),
+    }
+
+
+@pytest.fixture
+def board(make_record):
+    records = [
+        *(make_record("rnn", seed=seed, training=trained(100, 10.0 + seed)) for seed in range(3)),
+        *(
+            make_record("rnn", "first:classify", seed=seed, training=trained(400, 60.0))
+            for seed in range(3)
+        ),
+        *(make_record("gru", seed=seed) for seed in range(3)),
+        *(make_record("lstm", f"{name}:classify") for name in ("parity", "first", "d2")),
+        make_record("exact-parity", kind="exact", rate=None),
+    ]
+    (made,) = build_page(records, View("test", ("parity", "first", "d2"))).boards
+    return made
+
+
+def test_what_a_row_lacks_costs_between_its_quickest_task_and_the_whole_budget(board):
+    found = {one.row.model: one for one in lacking(board)}
+    assert set(found) == {"rnn", "gru"}
+    rnn, (result, *_) = found["rnn"], found["rnn"].row.results
+    assert rnn.tasks == ("d2",)
+    assert rnn.least == pytest.approx(33.0)
+    assert rnn.most == pytest.approx(3 * result.budget * 60.0 / 400)
+
+
+def test_what_was_not_timed_has_no_cost(board):
+    (line,) = [one for one in lacking_table(board).data() if one["model"] == "gru"]
+    assert line["tasks"] == "first, d2"
+    assert line["least_seconds"] is line["most_seconds"] is None
