@@ -55,6 +55,17 @@ def source(distribution: str, sha256: str) -> dict[str, str]:
     return {"distribution": distribution, "version": version, "sha256": sha256}
 
 
+TO_ITS_END = {
+    "steps": 400,
+    "ended": "mastered",
+    "stage": 40,
+    "strings": 51200,
+    "seconds": 60.0,
+    "strings_per_second": 853.3,
+}
+"""A training that was not cut short, whatever became of the test."""
+
+
 def build_record(
     model: str = "regulargpt",
     task: str = "parity:classify",

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
 from formalbench.analysis.statistics import wilson
 
@@ -40,6 +41,17 @@ def test_a_rate_that_diverges_is_not_chosen_for_its_validation(make_record):
         make_record(rate=0.0003, validation=0.4),
     ]
     assert selected_rate(runs) == 0.0003
+
+
+def test_what_becomes_of_a_test_chooses_no_rate(make_record):
+    runs = [
+        make_record(rate=0.001, status="diverged", validation=1.0, training=TO_ITS_END),
+        make_record(rate=0.0003, validation=0.4),
+    ]
+    assert selected_rate(runs) == 0.001
+    cut_short = {**TO_ITS_END, "ended": "stopped"}
+    stopped = make_record(rate=0.001, status="diverged", validation=1.0, training=cut_short)
+    assert selected_rate([stopped, runs[1]]) == 0.0003
 
 
 def test_rates_are_compared_on_the_seeds_all_of_them_have(make_record):

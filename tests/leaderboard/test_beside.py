@@ -1,6 +1,7 @@
 """Published numbers beside ours: what is compared with what, and what is said to differ."""
 
 import pytest
+from built_records import TO_ITS_END
 from formalbench.analysis.beside import Premises, beside, is_ours
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.expected import expected
@@ -82,6 +83,19 @@ def test_what_differs_is_told_of_records_and_of_the_paper(three):
 def test_what_was_not_learned_is_told_first(make_record):
     runs = [make_record("rnn", accuracy=0.5, validation=0.7, seed=seed) for seed in range(2)]
     assert found(runs)[0].differs[0].startswith("here 0 of 2 seeds learned the training lengths")
+
+
+def test_what_did_not_finish_is_told_first_and_is_at_chance(make_record):
+    right = {"status": "diverged", "training": TO_ITS_END}
+    cell, *_ = found(
+        [make_record("rnn"), make_record("rnn", seed=1), make_record("rnn", seed=2, **right)]
+    )
+    assert cell.differs[0] == "here 2 of 3 finished (1 diverged)"
+    assert cell.mean == pytest.approx((1.0 + 1.0 + 0.5) / 3)
+    other = make_record("lstm")
+    none, *_ = found([other, *(make_record("rnn", seed=seed, **right) for seed in range(3))])
+    assert none.differs[0] == "here 0 of 3 finished (3 diverged)"
+    assert none.mean == 0.5
 
 
 def test_nothing_stands_beside_what_was_not_tested_at_the_papers_lengths(three):

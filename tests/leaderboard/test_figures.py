@@ -107,6 +107,18 @@ def test_a_line_is_the_mean_over_the_seeds_and_chance_where_a_run_failed(make_re
     assert length_figure.line(failed.results[0], facts) is None
 
 
+def test_what_no_seed_learned_has_no_line(make_record):
+    records = [make_record("rnn", validation=0.7, seed=seed) for seed in range(2)]
+    records += [make_record("lstm", validation=share, seed=n) for n, share in enumerate((0.7, 1.0))]
+    board = board_of(records)
+    lines = {
+        row.model: length_figure.line(row.results[0], board.facts_of("parity"))
+        for row in board.rows
+    }
+    assert lines["rnn"] is None
+    assert lines["lstm"] is not None
+
+
 def test_lengths_that_tell_nothing_are_left_out_of_a_line(make_record):
     """Chance is 1 at 41 and 61: a run that failed is at 25 % at the others, not at the mean."""
     runs = [make_record(accuracy=[100, 90, 100, 70], chance=0.625), make_record(seed=1)]

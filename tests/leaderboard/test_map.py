@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 from built_maps import KNOWN, mapped, verified
+from built_records import TO_ITS_END
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.map import HandBuilt, Said
 from formalbench.analysis.map_build import language_map
@@ -158,6 +159,25 @@ def test_sentences_count_the_cells(make_record):
     assert "at every tested length, 1.77 times the longest of training" in far  # 71 after 40
     assert "1 cell was not learned" in unknown
     assert "1 did not finish and 2 were not run" in unknown
+
+
+def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_record):
+    failed = {"status": "diverged", "training": TO_ITS_END}
+    records = [make_record("rnn", "first:classify", seed=seed, **failed) for seed in range(2)]
+    records += [make_record("lstm", "first:classify")]
+    records += [make_record("rnn", validation=share, seed=n) for n, share in enumerate((1.0, 0.5))]
+    records += [make_record("lstm", accuracy=right, seed=n) for n, right in enumerate((1.0, 0.98))]
+    shown = mapped(records, "parity", "first")
+    can, far, unknown = sentences(shown)
+    assert "and 2 of these were learned" in can
+    assert "stay right on 99 % of the strings at every tested length" in far
+    assert "on average over the seeds, all of which learned" in far
+    assert unknown == (
+        "Every cell that finished was learned, 1 of them not by every seed; "
+        "1 did not finish (1 of them learned)."
+    )
+    (cell,) = [cell for _, row, cell in shown.cells if (row.model, cell.task) == ("rnn", "first")]
+    assert told(cell) == "learned by 2 of 2 seeds; none of 2 runs finished"
 
 
 def test_sentences_where_all_or_none_was_learned(make_record):

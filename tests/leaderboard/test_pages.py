@@ -160,6 +160,10 @@ def test_a_suite_has_a_page_once_it_has_records(make_record, host):
     partial = pages([make_record()], host)[SUITES / "default.md"]
     assert "there is no ranking" in partial
     assert "### parity" in partial
+    alone = [make_record(task=f"{task}:classify") for task in ("parity", "first", "tomita-3")]
+    whole = pages(alone, host)[SUITES / "default.md"]
+    assert "there is no ranking" not in whole
+    assert "has no rank: no other row has a score" in whole
 
 
 def test_two_models_never_share_a_page(make_record, host):

@@ -3,10 +3,12 @@
 import json
 
 import pytest
+from built_records import TO_ITS_END
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.expected import by_protocol, expected
 from formalbench.analysis.predictions import compared, counts
 from formalbench.analysis.results import Prediction
+from formalbench.analysis.tables import predicted_table
 from formalbench.host import PluginHost
 from formalbench.store import Store
 from formalbench_leaderboard.renderers.evidence import Evidence, predictions_page
@@ -111,12 +113,30 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
 
 
 def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record):
-    failed = {"status": "diverged"}
+    failed = {"status": "diverged", "training": TO_ITS_END}
     records = [make_record("rnn", seed=seed, **SOLVED, **failed) for seed in range(3)]
     records += [make_record("lstm", seed=seed, **SOLVED) for seed in range(3)]
     (found,) = by_protocol(expected(cells(records, (CAN,)), ()))
-    assert {cell.row.model: cell.learned for cell in found.cells} == {"lstm": 3, "rnn": 3}
+    learned = {cell.row.model: cell.result.learned for cell in found.cells}
+    assert learned == {"lstm": 3, "rnn": 3}
     assert (found.taught, found.untaught) == (2, 0)
+    page = predictions_page(Evidence(cells(records, (CAN,))))
+    assert "rnn on parity (quick (version 1)): predicted “can” by lstm-saturated; 3 of 3" in page
+    assert "of the tests 0 of 3 finished (3 diverged)" in page.split("## Learned, where")[0]
+    shown = predicted_table(cells(records, (CAN,)))
+    told = {row[1]: row[-4:] for row in shown.texts}
+    assert told["rnn"] == ["not beyond", "3 of 3", "100.0", "3 diverged"]
+    assert told["lstm"] == ["as predicted", "3 of 3", "100.0", "100.0 (100.0)"]
+
+
+def test_agreement_is_counted_protocol_by_protocol(make_record, protocol):
+    own = {**protocol, "name": "own"}
+    records = [make_record("rnn", **SOLVED), make_record("lstm", protocol=own, **LEARNED)]
+    found = counts(cells(records, (CAN,)))
+    assert {(one.board.protocol, one.kind): dict(one.times) for one in found} == {
+        ("quick", "can"): {"as predicted": 1},
+        ("own", "can"): {"not beyond": 1},
+    }
 
 
 def test_a_name_is_escaped(make_record):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from built_records import TO_ITS_END
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.constructions import ExactModel
 from formalbench.analysis.verdict import MOST_NAMED, verdict_of, verdict_of_verified
@@ -38,6 +39,21 @@ def test_what_did_not_finish_is_not_called_unlearned(make_record):
     records = [make_record(status="diverged"), make_record("rnn")]
     assert "No run finished on parity." in said(records)["regulargpt"]
     assert "Not learned" not in said(records)["regulargpt"]
+
+
+def test_what_failed_in_its_test_was_learned_and_takes_no_part_in_the_reach(make_record):
+    failed = {"status": "diverged", "training": TO_ITS_END}
+    records = [make_record(), make_record(seed=1, **failed)]
+    records += [make_record(task="first:classify", seed=seed, **failed) for seed in range(2)]
+    assert said(records)["regulargpt"] == (
+        "Learned 1 of 1 task with every seed, within 2,000 steps. "
+        "Some runs finished, not all: parity (1 of 2)."
+    )
+    records += [make_record("rnn", "first:classify")]
+    assert said(records)["regulargpt"] == (
+        "Learned 2 of 2 tasks with every seed, within 2,000 steps. "
+        "No run finished on first. Some runs finished, not all: parity (1 of 2)."
+    )
 
 
 def test_weights_by_hand_have_nothing_to_learn(make_record):

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.analysis.keys import grouped_by, has_result, title_of
-from formalbench.analysis.learned import has_learned, validation_of
+from formalbench.analysis.learned import has_learned, validation_of, was_trained
 from formalbench.analysis.measures import (
     ShownBy,
     at_places,
@@ -62,8 +62,8 @@ def selected_rate(runs: Sequence[Record]) -> float | None:
 
     A seed that one rate lacks would let luck decide. If all rates have none in common,
     the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
-    then to the smaller rate; of language models cross-entropy comes first. A run that did not
-    finish has no share right.
+    then to the smaller rate; of language models cross-entropy comes first. A run that did not come
+    to the end of its training has no share right; what became of its test is not looked at.
     """
     by_rate = grouped_by(lambda run: run.learning_rate, runs)
     common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
@@ -82,7 +82,7 @@ def selected_rate(runs: Sequence[Record]) -> float | None:
 
 def _validation(run: Record) -> tuple[float, float]:
     selected = run.selected
-    if run.status != "finished" or selected is None:
+    if selected is None or not was_trained(run):
         return 0.0, WORST
     return selected.accuracy, min(selected.bits, WORST)
 
@@ -116,7 +116,8 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
     learned = sum(run.learned for run in seeds)
     reached = _longest(seeds, facts, (0.99, 0.90))
-    longest = reached if learned == sum(map(has_result, chosen)) else [None] * len(reached)
+    mastered = all(run.learned for run in seeds if run.accuracy is not None)
+    longest = reached if mastered else [None] * len(reached)
     places = mean_by_place(chosen, measure)
     validations = [run.validation for run in seeds if run.validation is not None]
     result = Result(

@@ -128,7 +128,7 @@ def _compared(
         for run in result.runs
     ]
     reached = [one for one in every if one is not None]
-    if not reached or result.finished == 0:
+    if not reached:
         return
     published = theirs.results[name]
     trained = (protocol.splits and protocol.splits.train) or known.trained(result.task)
@@ -156,9 +156,11 @@ def _within(run: SeedResult, tested: Window | None, chance: float) -> float | No
 
 
 def _learning(result: Result) -> Iterator[str]:
-    if result.learned < result.finished:
+    if result.finished < result.seeds:
+        yield f"here {result.outcome}"
+    if result.learned < result.seeds:
         yield (
-            f"here {result.learned} of {plural(result.finished, 'seed')} learned the training "
+            f"here {result.learned} of {plural(result.seeds, 'seed')} learned the training "
             f"lengths ({percent(result.validation)} right there; learned is {percent(LEARNED)})"
         )
 

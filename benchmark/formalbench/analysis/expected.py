@@ -2,8 +2,7 @@
 
 A theorem that a network can express a language leaves open whether training finds it, and a paper's
 setting is never quite ours. So a result that was to be learned and was not is no contradiction: it
-is where more steps, another rate or a fault of ours must be looked for. A run whose logits are not
-finite on longer strings has learned the training lengths all the same, if it mastered those.
+is where more steps, another rate or a fault of ours must be looked for.
 """
 
 from __future__ import annotations
@@ -34,15 +33,9 @@ class Expected:
     said_by: tuple[str, ...]
 
     @property
-    def learned(self) -> int:
-        """How many seeds learned the training lengths, whatever became of their test."""
-        known = (run.validation for run in self.result.runs)
-        return sum(validation is not None and validation >= LEARNED for validation in known)
-
-    @property
     def taught(self) -> bool:
         """Whether two thirds of the seeds, or more, learned the training lengths."""
-        return 3 * self.learned >= 2 * self.result.seeds
+        return 3 * self.result.learned >= 2 * self.result.seeds
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +58,7 @@ class Taught:
     @property
     def partly(self) -> int:
         """The number of them that fewer seeds learned, but one at least."""
-        return sum(not cell.taught and cell.learned > 0 for cell in self.cells)
+        return sum(not cell.taught and cell.result.learned > 0 for cell in self.cells)
 
     @property
     def untaught(self) -> int:

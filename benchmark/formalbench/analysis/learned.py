@@ -13,9 +13,20 @@ def validation_of(record: Record) -> float | None:
     return None if record.selected is None else record.selected.accuracy
 
 
+def was_trained(record: Record) -> bool:
+    """Say whether a run came to the end of its training, whatever became of its test."""
+    if record.status == "finished":
+        return True
+    return record.training is not None and record.training.ended != "stopped"
+
+
 def has_learned(record: Record) -> bool:
-    """Say whether a run mastered its training lengths; an exact model has nothing to learn."""
-    if record.status != "finished":
-        return False
+    """Say whether a run mastered its training lengths; an exact model has nothing to learn.
+
+    A run whose logits are not finite on longer strings has learned all the same, and does not
+    extrapolate.
+    """
+    if record.model.kind == "exact":
+        return record.status == "finished"
     validation = validation_of(record)
-    return record.model.kind == "exact" or (validation is not None and validation >= LEARNED)
+    return was_trained(record) and validation is not None and validation >= LEARNED

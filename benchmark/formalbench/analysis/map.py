@@ -64,13 +64,15 @@ class MapCell:
 
     Attributes:
         task: the task's title.
-        state: ``learned`` if at least one run mastered the training lengths, ``failed`` if none
-            finished.
+        state: ``failed`` if no run finished, whatever was learned; else ``learned`` if at least one
+            run mastered the training lengths.
         strip: of one that was learned: how it did at each length.
         learned, seeds: how many runs mastered the training lengths, and how many there are.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs.
-        budget: the most optimiser steps that a run was given.
-        solved_to: the length up to which every run is right on 99 % of the strings (see `Result`).
+        budget: the most optimiser steps of a run that did not learn; of one that all learned, the
+            most that a run was given.
+        solved_to: the length up to which the runs, on average, are right on 99 % of the strings,
+            all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.
         prediction: what theory says, if anything.
     """

@@ -163,7 +163,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
     if result is None:
         return MapCell(task, "not run", filling(row, task), prediction=prediction)
     facts = board.facts_of(task)
-    state: State = "learned" if result.learned else "unlearned" if result.finished else "failed"
+    state: State = "failed" if not result.finished else "learned" if result.learned else "unlearned"
     return MapCell(
         task=task,
         state=state,
@@ -172,7 +172,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         learned=result.learned,
         seeds=result.seeds,
         validation=result.validation,
-        budget=result.budget,
+        budget=result.tried,
         solved_to=result.longest_99,
         prediction=prediction,
     )

@@ -37,9 +37,9 @@ def _nothing(shown: LanguageMap) -> str:
 
 def _expressible(measured: list[Placed]) -> str:
     can = [cell for _, cell in measured if _is_said(cell, "can")]
-    learned = sum(cell.state == "learned" for cell in can)
+    learned = sum(cell.learned > 0 for cell in can)
     against = [cell for _, cell in measured if _is_said(cell, "cannot")]
-    trained = sum(cell.state == "learned" for cell in against)
+    trained = sum(cell.learned > 0 for cell in against)
     if not can and not against:
         return (
             f"No theorem known here decides any of the {plural(len(measured), 'measured cell')}, "
@@ -63,13 +63,13 @@ def _extrapolates(measured: list[Placed]) -> str:
     if not far:
         return (
             f"None of the {plural(len(learned), 'learned cell')} stays right on {_THRESHOLD} of "
-            "the strings up to the longest tested length with every seed; each strip shows where "
-            "it falls."
+            "the strings up to the longest tested length, on average over its seeds; each strip "
+            "shows where it falls."
         )
     return (
         f"Of the {plural(len(learned), 'learned cell')}, {len(far)} {_stay(len(far))} right on "
-        f"{_THRESHOLD} of the strings with every seed at every tested length{_times(far)}; between "
-        "and beyond these lengths nothing was tested."
+        f"{_THRESHOLD} of the strings at every tested length{_times(far)}, on average over the "
+        "seeds, all of which learned; between and beyond these lengths nothing was tested."
     )
 
 
@@ -77,11 +77,13 @@ def _unknown(cells: list[Placed]) -> str:
     unlearned = [cell for _, cell in cells if cell.state == "unlearned"]
     failed = sum(cell.state == "failed" for _, cell in cells)
     missing = sum(cell.state == "not run" for _, cell in cells)
-    others = [f"{failed} did not finish"] if failed else []
+    others = [f"{failed} did not finish{_learned_first(cells)}"] if failed else []
     others += [f"{missing} {_were(missing)} not run"] if missing else []
     rest = f"; {' and '.join(others)}" if others else ""
     if not unlearned:
-        return f"Every cell that finished was learned{rest}."
+        partly = sum(cell.state == "learned" and cell.learned < cell.seeds for _, cell in cells)
+        some = f", {partly} of them not by every seed" if partly else ""
+        return f"Every cell that finished was learned{some}{rest}."
     budget = steps(max(cell.budget for cell in unlearned))
     these = "these" if len(unlearned) > 1 else "it"
     return (
@@ -89,6 +91,12 @@ def _unknown(cells: list[Placed]) -> str:
         f"{budget}, so nothing is known of {these} on longer strings, and more steps might "
         f"do{rest}."
     )
+
+
+def _learned_first(cells: list[Placed]) -> str:
+    """Return how many of the cells that did not finish were learned all the same."""
+    learned = sum(cell.state == "failed" and cell.learned > 0 for _, cell in cells)
+    return f" ({learned} of them learned)" if learned else ""
 
 
 def _is_said(cell: MapCell, verdict: str) -> bool:
@@ -125,7 +133,10 @@ def told(cell: MapCell) -> str:
     if cell.state == "not run":
         return f"not run: {cell.command}"
     if cell.state == "failed":
-        return f"none of {plural(cell.seeds, 'run')} finished"
+        learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}; " * bool(
+            cell.learned
+        )
+        return f"{learned}none of {plural(cell.seeds, 'run')} finished"
     if cell.state == "unlearned":
         return (
             f"not learned within {steps(cell.budget)}: "

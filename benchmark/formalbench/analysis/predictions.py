@@ -26,7 +26,7 @@ FOUND: tuple[Found, ...] = ("as predicted", "not beyond", "against", "not learne
 """What can be found where there is a prediction."""
 
 SOLVED = 0.99
-"""Test accuracy from which a run counts as right at every length tested."""
+"""Test accuracy, the mean over the lengths, from which a run counts as solving the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,7 @@ def found(prediction: Prediction | None, result: Result) -> Found:
 
     One run that solves the test shows that a network can, at these lengths, and contradicts that
     none does. What training finds is predicted of every run that learned its training lengths.
+    A run whose test did not finish did not solve it.
     """
     if prediction is None:
         return "no prediction"
@@ -115,19 +116,24 @@ class Agreement:
     """How often something was found of one kind of predictions.
 
     Attributes:
+        board: under which protocol.
         kind: of `KINDS`.
         times: by what was found.
     """
 
+    board: Board
     kind: str
     times: Counter[Found]
 
 
 def counts(cells: Iterable[Foretold]) -> list[Agreement]:
-    """Count what was found, a line for each kind of predictions that there is."""
-    of_kind = grouped_by(lambda cell: cell.kind, cells)
-    return [
-        Agreement(kind, Counter(cell.found for cell in of_kind[kind]))
-        for kind in (*KINDS.values(), "nothing")
-        if kind in of_kind
-    ]
+    """Count what was found, protocol by protocol, a line for each kind of predictions."""
+    found = []
+    for held in grouped_by(lambda cell: cell.board.name, cells).values():
+        of_kind = grouped_by(lambda cell: cell.kind, held)
+        found += [
+            Agreement(held[0].board, kind, Counter(cell.found for cell in of_kind[kind]))
+            for kind in (*KINDS.values(), "nothing")
+            if kind in of_kind
+        ]
+    return found

@@ -110,7 +110,8 @@ class Result:
             A length at which chance is always right can end it, and is not counted as solved.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs
             of which it is known; None if of none.
-        learned: how many of the runs learned them (`formalbench.analysis.learned`).
+        learned: how many of the runs learned them (`formalbench.analysis.learned`), whether or not
+            their test finished.
         budget: the most optimiser steps that a run was given.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.
@@ -150,6 +151,17 @@ class Result:
     def unlearned(self) -> bool:
         """Whether no run learned the training lengths: the test says nothing of extrapolation."""
         return self.learned == 0 and self.finished > 0
+
+    @property
+    def partly(self) -> bool:
+        """Whether some runs learned the training lengths, and others that finished did not."""
+        finished = (run for run in self.runs if run.accuracy is not None)
+        return self.learned > 0 and not all(run.learned for run in finished)
+
+    @property
+    def tried(self) -> int:
+        """The most optimiser steps of a run that did not learn; the budget if none is known of."""
+        return max((run.steps for run in self.runs if not run.learned), default=0) or self.budget
 
     @property
     def outcome(self) -> str:

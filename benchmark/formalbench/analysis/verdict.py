@@ -29,15 +29,15 @@ def verdict_of(board: Board, row: Row) -> str:
         return "It was tested on no task that counts in a score."
     if row.kind == "exact":
         return f"Its weights are written by hand: there is nothing to learn. {_reach(told)}"
-    learned = [(facts, result) for facts, result in told if 0 < result.finished == result.learned]
-    some = [result for _, result in told if 0 < result.learned < result.finished]
+    learned = [(facts, result) for facts, result in told if result.learned == result.seeds]
+    some = [result for _, result in told if 0 < result.learned < result.seeds]
     budget = max(result.budget for _, result in told)
     parts = [
         f"Learned {len(learned)} of {plural(len(told), 'task')} with every seed, "
         f"within {grouped(budget)} steps."
     ]
     if some:
-        names = [f"{one.task} ({one.learned} of {one.finished})" for one in some]
+        names = [f"{one.task} ({one.learned} of {one.seeds})" for one in some]
         parts.append(f"With some seeds: {_listed(names)}.")
     never = [result.task for _, result in told if result.unlearned]
     if never:
@@ -45,7 +45,12 @@ def verdict_of(board: Board, row: Row) -> str:
     failed = [result.task for _, result in told if not result.finished]
     if failed:
         parts.append(f"No run finished on {_listed(failed)}.")
-    return " ".join([*parts, *([_reach(learned)] if learned else [])])
+    short = [result for _, result in told if 0 < result.finished < result.seeds]
+    if short:
+        names = [f"{one.task} ({one.finished} of {one.seeds})" for one in short]
+        parts.append(f"Some runs finished, not all: {_listed(names)}.")
+    tested = [(facts, result) for facts, result in learned if result.finished == result.seeds]
+    return " ".join([*parts, *([_reach(tested)] if tested else [])])
 
 
 def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
@@ -76,7 +81,7 @@ def _verified_to(row: ExactModel) -> str:
 
 
 def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
-    """Say how far accuracy stays at 99 %, over the tasks that every seed learned."""
+    """Say how far accuracy stays at 99 %, over the tasks that every seed learned and finished."""
     whole = [facts.title for facts, result in learned if result.longest_99 == facts.last_telling]
     part = sorted(
         (result.longest_99, facts.title)

@@ -10,6 +10,7 @@ from formalbench.analysis.beside import Beside
 from formalbench.analysis.expected import Expected, expected
 from formalbench.analysis.keys import grouped_by
 from formalbench.analysis.predictions import Foretold
+from formalbench.analysis.results import Result
 from formalbench.analysis.tables import (
     agreement_table,
     beside_table,
@@ -92,20 +93,26 @@ def _contradiction(cell: Foretold) -> str:
         f"{cell.row.model} on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
         f"{theorem.name if theorem else ''}",
         f"{result.learned} of {result.seeds} seeds learned the training lengths "
-        f"({percent(result.validation)} there), and the test has {percent(result.mean)} on "
-        f"average, {percent(result.max)} at best",
+        f"({percent(result.validation)} there), and {_tested(result)}",
     ]
     if theorem:
         told.append(f"it is said under conditions: {theorem.conditions}")
     return f"{'; '.join(told)}."
 
 
+def _tested(result: Result) -> str:
+    if result.finished == 0:
+        return f"of the tests {result.outcome}"
+    said = f"the test has {percent(result.mean)} on average, {percent(result.max)} at best"
+    return said if result.finished == result.seeds else f"{said} ({result.outcome})"
+
+
 def _untaught(cell: Expected) -> str:
     """Return a line on what was to be learned and was not, with what was tried."""
     result = cell.result
     return (
-        f"{cell.row.model} on {result.task} ({cell.board.name}): {cell.learned} of "
-        f"{result.seeds} seeds learned it within at most {grouped(result.budget)} steps; "
+        f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
+        f"{result.seeds} seeds learned it within at most {grouped(result.tried)} steps; "
         f"validation accuracy {percent(result.validation)} % on average; to be expected by "
         f"{', '.join(cell.said_by)}."
     )

@@ -119,7 +119,7 @@ _PARENTHESES = "M{} {}m-.5-5.5q-3.5 5.5 0 11m13-11q3.5 5.5 0 11"
 
 
 def solved(cell: MapCell) -> bool:
-    """Say whether a cell is right as far as it was tested, with every seed."""
+    """Say whether a cell is right as far as it was tested, on average over the seeds."""
     return bool(cell.strip) and cell.solved_to == cell.strip[-1].last
 
 

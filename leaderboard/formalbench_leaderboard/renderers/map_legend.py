@@ -33,7 +33,7 @@ def _entries(shown: LanguageMap) -> Iterator[Entry]:
         told = f"learned; its accuracy on longer strings{_lengths(shown)}, from chance to perfect"
         yield 60.0, told, _ramp
     if any(map(ink.solved, cells)):
-        yield _BOX, "99 % or more at every tested length, every seed", _solved
+        yield _BOX, "99 % or more at every tested length, on average over the seeds", _solved
     if any(cell.state == "learned" and cell.learned < cell.seeds for cell in cells):
         yield (
             4.0,

@@ -8,6 +8,7 @@ from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import Column, Sheet
 from formalbench.analysis.constructions import ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown, link, name
+from formalbench.analysis.predictions import Agreement
 from formalbench.analysis.reproduced import CellTold, ClaimTold, Document, count_verdicts
 from formalbench.analysis.tables import Outcome, agreement_table, of_row
 from formalbench.analysis.tables.ranking import STANDING
@@ -47,8 +48,15 @@ def front_page(site: Site) -> str:
         "reproductions": _reproductions(site.reproductions, links),
     }
     fields = {**tables, **map_fields(site.map), "ways": Markdown(" · ".join(ways))}
-    fields |= {"agreement": agreement_table, "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
+    fields |= {"agreed": _agreed(site), "PREDICTIONS": PREDICTIONS, "PAPERS": PAPERS}
     return made("front.md.j2", links, site=site, brief=True, **fields)
+
+
+def _agreed(site: Site) -> Sheet[Agreement]:
+    """Return how often theory was found to hold under the first page's protocol, if it has one."""
+    cells = site.evidence.predictions
+    first = [board.name for suite in site.suites[:1] for board in suite.ranked[:1]]
+    return agreement_table([cell for cell in cells if cell.board.name in first] or cells)
 
 
 def suite_page(suite: SuitePage, site: Site) -> str:
@@ -86,7 +94,7 @@ def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
             Column("suite", "", lambda suite: links.link(suite.name, suite.path), form="name"),
             Column("what it is", "", lambda suite: suite.summary, form="words"),
             Column("tasks", "", lambda suite: str(len(suite.tasks))),
-            Column("models with a score", "", lambda suite: str(len(suite.scored))),
+            Column("scored under some protocol", "", lambda suite: str(len(suite.scored))),
             Column("protocols", "", protocols, form="words"),
         ],
         suites,

@@ -242,7 +242,7 @@ def _legend(board: Board, extent: Extent) -> str:
     """Return how a board is read; of marks, those that it has."""
     results = [result for row in board.rows for result in row.results]
     unlearned = any(result.unlearned for result in results)
-    some = any(0 < result.learned < result.finished for result in results)
+    some = any(result.partly for result in results)
     failed = any(result.finished < result.seeds for result in results)
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,

@@ -127,6 +127,7 @@ def _result(
         "longest_90",
         "validation",
         "learned",
+        "tried",
         "budget",
     )
     return {

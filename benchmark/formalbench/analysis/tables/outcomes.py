@@ -154,12 +154,13 @@ OUTCOME: tuple[Column[Outcome], ...] = (
 
 
 def validation(result: Result) -> str:
-    """Return a validation accuracy, with the budget within which it was not learned."""
-    shown = percent(result.validation)
-    if result.learned == result.finished:
-        return shown
-    some = "" if result.unlearned else f", {result.learned} of {result.finished}"
-    return f"{shown} (not learned in {grouped(result.budget)} steps{some})"
+    """Return a validation accuracy, with the steps within which not every run learned."""
+    shown, within = percent(result.validation), f"in {grouped(result.tried)} steps"
+    if result.unlearned:
+        return f"{shown} (not learned {within})"
+    if result.partly:
+        return f"{shown} ({result.learned} of {result.seeds} seeds learned, {within})"
+    return shown
 
 
 def outcomes(board: Board, title: str) -> list[Outcome]:

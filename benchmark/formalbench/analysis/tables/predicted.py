@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formalbench.analysis.columns import Column, Sheet, number, percentage, share, words
-from formalbench.analysis.predictions import FOUND, Agreement, Foretold, Found, counts
+from formalbench.analysis.predictions import FOUND, SOLVED, Agreement, Foretold, Found, counts
+from formalbench.analysis.results import Result
 from formalbench.analysis.text import MISSING, percent
 
 CELLS: tuple[Column[Foretold], ...] = (
@@ -55,12 +56,19 @@ CELLS: tuple[Column[Foretold], ...] = (
     ),
     Column(
         "test",
-        "accuracy on longer strings, the mean over the seeds, and the best seed's",
-        lambda cell: f"{percent(cell.result.mean)} ({percent(cell.result.max)})",
+        "accuracy on longer strings, the mean over the seeds, and the best seed's; a run that did "
+        "not finish is at chance",
+        lambda cell: _test(cell.result),
         {"mean": lambda cell: share(cell.result.mean), "max": lambda cell: share(cell.result.max)},
     ),
 )
 """What is said of a prediction."""
+
+
+def _test(result: Result) -> str:
+    if result.finished == 0:
+        return ", ".join(f"{times} {status}" for status, times in result.failures)
+    return f"{percent(result.mean)} ({percent(result.max)})"
 
 
 def predicted_table(cells: Sequence[Foretold]) -> Sheet[Foretold]:
@@ -70,10 +78,13 @@ def predicted_table(cells: Sequence[Foretold]) -> Sheet[Foretold]:
 
 def agreement_table(cells: Sequence[Foretold]) -> Sheet[Agreement]:
     """Return how often each kind of predictions was found to hold."""
+    protocol: Column[Agreement] = words(
+        "protocol", "how it was trained and tested", lambda count: count.board.name
+    )
     kind: Column[Agreement] = words(
         "prediction", "what is predicted", lambda count: count.kind, form="name"
     )
-    return Sheet([kind, *map(_times, (*FOUND, "no prediction"))], counts(cells))
+    return Sheet([protocol, kind, *map(_times, (*FOUND, "no prediction"))], counts(cells))
 
 
 def _times(found: Found) -> Column[Agreement]:
@@ -83,7 +94,8 @@ def _times(found: Found) -> Column[Agreement]:
 
 
 MEANINGS: dict[Found, str] = {
-    "as predicted": "the measurement is what is predicted",
+    "as predicted": "the measurement is what is predicted; solved is a test of which a seed has "
+    f"{100 * SOLVED:.0f} % right, on average over the lengths",
     "not beyond": "a theorem says that such a network can; what was trained learned its training "
     "lengths and not the longer ones",
     "against": "the measurement contradicts the prediction",

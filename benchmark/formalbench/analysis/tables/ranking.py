@@ -142,5 +142,5 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
     if result.unlearned:
         return f"[{percent(result.validation)}]{failed}"
     best = f" ({percent(result.max)})" if best_seed else ""
-    some = SOME if result.learned < result.finished else ""
+    some = SOME if result.partly else ""
     return f"{percent(result.mean)}{best}{some}{failed}"

@@ -118,7 +118,7 @@ const LETTER = 6.4; // pixels across, about
 
 /** Return a badge with its preview, to download or to copy. */
 function badge(board, row, tasks) {
-  const learned = tasks.filter((task) => row.results[task].learned === row.results[task].finished && row.results[task].finished > 0).length;
+  const learned = tasks.filter((task) => row.results[task].learned === row.results[task].seeds).length;
   const value = row.score == null ? `${learned} of ${tasks.length} learned` : `${percent(row.score)} (${percent(row.low, 0)}–${percent(row.high, 0)})`;
   const drawing = badgeDrawing("formalbench", value, `${row.model}, protocol ${board.name}: ${value}`);
   const source = new XMLSerializer().serializeToString(drawing);

@@ -80,10 +80,14 @@ function resultCells(result, facts) {
 /** Say whether no seed learned the training lengths: the test says nothing of extrapolation. */
 const unlearned = (result) => result.learned === 0 && result.finished > 0;
 
+/** Say whether some seeds learned the training lengths, and others that finished did not. */
+const partly = (result) => result.learned > 0 && result.runs.some((run) => run.accuracy != null && !run.learned);
+
 function validationText(result) {
-  if (result.learned === result.finished) return percent(result.validation);
-  const some = unlearned(result) ? "" : `, ${result.learned} of ${result.finished}`;
-  return `${percent(result.validation)} (not learned in ${result.budget.toLocaleString("en")} steps${some})`;
+  const within = `in ${result.tried.toLocaleString("en")} steps`;
+  if (unlearned(result)) return `${percent(result.validation)} (not learned ${within})`;
+  if (partly(result)) return `${percent(result.validation)} (${result.learned} of ${result.seeds} seeds learned, ${within})`;
+  return percent(result.validation);
 }
 
 const seedText = (run) => (run.accuracy == null ? run.status : percent(run.accuracy));
