@@ -197,7 +197,7 @@ _SUITES = (
             *("parity:tag", "cycle-navigation:tag", "group-z60:tag", "group-a4xz5:tag"),
             *("group-s3:tag", "group-s4:tag", "group-a5:tag", "group-s5:tag", "flip-flop"),
         ),
-        reference="Merrill et al. (2024); Grazzi et al. (2025)",
+        reference="Merrill et al. (2024); Grazzi et al. (2024)",
     ),
     SuiteSpec(
         name="recall",

@@ -100,7 +100,7 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
         (one.board.protocol, len(one.cells), one.taught, one.partly, one.untaught)
         for one in by_protocol(evidence.expected)
     ] == [("quick", 2, 1, 0, 1), ("own", 1, 0, 1, 0)]
-    told = predictions_page(evidence).split("two thirds of the seeds:")[1]
+    told = predictions_page(evidence).split("two thirds of the seeds learned:")[1]
     named = [line for line in told.split("## Cell by cell")[0].splitlines() if line]
     budget = records[0].protocol.steps
     assert named[1] == (

@@ -94,7 +94,7 @@ CONSTRUCTIONS: tuple[ModelSpec, ...] = (
         "any automaton of permutations and resets, as reflections of a linear recurrence",
         "exact_delta_product",
         "ExactDeltaProductConfig",
-        "Siems et al. 2025, DeltaProduct; Grazzi et al. 2025, section 4",
+        "Siems et al. 2025, DeltaProduct; Grazzi et al. 2024, section 4",
     ),
     _for_automata(
         "exact-crasp",

@@ -1,6 +1,6 @@
 """Automata whose symbols permute the states, or reset them, as products of reflections.
 
-Source: Siems et al. (2025), DeltaProduct, section 3, and Grazzi et al. (2025), Unlocking
+Source: Siems et al. (2025), DeltaProduct, section 3, and Grazzi et al. (2024), Unlocking
 state-tracking in linear RNNs through negative eigenvalues, Theorem 3: a transposition of two
 coordinates is a reflection, with an eigenvalue of -1, and every permutation of Q things is a
 product of at most Q - 1 of them. The begin symbol, resets and the read-out are ours.

@@ -27,5 +27,5 @@ def family(
         config=f"formalbench_models.families.{config}",
         defaults=defaults,
         reference=source,
-        by_name=True,  # the default suite has no published records of them
+        by_name=True,  # `--model all` is the baselines
     )

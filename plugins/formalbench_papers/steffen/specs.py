@@ -47,7 +47,7 @@ REPRODUCTIONS = (
             "fifth of the updates."
         ),
         duration=(
-            "on two cores: quick, a quarter of an hour (60 runs); paper, two hours (114 runs)."
+            "on two cores: quick, an hour and a half (60 runs); paper, some hours (114 runs)."
         ),
     ),
     ReproductionSpec(

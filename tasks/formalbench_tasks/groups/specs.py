@@ -15,9 +15,9 @@ GROUPS = tuple(
         summary=f"the product of elements of {shown}, by their numbers",
         factory=f"formalbench_tasks.groups.word_problem:{factory}",
         objectives=("classify", "tag"),
-        splits=Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2025), §5.2
+        splits=Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2024), §5.2
         config="formalbench_tasks.configs:GroupConfig",
-        reference="Merrill et al. (2024); Grazzi et al. (2025), section 5.2",
+        reference="Merrill et al. (2024); Grazzi et al. (2024), section 5.2",
         theory=Theory.least("regular" if name in _NOT_SOLVABLE else "solvable"),
         keywords=(*_KEYWORDS, *also),
     )

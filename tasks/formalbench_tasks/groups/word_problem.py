@@ -48,7 +48,7 @@ class WordProblem(Language, HasPrefixClasses, HasAutomaton):
         config: which of its elements are symbols, and how many tokens there are for each.
 
     Reference: Merrill et al. (2024), "The illusion of state in state-space models", and its code
-        for S5, A5, Z60 and A4xZ5; restricted symbols and several tokens: Grazzi et al. (2025),
+        for S5, A5, Z60 and A4xZ5; restricted symbols and several tokens: Grazzi et al. (2024),
         section 5.2.
     """
 

@@ -13,7 +13,7 @@ rule replaces what stands at k by v, as far as β says:
   DeltaProduct, eq. 3), with or without a decay before the first.
 
 I - β k kᵀ has the eigenvalue 1 - β at k, else 1. With β = σ(·) that is in [0, 1]; with β = 2σ(·) in
-[-1, 1], down to a reflection: so parity can be had (Grazzi et al. 2025, Unlocking state-tracking
+[-1, 1], down to a reflection: so parity can be had (Grazzi et al. 2024, Unlocking state-tracking
 in linear RNNs through negative eigenvalues, section 4), and products of n of them make the
 permutations of n + 1 things.
 

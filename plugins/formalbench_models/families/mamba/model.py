@@ -10,7 +10,7 @@ channels, all three functions of x_t. x has passed a short convolution and SiLU,
 SiLU(z), a second projection of the symbol.
 
 The transitions are in (0, 1). With ``eigenvalues=-1..1`` they are 2 exp(Δ A) - 1 (Grazzi et al.
-2025, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
+2024, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 

@@ -9,7 +9,7 @@ of P each, a head keeps a matrix of N rows and P columns:
 y is multiplied by SiLU(z), a second projection of the symbol, and normalised.
 
 The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1 (Grazzi et al.
-2025, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
+2024, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
