@@ -90,6 +90,15 @@ def test_the_board_comes_last_whatever_stands_beside_it(page):
     assert "--all: " in few
 
 
+def test_of_two_boards_that_which_learned_most_is_nearest_to_the_prompt(make_record, protocol):
+    more = {**protocol, "name": "more"}
+    runs = [make_record(validation=0.5), make_record("rnn", protocol=more)]
+    page = build_page(runs, View("test", ("parity",)))
+    assert [board.protocol for board in page.boards] == ["more", "quick"]
+    heads = [line for line in shown(page, SCREEN) if line.startswith("test, protocol")]
+    assert [head.split()[2] for head in heads] == ["quick", "more"]
+
+
 def test_marks_are_explained_where_they_stand(make_record):
     runs = [make_record("lstm"), make_record("rnn", accuracy=0.9)]
     assert not {"°:", "[n]:", "!:"} & words_of(runs)

@@ -95,8 +95,8 @@ class Extent:
 def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
     """Print exact models and the published tables, then the boards, as wide as the console.
 
-    The boards come last, and on a screen, unless everything is asked for, as many rows of them as
-    it has lines for.
+    The boards come last, the page's first one nearest to the prompt; on a screen, unless everything
+    is asked for, as many rows of them as it has lines for.
     """
     if console.is_terminal and not extent.everything:
         extent = replace(extent, tight=True)
@@ -126,7 +126,7 @@ def _print_page(page: Page, console: Console, extent: Extent) -> None:
         console.print("No measured rows yet. `formalbench run --model regulargpt` makes some.\n")
     if extent.everything:
         _print_besides(page, console)
-    for board in page.boards:
+    for board in reversed(page.boards):
         _print_board(board, page.title, console, extent)
 
 
