@@ -18,7 +18,7 @@ class Lacking:
         least: seconds of training of all seeds on the task that took the least; None if no run
             was timed.
         most: seconds of training of all seeds on a task that none of them masters: the whole
-            budget, at the slowest pace of any run; None likewise.
+            budget, at the pace of the row's slowest task; None likewise.
     """
 
     row: Row
@@ -49,5 +49,5 @@ def _seconds(result: Result) -> list[float]:
 
 
 def _whole_budget(result: Result) -> float:
-    pace = max((run.seconds or 0.0) / run.steps for run in result.runs)
+    pace = sum(_seconds(result)) / sum(run.steps for run in result.runs)
     return pace * result.budget * result.seeds

@@ -26,7 +26,7 @@ LACKING: tuple[Column[Lacking], ...] = (
     ),
     number(
         "most",
-        "the same, if no seed masters it: the whole budget, at the slowest pace of its runs",
+        "the same, if no seed masters it: the whole budget, at the pace of its slowest task",
         lambda one: one.most,
         "most_seconds",
         _minutes,
