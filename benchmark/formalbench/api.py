@@ -115,7 +115,9 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
 
     Example:
         >>> frame = formalbench.results("runs")  # doctest: +SKIP
-        >>> learned = frame[frame.learned & frame.selected_rate]  # doctest: +SKIP
+        >>> learned = frame[
+        ...     frame.learned & frame.selected_rate & (frame.status == "finished")
+        ... ]  # doctest: +SKIP
         >>> learned.pivot_table("accuracy", ["model", "task"], "length")  # doctest: +SKIP
     """
     from formalbench.analysis.chances import known_chances

@@ -320,6 +320,12 @@ def test_a_loss_that_is_no_number_is_a_divergence(train):
     assert not math.isnan(done.best.measures["cross-entropy"].mean)
 
 
+def test_a_divergence_in_the_decay_has_not_come_to_the_end_of_training(train):
+    late = protocol(decay={"steps": 30, "final": 0.02, "mastered": 0.0})
+    (done,) = train(late, Member(0.01, 0), network=Failing)
+    assert (done.status, done.ended, done.steps) == ("diverged", "stopped", 20)
+
+
 def test_a_time_limit_ends_a_run_at_an_evaluation(train):
     (done,) = train(protocol(time_limit=1e-9))
     assert (done.status, done.ended, done.steps) == ("timeout", "stopped", 10)

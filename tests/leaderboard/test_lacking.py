@@ -44,6 +44,23 @@ def test_what_a_row_lacks_costs_between_its_quickest_task_and_the_whole_budget(b
     assert rnn.most == pytest.approx(3 * result.budget * 180.0 / 1200)
 
 
+def test_what_was_cut_short_or_not_learned_says_little_of_the_cost(make_record):
+    cut = {**trained(20, 1.0), "ended": "stopped"}
+    records = [
+        *(make_record("rnn", seed=seed, training=trained(400, 60.0)) for seed in range(3)),
+        *(
+            make_record("rnn", "first:classify", status="diverged", seed=seed, training=cut)
+            for seed in range(3)
+        ),
+        make_record("lstm", validation=0.5, training=trained(2000, 50.0)),
+    ]
+    (made,) = build_page(records, View("test", ("parity", "first", "d2"))).boards
+    found = {one.row.model: one for one in lacking(made)}
+    assert found["rnn"].least == pytest.approx(180.0)
+    assert found["lstm"].least is None
+    assert found["lstm"].most == pytest.approx(50.0 * made.rows[0].results[0].budget / 2000)
+
+
 def test_what_was_not_timed_has_no_cost(board):
     (line,) = [one for one in lacking_table(board).data() if one["model"] == "gru"]
     assert line["tasks"] == "first, d2"

@@ -70,7 +70,7 @@ def test_the_tasks_table_has_validation_and_budget(unlearned, make_record):
     some = [make_record(validation=share, seed=seed) for seed, share in enumerate((1.0, 0.5, 1.0))]
     (board,) = build_page(some, VIEW).boards
     (one,) = of_task(board, "parity").items
-    assert validation(one.result) == "83.3 (2 of 3 seeds learned, in 2,000 steps)"
+    assert validation(one.result) == "83.3 (2 of 3 seeds learned, the others not in 2,000 steps)"
     assert ranking(board).texts[0][-1] == "100.0°"
 
 

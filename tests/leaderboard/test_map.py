@@ -177,7 +177,16 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
         "1 did not finish (1 of them learned)."
     )
     (cell,) = [cell for _, row, cell in shown.cells if (row.model, cell.task) == ("rnn", "first")]
-    assert told(cell) == "learned by 2 of 2 seeds; none of 2 runs finished"
+    assert told(cell) == "learned by 2 of 2 seeds, none of which finished its test"
+
+
+def test_what_finished_without_having_learned_is_not_how_far_others_reach(make_record):
+    failed = {"status": "diverged", "training": TO_ITS_END}
+    records = [make_record(seed=seed, **failed) for seed in range(2)]
+    records += [make_record(seed=2, validation=0.6, accuracy=0.9)]
+    ((_, _, cell),) = mapped(records, "parity").cells
+    assert (cell.state, cell.strip, cell.learned) == ("failed", (), 2)
+    assert told(cell) == "learned by 2 of 3 seeds, none of which finished its test"
 
 
 def test_sentences_where_all_or_none_was_learned(make_record):

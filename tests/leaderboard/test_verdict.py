@@ -47,7 +47,7 @@ def test_what_failed_in_its_test_was_learned_and_takes_no_part_in_the_reach(make
     records += [make_record(task="first:classify", seed=seed, **failed) for seed in range(2)]
     assert said(records)["regulargpt"] == (
         "Learned 1 of 1 task with every seed, within 2,000 steps. "
-        "Some runs finished, not all: parity (1 of 2)."
+        "No run finished on first. Some runs finished, not all: parity (1 of 2)."
     )
     records += [make_record("rnn", "first:classify")]
     assert said(records)["regulargpt"] == (

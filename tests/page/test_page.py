@@ -97,6 +97,21 @@ def test_chosen_models_have_curves(opened, quick):
     assert lines.count() == before
 
 
+def test_what_was_not_learned_is_dashed_and_named_so(opened, quick):
+    page = opened(quick, "#task=parity")
+    view = page.locator("#view")
+    for model in ("lstm", "transformer"):
+        view.get_by_label(model, exact=True).set_checked(True)
+    assert view.locator(".curve[data-model='transformer'].dashed").count() == 1
+    assert view.locator(".curve[data-model='lstm']:not(.dashed)").count() == 1
+    chart = view.locator(".chart .plot")
+    chart.focus()
+    page.keyboard.press("Home")
+    said = chart.get_attribute("aria-valuetext")
+    assert "transformer (not learned) " in said
+    assert "lstm 100.0 (" in said
+
+
 def test_no_more_models_are_chosen_than_there_are_colours(opened, quick):
     page = opened(quick)
     while page.locator("#chooser input:checked").count() < 8:

@@ -136,6 +136,14 @@ def test_a_task_asks_three_questions_one_by_one(opened, quick, board):
     expect(apart).not_to_contain_text("RegularGPT (C=2)")
 
 
+def test_what_learned_and_has_no_test_is_not_said_to_extrapolate(opened, published):
+    page = opened(published, "#task=first")
+    extrapolates = page.locator("#view .lane").last
+    cut = extrapolates.locator("p.cut")
+    expect(cut).to_have_text(re.compile("no run that learned finished its test: .*stack-rnn"))
+    expect(extrapolates.locator("tbody th", has_text=re.compile("^stack-rnn$"))).to_have_count(0)
+
+
 def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, quick, board):
     page = opened(quick, "#model=regulargpt")
     row = place(board, "regulargpt").row

@@ -122,7 +122,7 @@ def _compared(
     if result is None or protocol is None:
         return
     facts = board.facts_of(result.task)
-    chance = facts.chance_length if facts else 0.0
+    chance = facts.chance_length if facts else None
     every = [
         run.answers if paper.settings.counted == "answers" else _within(run, column.tested, chance)
         for run in result.runs
@@ -145,8 +145,11 @@ def _compared(
     )
 
 
-def _within(run: SeedResult, tested: Window | None, chance: float) -> float | None:
-    """Return a run's accuracy at the paper's test lengths; None if it was tested at none."""
+def _within(run: SeedResult, tested: Window | None, chance: float | None) -> float | None:
+    """Return a run's accuracy at the paper's test lengths; None if it was tested at none.
+
+    One that did not finish is at chance, if that is known.
+    """
     if run.cells is None:
         return chance
     first, last = tested or (0, max(run.cells.length, default=0))

@@ -35,7 +35,7 @@ RUN_COLUMNS = {
     "ended": "what ended training: mastered, budget or stopped",
     "seconds": "wall time of training",
     "validation": "accuracy on held-out strings of the training lengths",
-    "learned": "whether that is at least 99 %; an exact model has nothing to learn",
+    "learned": "whether that is at least 99 %, at the end of training; of exact models always",
     "chance": "accuracy of the best answer that sees only the length, averaged over the cells",
     "chance_constant": "accuracy of the best constant answer, likewise",
     "mean_accuracy": "accuracy averaged over the cells, each counting the same",

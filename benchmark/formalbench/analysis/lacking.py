@@ -15,10 +15,10 @@ class Lacking:
     Attributes:
         row: which.
         tasks: titles, in the board's order.
-        least: seconds of training of all seeds on the task that took the least; None if no run
-            was timed.
+        least: seconds of training of as many seeds as the row has on the task that all learned and
+            that took the least; None if there is none.
         most: seconds of training of all seeds on a task that none of them masters: the whole
-            budget, at the pace of the row's slowest task; None likewise.
+            budget, at the pace of the row's slowest task; None if none was timed.
     """
 
     row: Row
@@ -33,21 +33,26 @@ def lacking(board: Board) -> list[Lacking]:
     for row in board.rows:
         tasks = tuple(title for title in board.tasks if row.on(title) is None)
         if tasks and row.kind == "learned":
+            seeds = max((result.seeds for result in row.results), default=0)
             timed = [result for result in row.results if _timed(result)]
-            least = min((sum(_seconds(result)) for result in timed), default=None)
-            most = max((_whole_budget(result) for result in timed), default=None)
-            found.append(Lacking(row, tasks, least, most))
+            learned = [result for result in timed if result.learned == result.seeds]
+            least = min((sum(_seconds(one)) / one.seeds for one in learned), default=None)
+            most = max((_pace(one) * one.budget for one in timed), default=None)
+            costs = (None if one is None else one * seeds for one in (least, most))
+            found.append(Lacking(row, tasks, *costs))
     return found
 
 
 def _timed(result: Result) -> bool:
-    return all(run.seconds is not None and run.steps > 0 for run in result.runs)
+    """Say whether all runs were trained to their end, and timed."""
+    whole = result.finished == result.seeds or result.learned == result.seeds
+    return whole and all(run.seconds is not None and run.steps > 0 for run in result.runs)
 
 
 def _seconds(result: Result) -> list[float]:
     return [run.seconds or 0.0 for run in result.runs]
 
 
-def _whole_budget(result: Result) -> float:
-    pace = sum(_seconds(result)) / sum(run.steps for run in result.runs)
-    return pace * result.budget * result.seeds
+def _pace(result: Result) -> float:
+    """Return the seconds of a step, the mean over the runs."""
+    return sum(_seconds(result)) / sum(run.steps for run in result.runs)

@@ -14,10 +14,14 @@ def validation_of(record: Record) -> float | None:
 
 
 def was_trained(record: Record) -> bool:
-    """Say whether a run came to the end of its training, whatever became of its test."""
+    """Say whether a run came to the end of its training, and its network was to blame for the rest.
+
+    Of one whose test ran out of memory, say, nothing is known, and it is run again.
+    """
     if record.status == "finished":
         return True
-    return record.training is not None and record.training.ended != "stopped"
+    training = record.training
+    return record.status == "diverged" and training is not None and training.ended != "stopped"
 
 
 def has_learned(record: Record) -> bool:

@@ -64,8 +64,8 @@ class MapCell:
 
     Attributes:
         task: the task's title.
-        state: ``failed`` if no run finished, whatever was learned; else ``learned`` if at least one
-            run mastered the training lengths.
+        state: ``learned`` if a run that finished had learned the training lengths, ``unlearned`` if
+            none did, ``failed`` if none finished, or none of those that learned.
         strip: of one that was learned: how it did at each length.
         learned, seeds: how many runs mastered the training lengths, and how many there are.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs.

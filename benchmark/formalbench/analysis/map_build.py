@@ -163,12 +163,12 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
     if result is None:
         return MapCell(task, "not run", filling(row, task), prediction=prediction)
     facts = board.facts_of(task)
-    state: State = "failed" if not result.finished else "learned" if result.learned else "unlearned"
+    state: State = "learned" if result.reaches else "unlearned" if result.unlearned else "failed"
     return MapCell(
         task=task,
         state=state,
         command=result.command,
-        strip=strip_of(result, facts) if facts and result.learned else (),
+        strip=strip_of(result, facts) if facts and result.reaches else (),
         learned=result.learned,
         seeds=result.seeds,
         validation=result.validation,

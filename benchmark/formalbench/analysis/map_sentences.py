@@ -133,10 +133,10 @@ def told(cell: MapCell) -> str:
     if cell.state == "not run":
         return f"not run: {cell.command}"
     if cell.state == "failed":
-        learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}; " * bool(
-            cell.learned
-        )
-        return f"{learned}none of {plural(cell.seeds, 'run')} finished"
+        if not cell.learned:
+            return f"none of {plural(cell.seeds, 'run')} finished"
+        learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
+        return f"{learned}, none of which finished its test"
     if cell.state == "unlearned":
         return (
             f"not learned within {steps(cell.budget)}: "

@@ -159,6 +159,11 @@ class Result:
         return self.learned > 0 and not all(run.learned for run in finished)
 
     @property
+    def reaches(self) -> bool:
+        """Whether some run learned the training lengths and finished: what can extrapolate."""
+        return any(run.learned and run.accuracy is not None for run in self.runs)
+
+    @property
     def tried(self) -> int:
         """The most optimiser steps of a run that did not learn; the budget if none is known of."""
         return max((run.steps for run in self.runs if not run.learned), default=0) or self.budget

@@ -25,6 +25,9 @@ def verdict_of(board: Board, row: Row) -> str:
         for result in row.results
         if (facts := board.facts_of(result.task)) is not None and facts.scored
     ]
+    untold = [result.task for result in row.results if board.facts_of(result.task) is None]
+    if not told and untold:
+        return f"No run finished on {_listed(untold)}."
     if not told:
         return "It was tested on no task that counts in a score."
     if row.kind == "exact":
@@ -42,7 +45,7 @@ def verdict_of(board: Board, row: Row) -> str:
     never = [result.task for _, result in told if result.unlearned]
     if never:
         parts.append(f"Not learned, so nothing is said of their lengths: {_listed(never)}.")
-    failed = [result.task for _, result in told if not result.finished]
+    failed = [*untold, *(result.task for _, result in told if not result.finished)]
     if failed:
         parts.append(f"No run finished on {_listed(failed)}.")
     short = [result for _, result in told if 0 < result.finished < result.seeds]

@@ -92,7 +92,7 @@ class Regime:
 
     def diverge(self, run: RunState, done: int, why: str) -> None:
         """End a run: something was not finite."""
-        run.steps, run.status, run.message = done, "diverged", why
+        run.steps, run.status, run.ended, run.message = done, "diverged", "stopped", why
 
     def check_time(self, run: RunState) -> None:
         """End a run if it has trained for longer than its protocol allows."""

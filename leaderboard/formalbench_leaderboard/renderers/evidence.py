@@ -110,9 +110,10 @@ def _tested(result: Result) -> str:
 def _untaught(cell: Expected) -> str:
     """Return a line on what was to be learned and was not, with what was tried."""
     result = cell.result
+    some = "it, the others not" if result.learned else "it"
     return (
         f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
-        f"{result.seeds} seeds learned it within at most {grouped(result.tried)} steps; "
+        f"{result.seeds} seeds learned {some} within at most {grouped(result.tried)} steps; "
         f"validation accuracy {percent(result.validation)} % on average; to be expected by "
         f"{', '.join(cell.said_by)}."
     )

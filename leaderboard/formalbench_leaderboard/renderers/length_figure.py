@@ -47,12 +47,12 @@ def panels(board: Board) -> list[TaskFacts]:
 
 
 def line(result: Result, facts: TaskFacts) -> MeanLine | None:
-    """Return how a model did; None if no run of it finished, or none learned its training lengths.
+    """Return how a model did; None if none that learned its training lengths finished.
 
     A run that did not finish is at chance everywhere, as in the score. Lengths at which chance is
     always right tell nothing, and are left out.
     """
-    tested = [] if result.unlearned else telling_cells(result, facts)
+    tested = telling_cells(result, facts) if result.reaches else []
     if not tested:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])

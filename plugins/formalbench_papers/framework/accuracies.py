@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from formalbench.analysis.aggregate import facts_of
+from formalbench.analysis.learned import was_trained
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import (
@@ -180,7 +181,7 @@ def _some(cells: Cells, kept: slice) -> Measured:
 
 
 def _validated(run: Record) -> Measured | None:
-    if run.selected is None or run.status != "finished":
+    if run.selected is None or not was_trained(run):
         return None
     return Measured(run.selected.accuracy, run.selected.strings)
 

@@ -159,7 +159,9 @@ def validation(result: Result) -> str:
     if result.unlearned:
         return f"{shown} (not learned {within})"
     if result.partly:
-        return f"{shown} ({result.learned} of {result.seeds} seeds learned, {within})"
+        return (
+            f"{shown} ({result.learned} of {result.seeds} seeds learned, the others not {within})"
+        )
     return shown
 
 

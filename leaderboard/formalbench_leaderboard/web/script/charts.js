@@ -9,6 +9,9 @@ const measureTold = ({ measure }) => `${measure.heading}, ${measure.less ? "less
 
 const curveOf = (result) => result?.curve ?? result?.places;
 
+/** Return what a chart draws of a model on a task: dashed, and named so, if it did not learn it. */
+const lineOf = (model, result, colour) => ({ model, curve: curveOf(result), colour, dashed: Boolean(result?.curve) && !reaches(result) });
+
 /** Return what the numbers of a task's curves are multiplied by, shares to percent. */
 const scaleOf = (facts) => (!isText(facts) ? 100 / DATA.digits : facts.measure.share ? 100 : 1);
 
@@ -53,7 +56,7 @@ function chancePointsOf(facts) {
 /**
  * Return the curves of some models on a task, and below them what they are at a length.
  *
- * lines: [{ model, curve, colour }]; seeds: whether the seeds' own lines are drawn.
+ * lines: [{ model, curve, colour, dashed }]; seeds: whether the seeds' own lines are drawn.
  */
 function curveChart({ task, facts, lines, seeds = false, width = 340, height = 210 }) {
   const names = [...new Set(lines.flatMap(({ curve }) => curve.names ?? []))];
@@ -85,7 +88,7 @@ const growByFactors = (lengths) => lengths.length > 2 && lengths.every((length, 
 const shortName = (name, room) => (6 * name.length <= room ? name : `${name.slice(0, Math.max(1, Math.floor(room / 6) - 1))}…`);
 
 /** Return a model's band, and its line with dots; the seeds' lines are thin, `scale` is 0 without them. */
-function drawCurve({ model, curve, colour, points }, x, y, scale) {
+function drawCurve({ model, curve, colour, dashed, points }, x, y, scale) {
   const style = `--colour: ${colour}`;
   const ends = (end) => points.map((point) => [x(point.length), y(point[end])]);
   const single = points.length === 1; // a test of one cell: a rule, not an area
@@ -95,7 +98,7 @@ function drawCurve({ model, curve, colour, points }, x, y, scale) {
     draw("path", { class: "seed", d: path(values.map((value, index) => [x(points[index].length), y(value * scale)])) }),
   );
   const dots = points.length > 60 ? [] : ends("mean").map(([cx, cy]) => draw("circle", { cx, cy, r: 1.9 }));
-  const line = draw("g", { class: "curve", style, "data-model": model }, ...thin, draw("path", { class: "line", d: path(ends("mean")) }), ...dots);
+  const line = draw("g", { class: dashed ? "curve dashed" : "curve", style, "data-model": model }, ...thin, draw("path", { class: "line", d: path(ends("mean")) }), ...dots);
   return { band, line };
 }
 
@@ -105,13 +108,14 @@ function toldAt(length, told, facts, names) {
   const found = told
     .map((line) => ({ ...line, point: line.points.find((point) => point.length === length) }))
     .filter(({ point }) => point);
+  const name = (one) => (one.dashed ? `${one.model} (not learned)` : one.model);
   const said = ({ point: { mean, low, high } }) => `${numberOn(facts, mean)} (${numberOn(facts, low)} … ${numberOn(facts, high)})`;
   return {
-    text: `${place}: ${found.map((one) => `${one.model} ${said(one)}`).join(", ")}`,
+    text: `${place}: ${found.map((one) => `${name(one)} ${said(one)}`).join(", ")}`,
     parts: [
       make("span", { class: "at" }, at),
       ...found.map((one) =>
-        make("span", { title: said(one) }, make("i", { class: "dot", style: `--colour: ${one.colour}` }), `${one.model} `, make("b", {}, numberOn(facts, one.point.mean))),
+        make("span", { title: said(one) }, make("i", { class: "dot", style: `--colour: ${one.colour}` }), `${name(one)} `, make("b", {}, numberOn(facts, one.point.mean))),
       ),
     ],
   };
@@ -139,7 +143,7 @@ const noCurve = () => make("p", { class: "quiet empty" }, "No curve: choose a mo
 function chosenLines(board, task) {
   return board.rows
     .filter((row) => chosen.has(row.model))
-    .map((row) => ({ model: row.model, curve: curveOf(own(row.results, task)), colour: colourOf(row.model) }))
+    .map((row) => lineOf(row.model, own(row.results, task), colourOf(row.model)))
     .filter((line) => line.curve);
 }
 

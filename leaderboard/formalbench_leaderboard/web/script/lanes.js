@@ -126,10 +126,11 @@ function seedLinks(result, text) {
 
 function extrapolatesOn(board, title) {
   const facts = own(board.facts, title);
-  const found = resultsOn(board, title).filter(({ result }) => result.curve);
+  const found = resultsOn(board, title).filter(({ result }) => result.curve || result.learned);
   if (!facts || !found.length) return null;
-  const able = found.filter(({ row, result }) => !unlearned(result) || row.kind === "exact").sort((a, b) => b.result.mean - a.result.mean);
-  const others = found.filter((one) => !able.includes(one));
+  const able = found.filter(({ result }) => result.curve && reaches(result)).sort((a, b) => b.result.mean - a.result.mean);
+  const others = found.filter(({ result }) => unlearned(result));
+  const cut = found.filter((one) => !able.includes(one) && !others.includes(one));
   const heads = [
     { text: "model", left: true, ascending: true },
     { text: `lengths ${facts.first} to ${facts.last}`, left: true },
@@ -150,6 +151,7 @@ function extrapolatesOn(board, title) {
     {},
     able.length ? table(`${title}: beyond the training lengths, protocol ${board.name}`, heads, rows) : null,
     others.length ? make("p", { class: "quiet" }, "Not learned, so nothing is said of them (validation in brackets): ", ...rest, ".") : null,
+    cut.length ? make("p", { class: "quiet cut" }, "Learned, and no run that learned finished its test: ", ...cut.flatMap(({ row, result }, index) => [index ? ", " : "", link("model", row.model), `: ${result.outcome}`]), ".") : null,
   );
 }
 

@@ -80,13 +80,16 @@ function resultCells(result, facts) {
 /** Say whether no seed learned the training lengths: the test says nothing of extrapolation. */
 const unlearned = (result) => result.learned === 0 && result.finished > 0;
 
+/** Say whether some seed learned the training lengths and finished its test. */
+const reaches = (result) => result.runs.some((run) => run.learned && run.accuracy != null);
+
 /** Say whether some seeds learned the training lengths, and others that finished did not. */
 const partly = (result) => result.learned > 0 && result.runs.some((run) => run.accuracy != null && !run.learned);
 
 function validationText(result) {
   const within = `in ${result.tried.toLocaleString("en")} steps`;
   if (unlearned(result)) return `${percent(result.validation)} (not learned ${within})`;
-  if (partly(result)) return `${percent(result.validation)} (${result.learned} of ${result.seeds} seeds learned, ${within})`;
+  if (partly(result)) return `${percent(result.validation)} (${result.learned} of ${result.seeds} seeds learned, the others not ${within})`;
   return percent(result.validation);
 }
 
