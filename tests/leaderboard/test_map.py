@@ -174,7 +174,7 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
     assert "on average over the seeds, all of which learned" in far
     assert unknown == (
         "Every cell that finished was learned, 1 of them not by every seed; "
-        "1 did not finish (1 of them learned)."
+        "1 did not finish (but learned)."
     )
     (cell,) = [cell for _, row, cell in shown.cells if (row.model, cell.task) == ("rnn", "first")]
     assert told(cell) == "learned by 2 of 2 seeds, none of which finished its test"

@@ -142,6 +142,9 @@ def test_what_learned_and_has_no_test_is_not_said_to_extrapolate(opened, publish
     cut = extrapolates.locator("p.cut")
     expect(cut).to_have_text(re.compile("no run that learned finished its test: .*stack-rnn"))
     expect(extrapolates.locator("tbody th", has_text=re.compile("^stack-rnn$"))).to_have_count(0)
+    page = opened(published, "#model=stack-rnn")
+    reach = page.locator("#view table", has=page.locator("svg.strip")).first
+    expect(reach.locator("tbody tr", has_text="first")).to_contain_text("0 of 3 finished")
 
 
 def test_a_model_says_what_it_learned_and_leads_to_its_records(opened, quick, board):

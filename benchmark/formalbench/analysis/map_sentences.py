@@ -95,7 +95,10 @@ def _unknown(cells: list[Placed]) -> str:
 
 def _learned_first(cells: list[Placed]) -> str:
     """Return how many of the cells that did not finish were learned all the same."""
-    learned = sum(cell.state == "failed" and cell.learned > 0 for _, cell in cells)
+    failed = [cell for _, cell in cells if cell.state == "failed"]
+    learned = sum(cell.learned > 0 for cell in failed)
+    if learned == len(failed):
+        return " (but learned)"
     return f" ({learned} of them learned)" if learned else ""
 
 

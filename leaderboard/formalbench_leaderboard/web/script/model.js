@@ -62,13 +62,13 @@ function modelOn(board, row) {
 function reachTable(board, row, tasks) {
   const shown = tasks
     .map((task) => ({ task, result: row.results[task], facts: own(board.facts, task) }))
-    .filter(({ result, facts }) => facts && result.curve);
+    .filter(({ result, facts }) => facts && (result.curve || (facts.measure.accuracy && result.learned)));
   if (!shown.length) return null;
   const rows = shown.map(({ task, result, facts }) => [
     { text: link("task", task), sort: task, left: true },
     { text: facts.language_class ?? MISSING, sort: facts.language_class ?? "", left: true },
     { text: validationText(result), sort: result.validation, grey: unlearned(result) },
-    { text: strip(result, facts), left: true },
+    { text: result.curve ? strip(result, facts) : result.outcome, left: true },
     seedCell(result, facts),
     { text: `${facts.first} to ${facts.last}`, sort: facts.last, left: true },
   ]);
