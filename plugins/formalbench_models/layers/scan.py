@@ -1,8 +1,9 @@
-"""Linear recurrences of numbers and of vectors: h_t = A_t h_{t-1} + b_t.
+"""Linear recurrences of numbers, h_t = A_t h_{t-1} + b_t, and of vectors, h_t = A_t h_{t-1}.
 
 `scan` has a factor for every number of the state, real or complex (diagonal A); `matrix_scan` a
-matrix for every block of the state (block-diagonal A, dense if there is one block). Symbol by
-symbol they are `scan_by_symbol` and `matrix_scan_by_symbol`, the references.
+matrix for every block of the state (block-diagonal A, dense if there is one block), and gives the
+directions of its states. Symbol by symbol they are `scan_by_symbol` and `matrix_scan_by_symbol`,
+the references.
 
 The string is cut into chunks. Inside, all chunks go on together, and the product of A goes along;
 then the states at the chunks' ends follow from one another. For T symbols in chunks of C that
@@ -59,40 +60,51 @@ def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
     return torch.stack(states, dim=1)
 
 
-def matrix_scan(matrix: Tensor, added: Tensor | None, state: Tensor, chunk: int) -> Tensor:
-    """Return the state after each symbol, (B, T, ..., E).
+def matrix_scan(matrix: Tensor, state: Tensor, chunk: int) -> Tensor:
+    """Return the state after each symbol but for its size, (B, T, ..., E).
+
+    No b: so the size of a state is a factor of all that follow, and is whatever keeps them finite
+    (`of_size_one`). Who reads the states has to read their directions alone.
 
     Args:
         matrix: A, (B, T, ..., E, E).
-        added: b, (B, T, ..., E); None for zero.
         state: before the first symbol, (B, ..., E).
         chunk: C; 1 for symbol by symbol.
     """
     chunk = min(chunk, matrix.shape[1])
     if chunk == 1:
-        return matrix_scan_by_symbol(matrix, added, state)
+        return matrix_scan_by_symbol(matrix, state)
     if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
-        return _one_by_one(matrix, added, state)
-    return _by_chunk(torch.matmul, _applied, matrix, added, state, chunk)
+        # Unbound at once (see `_by_chunk`).
+        return _directions(matrix.unbind(1), state)
+    return _by_chunk(torch.matmul, _applied, matrix, None, state, chunk, _of_size_one_each)
 
 
-def matrix_scan_by_symbol(matrix: Tensor, added: Tensor | None, state: Tensor) -> Tensor:
+def matrix_scan_by_symbol(matrix: Tensor, state: Tensor) -> Tensor:
     """Return what `matrix_scan` does: the definition."""
-    states = []
-    for time in range(matrix.shape[1]):
-        state = _applied(matrix[:, time], state, None if added is None else added[:, time])
-        states.append(state)
-    return torch.stack(states, dim=1)
+    return _directions([matrix[:, time] for time in range(matrix.shape[1])], state)
 
 
-def _one_by_one(matrix: Tensor, added: Tensor | None, state: Tensor) -> Tensor:
-    """Return what `matrix_scan` does, symbol by symbol, unbound at once (see `_by_chunk`)."""
-    count = matrix.shape[1]
+def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
+    """Return a state whose largest number is 1 or -1; of zeros, the same.
+
+    Args:
+        state: of several strings.
+        over: the dimensions of a string's state. No gradient goes through its size: nothing that
+            reads its direction alone has one.
+    """
+    largest = state.detach().abs().amax(tuple(over), keepdim=True)
+    return state / torch.where(largest > 0, largest, 1.0)
+
+
+def _of_size_one_each(state: Tensor) -> Tensor:
+    return of_size_one(state, range(1, state.ndim))
+
+
+def _directions(matrices: Sequence[Tensor], state: Tensor) -> Tensor:
     states = []
-    for factor, more in zip(
-        matrix.unbind(1), [None] * count if added is None else added.unbind(1), strict=True
-    ):
-        state = _applied(factor, state, more)
+    for matrix in matrices:
+        state = _of_size_one_each(_applied(matrix, state, None))
         states.append(state)
     return torch.stack(states, dim=1)
 
@@ -113,6 +125,7 @@ def _by_chunk(
     added: Tensor | None,
     state: Tensor,
     chunk: int,
+    resize: Callable[[Tensor], Tensor] | None = None,
 ) -> Tensor:
     """Scan in chunks.
 
@@ -123,6 +136,7 @@ def _by_chunk(
         added: b; None for zero.
         state: before the first symbol.
         chunk: C.
+        resize: what is made of a state before the next chunk; None for nothing.
     """
     length = factor.shape[1]
     # Unbound at once: going back, each symbol picked out alone would fill a gradient for all.
@@ -137,6 +151,8 @@ def _by_chunk(
     for whole, end in zip(wholes, ends, strict=True):
         starts.append(state)
         state = advance(whole, state, end)
+        if resize is not None:
+            state = resize(state)
     begun = torch.stack(starts, dim=1).unsqueeze(2)
     return advance(torch.stack(products, dim=2), begun, inner).flatten(1, 2)[:, :length]
 

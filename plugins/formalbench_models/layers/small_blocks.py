@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from formalbench_models.layers.scan import of_size_one
+
 LARGEST = 8
 """The largest block for which this is the faster form on a CPU."""
 
@@ -38,7 +40,7 @@ def by_string(x_PW: Tensor, batch: int, length: int, chunk: int) -> Tensor:
 
 
 def block_scan(matrices: Sequence[Tensor], state_MEB: Tensor) -> Tensor:
-    """Return the state after each symbol, (M, E, C, N, B).
+    """Return the state after each symbol but for its size, as `matrix_scan`: (M, E, C, N, B).
 
     Args:
         matrices: A at each place of a chunk, C of (M, E, E, N, B).
@@ -48,7 +50,7 @@ def block_scan(matrices: Sequence[Tensor], state_MEB: Tensor) -> Tensor:
     state, starts = state_MEB.unsqueeze(2), []
     for whole in products[-1].unbind(3):
         starts.append(state)
-        state = _product(whole, state)
+        state = of_size_one(_product(whole, state), over=(0, 1, 2))
     begun = torch.stack(starts, dim=3)
     return torch.stack([_product(product, begun).squeeze(2) for product in products], dim=2)
 

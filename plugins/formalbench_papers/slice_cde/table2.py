@@ -81,10 +81,16 @@ _REMARKS = (
     "arithmetic has strings of odd lengths only.",
     "The paper's block-diagonal SLiCE has a state of 128, and its diagonal-plus-low-rank one of "
     "57; here the state is 64 in every SLiCE. Ours are residual blocks with a feed-forward layer; "
-    "theirs have a linear map with a tanh in its place. Ours keep every transition's norm within "
-    "1 (`bounded`), without which long strings can overflow.",
+    "theirs have a linear map with a tanh in its place, and a layer norm at the end, where ours "
+    "read the direction of the state alone.",
+    "The paper's code adds to its loss 0.001 of the sum of the Frobenius norms of SLiCE's A; "
+    "nothing here is so punished.",
+    "The paper's code tests on strings of 40 to 256 every so many steps, and ends a run once more "
+    "than 99.95 % of them are right. Here nothing is decided by strings longer than those trained "
+    "on.",
     "SLiCE with dense blocks and with Walsh-Hadamard transforms are not here.",
-    "The rate of the paper is not in what we have read of its code: ours is 0.001 at both scales.",
+    "Of the paper's rates its code has one, 0.002 for block-diagonal SLiCE on cycle navigation; "
+    "ours is 0.001 at both scales.",
 )
 
 

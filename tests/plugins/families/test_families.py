@@ -24,7 +24,7 @@ CASES = [
     ("gla", {"heads": 2}),
     ("mingru", {"candidate": "linear"}),
     ("mlstm", {"heads": 2}),
-    ("slice", {"bounded": False, "states": 8}),
+    ("slice", {"states": 8}),
     ("slice", {"transitions": "dense", "states": 5}),
     ("slice", {"transitions": "low-rank", "states": 6, "rank": 2}),
 ]

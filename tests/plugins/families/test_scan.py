@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench_models.layers.scan import matrix_scan, scan
+from formalbench_models.layers.scan import matrix_scan, of_size_one, scan
 from formalbench_models.layers.small_blocks import block_scan, by_place, by_string
+from torch.nn.functional import normalize
 
 LENGTHS = [(1, 4), (7, 4), (37, 16), (33, 5), (9, 64)]
 
@@ -17,17 +18,24 @@ def numbers(length: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor
     return factor, torch.randn(2, length, 3, dtype=dtype), torch.randn(2, 3, dtype=dtype)
 
 
-def matrices(length: int) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+def matrices(length: int, size: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
     torch.manual_seed(length)
-    matrix = 0.5 * torch.randn(2, length, 3, 4, 4, dtype=torch.float64)
-    matrix[:, length // 2] = 0
-    added = torch.randn(2, length, 3, 4, dtype=torch.float64)
-    return matrix, added, torch.randn(2, 3, 4, dtype=torch.float64)
+    matrix = torch.randn(2, length, 3, size, size, dtype=torch.float64)
+    return matrix, torch.randn(2, 3, size, dtype=torch.float64)
+
+
+def directions(matrix, state, chunk):
+    """Return the states that a scan of matrices gives, each of length 1."""
+    return direction(matrix_scan(matrix, state, chunk).flatten(2))
+
+
+def direction(states):
+    return normalize(of_size_one(states, over=[-1]), dim=-1)
 
 
 def of_kind(kind, length):
     if kind == "matrix":
-        return matrix_scan, matrices(length)
+        return directions, matrices(length)
     dtype = torch.complex128 if kind == "complex" else torch.float64
     return scan, numbers(length, dtype)
 
@@ -56,26 +64,48 @@ def test_gradients_are_those_of_finite_differences(kind):
     assert torch.autograd.gradcheck(lambda *parts: run(*parts, 2), inputs, fast_mode=True)
 
 
-@pytest.mark.parametrize("kind", ["real", "matrix"])
-def test_a_scan_goes_on_where_it_stopped(kind):
-    run, (factor, added, start) = of_kind(kind, 23)
-    whole = run(factor, added, start, 4)
-    first = run(factor[:, :9], added[:, :9], start, 4)
-    rest = run(factor[:, 9:], added[:, 9:], first[:, -1], 4)
+def test_a_scan_goes_on_where_it_stopped():
+    factor, added, start = numbers(23, torch.float64)
+    whole = scan(factor, added, start, 4)
+    first = scan(factor[:, :9], added[:, :9], start, 4)
+    rest = scan(factor[:, 9:], added[:, 9:], first[:, -1], 4)
     torch.testing.assert_close(torch.cat((first, rest), 1), whole, rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("with_added", [True, False])
-def test_large_blocks_give_the_same_states_and_gradients(with_added):
-    torch.manual_seed(0)
-    matrix = 0.3 * torch.randn(2, 11, 1, 9, 9, dtype=torch.float64)
-    added = torch.randn(2, 11, 1, 9, dtype=torch.float64) if with_added else None
-    start = torch.randn(2, 1, 9, dtype=torch.float64)
-    inputs = [part.requires_grad_() for part in (matrix, added, start) if part is not None]
+def test_a_scan_of_matrices_goes_on_where_it_stopped():
+    matrix, start = matrices(23)
+    whole = directions(matrix, start, 4)
+    first = matrix_scan(matrix[:, :9], start, 4)
+    rest = directions(matrix[:, 9:], first[:, -1], 4)
+    torch.testing.assert_close(rest, whole[:, 9:], rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("chunk", [1, 4, 16])
+@pytest.mark.parametrize("scale", [1e-6, 1e6])
+def test_states_neither_overflow_nor_vanish(scale, chunk):
+    """Products of 200 such matrices are beyond what a double holds; their directions are not."""
+    matrix, start = matrices(200)
+    wanted = directions(matrix, start, 1)
+    found = matrix_scan(scale * matrix, start, chunk)
+    assert found.isfinite().all()
+    torch.testing.assert_close(direction(found.flatten(2)), wanted, rtol=1e-8, atol=1e-8)
+
+
+def test_what_a_matrix_of_zeros_leaves_is_zero():
+    matrix, start = matrices(23)
+    matrix[:, 11] = 0
+    for chunk in (1, 4):
+        states = matrix_scan(matrix, start, chunk)
+        assert states[:, :11].abs().sum((2, 3)).gt(0).all()
+        assert not states[:, 11:].any()
+
+
+def test_large_blocks_give_the_same_directions_and_gradients():
+    inputs = [part.requires_grad_() for part in matrices(11, size=9)]
     found = []
     for chunk in (4, 1):
-        states = matrix_scan(matrix, added, start, chunk)
-        loss = (states * torch.linspace(-1, 1, 9, dtype=torch.float64)).square().sum()
+        states = directions(*inputs, chunk)
+        loss = (states * torch.linspace(-1, 1, 27, dtype=torch.float64)).square().sum()
         found.append((states, *torch.autograd.grad(loss, inputs)))
     for mine, other in zip(*found, strict=True):
         torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-10)
@@ -83,12 +113,8 @@ def test_large_blocks_give_the_same_states_and_gradients(with_added):
 
 @pytest.mark.parametrize("size", [1, 4])
 @pytest.mark.parametrize(("length", "chunk"), [(7, 4), (37, 16), (33, 5)])
-def test_strings_innermost_gives_the_same_states_and_gradients(size, length, chunk):
-    torch.manual_seed(length)
-    matrix = torch.randn(2, length, 3, size, size, dtype=torch.float64)
-    matrix[:, length // 2] = 0
-    inputs = (matrix.requires_grad_(), torch.randn(2, 3, size, dtype=torch.float64))
-    inputs[1].requires_grad_()
+def test_strings_innermost_gives_the_same_directions_and_gradients(size, length, chunk):
+    inputs = [part.requires_grad_() for part in matrices(length, size)]
 
     def innermost(matrix_BTMEE, state_BME):
         placed = by_place(matrix_BTMEE.flatten(2), chunk).unbind()
@@ -98,10 +124,10 @@ def test_strings_innermost_gives_the_same_states_and_gradients(size, length, chu
         ]
         states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0))
         found = by_string(states_MECNB.flatten(0, 1).flatten(1).mT, 2, length, chunk)
-        return found.unflatten(-1, (3, size))
+        return direction(found)
 
     found = []
-    for states in (innermost(*inputs), matrix_scan(inputs[0], None, inputs[1], 1)):
+    for states in (innermost(*inputs), directions(*inputs, 1)):
         weights = torch.linspace(-1, 1, states.numel(), dtype=torch.float64).reshape(states.shape)
         found.append((states, *torch.autograd.grad((states * weights).square().sum(), inputs)))
     torch.testing.assert_close(found[0][0], found[1][0], rtol=1e-10, atol=1e-10)

@@ -19,9 +19,6 @@ class SliceConfig(RecurrenceConfig):
     states: int = option(64, "size of the state", minimum=1, maximum=1024)
     block: int = option(4, "size of the blocks; they divide the state", minimum=1, maximum=1024)
     rank: int = option(4, "rank beside the diagonal", minimum=1, maximum=1024)
-    bounded: bool = option(
-        True, "keep every matrix's norm within 1; else long strings can overflow, as in the paper"
-    )
 
     @model_validator(mode="after")
     def _blocks_divide_the_state(self) -> SliceConfig:

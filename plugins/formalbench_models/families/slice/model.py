@@ -6,16 +6,19 @@ Source: Walker et al. (2025), Structured linear CDEs, sections 3 and 4:
 
 h_0 learned, with A block-diagonal, dense, or a diagonal plus a matrix of low rank. Nothing is
 added: what is to be remembered stands in the products of the matrices, which can be those of any
-automaton. The answer is tanh of a linear map of h.
+automaton. The answer is tanh of a linear map of h / rms(h), h by its root mean square.
 
-The paper scales A by a step of 1/40, and so do we (the initial weights). It does not bound
-I + A: at a thousand symbols its products overflow. ``bounded`` divides each block M by
-max(1, √(‖M‖₁ ‖M‖∞)), which is at least its spectral norm; the identity and permutations stay
-as they are.
+As the paper's code does by default, A is scaled by a step of 1/40, both factors of a matrix of low
+rank too, and its weights begin as N(0, 1/E), E the size of a block; 1 for a diagonal, the rank for
+the factors.
 
-The paper computes h_0 from the first symbol, and ends a layer with a layer norm and dropout; here
-the blocks of layers are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S
-size of the state, M blocks of it, E size of a block, K rank.
+Products of such matrices grow, and overflow at some hundred symbols. The paper has a layer norm
+after the layer, which of a large state reads the direction; here the mixer reads nothing else, so
+that the size of h is free and is set anew at every chunk.
+
+The paper computes h_0 from the first symbol; here it is learned, and the blocks of layers are
+those of `layers/residual.py`. Legend: B batch, T symbols, W width, S size of the state, M blocks
+of it, E size of a block, K rank, C symbols of a chunk, N chunks.
 """
 
 from __future__ import annotations
@@ -28,11 +31,14 @@ from torch.nn import functional
 from formalbench_models.families.slice.config import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import Backbone, Memory, Mixer
-from formalbench_models.layers.scan import matrix_scan
+from formalbench_models.layers.scan import matrix_scan, of_size_one
 from formalbench_models.layers.small_blocks import LARGEST, block_scan, by_place, by_string
 
 STEP = 1 / 40
 """The time from a symbol to the next."""
+
+LEAST = 1e-30
+"""Added to the mean square that h is divided by, which is 0 where a product of matrices is."""
 
 
 class SliceMixer(Mixer):
@@ -41,11 +47,16 @@ class SliceMixer(Mixer):
     def __init__(self, config: SliceConfig) -> None:
         super().__init__()
         states = config.states
-        self.chunk, self.bounded = config.chunk, config.bounded
+        self.chunk = config.chunk
         self.rank = config.rank if config.transitions == "low-rank" else 0
         self.block = config.block if config.transitions == "block-diagonal" else states
         entries = states * (1 + 2 * self.rank) if self.rank else states * self.block
         self.choose = nn.Linear(config.width, entries)
+        spread = torch.ones(entries)
+        spread[states if self.rank else 0 :] = (self.rank or self.block) ** -0.5
+        with torch.no_grad():
+            self.choose.weight.normal_().mul_(spread[:, None])
+            self.choose.bias.normal_().mul_(spread)
         self.start = nn.Parameter(torch.randn(states // self.block, self.block))
         self.merge = nn.Linear(states, config.width)
 
@@ -61,13 +72,16 @@ class SliceMixer(Mixer):
             states, last_BME = (self._small_blocks if small else self._blocks)(
                 wide(x_BTW), state_BME, chunk
             )
-        change = torch.tanh(self.merge(states.to(x_BTW.dtype)))
+            read = functional.rms_norm(of_size_one(states, over=[-1]), states.shape[-1:], eps=LEAST)
+        change = torch.tanh(self.merge(read.to(x_BTW.dtype)))
         batch, length, _ = x_BTW.shape
-        return by_string(change, batch, length, chunk) if small else change, (last_BME,)
+        if small:
+            change = by_string(change, batch, length, chunk)
+        return change, (of_size_one(last_BME, over=(1, 2)),)
 
     def _blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
         """Return the states, (B, T, S), and the last ones."""
-        states_BTME = matrix_scan(self.matrices(x_BTW), None, state_BME, chunk)
+        states_BTME = matrix_scan(self.matrices(x_BTW), state_BME, chunk)
         return states_BTME.flatten(2), states_BTME[:, -1]
 
     def _small_blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
@@ -77,7 +91,7 @@ class SliceMixer(Mixer):
         shape = (*self.start.shape, self.block, -(-length // chunk), batch)
         # A place at a time: the matrices of one are few enough to stay in a core's cache.
         matrices = [
-            self._within(torch.addmm(begin[:, None], weight, x_PW.mT).view(shape), rows=1)
+            torch.addmm(begin[:, None], weight, x_PW.mT).view(shape)
             for x_PW in by_place(x_BTW, chunk).unbind()
         ]
         states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0))
@@ -104,23 +118,11 @@ class SliceMixer(Mixer):
                 entries, [size, size * self.rank, size * self.rank], dim=-1
             )
             left_EK = torch.unflatten(left, -1, (size, self.rank))
-            right_EK = torch.unflatten(right / STEP, -1, (size, self.rank))
+            right_EK = torch.unflatten(right, -1, (size, self.rank))
             matrix = left_EK @ right_EK.mT
             matrix.diagonal(dim1=-2, dim2=-1).add_(1 + diagonal)  # in place: it is large
-            matrix = matrix.unsqueeze(2)
-        else:
-            matrix = torch.unflatten(
-                functional.linear(x_BTW, *self._entries()), -1, (blocks, size, size)
-            )
-        return self._within(matrix, rows=3)
-
-    def _within(self, matrix: Tensor, rows: int) -> Tensor:
-        """Return the matrices bounded, if they are to be; their columns come after their rows."""
-        if not self.bounded:
-            return matrix
-        sums = matrix.abs()
-        most = sums.sum(rows + 1).amax(rows) * sums.sum(rows).amax(rows)
-        return matrix * most.clamp(min=1.0).rsqrt().unsqueeze(rows).unsqueeze(rows)
+            return matrix.unsqueeze(2)
+        return torch.unflatten(functional.linear(x_BTW, *self._entries()), -1, (blocks, size, size))
 
 
 def build(task: Task, config: SliceConfig) -> Backbone:
@@ -131,5 +133,6 @@ def build(task: Task, config: SliceConfig) -> Backbone:
         "diagonal-recurrence" if diagonal else f"{kind}-recurrence",
         "input-dependent-gates",
     )
-    eigenvalues = "[-1, 1]" if diagonal and config.bounded else ""
+    # Divided by their norm, which the direction of h does not show, they are within it.
+    eigenvalues = "[-1, 1]" if diagonal else ""
     return Backbone(task, config, lambda _: SliceMixer(config), mechanisms, eigenvalues)

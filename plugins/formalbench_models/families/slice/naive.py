@@ -26,15 +26,13 @@ def naive(mixer: SliceMixer, x_TW: Tensor) -> Tensor:
                 for rank in range(mixer.rank):
                     left = entries[size + rank : size + many : mixer.rank]
                     right = entries[size + many + rank :: mixer.rank]
-                    change = change + torch.outer(left, right)
+                    change = change + torch.outer(left, right) / 40
             else:
                 begin = index * size * size
                 change = entries[begin : begin + size * size].reshape(size, size)
             matrix = torch.eye(size, dtype=x.dtype) + change / 40
-            if mixer.bounded:
-                one, infinite = (torch.linalg.matrix_norm(matrix, ord=o) for o in (1, float("inf")))
-                bound = torch.sqrt(one * infinite)
-                matrix = matrix / bound if bound > 1 else matrix
             state[index] = matrix @ state[index]
-        changes.append(torch.tanh(mixer.merge.weight @ torch.cat(state) + mixer.merge.bias))
+        whole = torch.cat(state)
+        read = whole / whole.square().mean().sqrt()
+        changes.append(torch.tanh(mixer.merge.weight @ read + mixer.merge.bias))
     return torch.stack(changes)
