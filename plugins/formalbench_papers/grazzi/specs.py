@@ -40,7 +40,8 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.grazzi.table3:carry_out",
         reduced=(
-            "parity, and modular arithmetic without brackets for three models of seven; at most "
+            "parity, and modular arithmetic without brackets for three models of seven; width 64 "
+            "and one head, not 128 and, of DeltaNet, mLSTM and sLSTM, four; at most "
             "3,000 steps of 128 strings instead of 20,000 of 256, half of them on lengths that "
             "grow with success, Adam with a constant rate that decays on mastery instead of AdamW "
             "with a cosine, 16 test lengths with 256 strings each instead of every one."

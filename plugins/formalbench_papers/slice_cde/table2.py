@@ -83,6 +83,7 @@ _REMARKS = (
     "57; here the state is 64 in every SLiCE. Ours are residual blocks with a feed-forward layer; "
     "theirs have a linear map with a tanh in its place, and a layer norm at the end, where ours "
     "read the direction of the state alone.",
+    "The paper's mLSTM and sLSTM have four heads; ours have one.",
     "The paper's code adds to its loss 0.001 of the sum of the Frobenius norms of SLiCE's A; "
     "nothing here is so punished.",
     "The paper's code tests on strings of 40 to 256 every so many steps, and ends a run once more "

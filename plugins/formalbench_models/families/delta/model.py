@@ -19,7 +19,7 @@ permutations of n + 1 things.
 
 As in the papers, queries, keys and values pass a short convolution and SiLU, queries and keys are
 normalised, and so is each head's answer. The blocks are those of `layers/residual.py`, two of
-width 64 with one head, as in the experiments of Grazzi et al. on formal languages.
+width 64 with one head; the settings of Grazzi et al. have width 128 and four heads.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
 """
