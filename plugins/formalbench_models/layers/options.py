@@ -12,10 +12,10 @@ Eigenvalues = Literal["0..1", "-1..1"]
 """A range, written so that ``--set`` and names with options behind them take it."""
 
 
-def chunk_option(default: int) -> Any:
+def chunk_option(default: int, longest: int = 1024) -> Any:
     """Return the option ``chunk``: matrices gain from longer ones than numbers."""
     return option(
-        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=1024
+        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=longest
     )
 
 

@@ -63,8 +63,9 @@ def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
 def matrix_scan(matrix: Tensor, state: Tensor, chunk: int) -> Tensor:
     """Return the state after each symbol but for its size, (B, T, ..., E).
 
-    No b: so the size of a state is a factor of all that follow, and is whatever keeps them finite
-    (`of_size_one`). Who reads the states has to read their directions alone.
+    No b: so the size of a state is a factor of all that follow, and is set anew after every chunk
+    (`of_size_one`), or after every symbol, to keep them finite. Inside a chunk products can still
+    overflow, if matrices are large. Who reads the states has to read their directions alone.
 
     Args:
         matrix: A, (B, T, ..., E, E).
@@ -77,7 +78,11 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int) -> Tensor:
     if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
         # Unbound at once (see `_by_chunk`).
         return _directions(matrix.unbind(1), state)
-    return _by_chunk(torch.matmul, _applied, matrix, None, state, chunk, _of_size_one_each)
+
+    def advance(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
+        return _applied(matrix, state)
+
+    return _by_chunk(torch.matmul, advance, matrix, None, state, chunk, _of_size_one_each)
 
 
 def matrix_scan_by_symbol(matrix: Tensor, state: Tensor) -> Tensor:
@@ -104,7 +109,7 @@ def _of_size_one_each(state: Tensor) -> Tensor:
 def _directions(matrices: Sequence[Tensor], state: Tensor) -> Tensor:
     states = []
     for matrix in matrices:
-        state = _of_size_one_each(_applied(matrix, state, None))
+        state = _of_size_one_each(_applied(matrix, state))
         states.append(state)
     return torch.stack(states, dim=1)
 
@@ -113,9 +118,8 @@ def _scaled(factor: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
     return factor * state if added is None else torch.addcmul(added, factor, state)
 
 
-def _applied(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
-    moved = (matrix @ state.unsqueeze(-1)).squeeze(-1)
-    return moved if added is None else moved + added
+def _applied(matrix: Tensor, state: Tensor) -> Tensor:
+    return (matrix @ state.unsqueeze(-1)).squeeze(-1)
 
 
 def _by_chunk(

@@ -7,12 +7,13 @@ from typing import Literal
 from formalbench import option
 from pydantic import model_validator
 
-from formalbench_models.layers.options import RecurrenceConfig
+from formalbench_models.layers.options import RecurrenceConfig, chunk_option
 
 
 class SliceConfig(RecurrenceConfig):
     """Of structured linear controlled differential equations."""
 
+    chunk: int = chunk_option(16, longest=64)  # inside, products of matrices grow
     transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
         "block-diagonal", "kind of the matrices; low-rank is a diagonal plus one"
     )

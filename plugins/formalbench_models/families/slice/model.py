@@ -12,9 +12,10 @@ As the paper's code does by default, A is scaled by a step of 1/40, both factors
 rank too, and its weights begin as N(0, 1/E), E the size of a block; 1 for a diagonal, the rank for
 the factors.
 
-Products of such matrices grow, and overflow at some hundred symbols. The paper has a layer norm
-after the layer, which of a large state reads the direction; here the mixer reads nothing else, so
-that the size of h is free and is set anew at every chunk.
+Products of such matrices grow, and overflow at some hundred symbols. The paper's code lets a step
+change a number by 1e11 at most (tanh), and has a layer norm after the layer, which of a large
+state reads the direction. Here the mixer reads nothing else, so that the size of h is free: it is
+set anew at the end of every chunk.
 
 The paper computes h_0 from the first symbol; here it is learned, and the blocks of layers are
 those of `layers/residual.py`. Legend: B batch, T symbols, W width, S size of the state, M blocks
@@ -37,8 +38,8 @@ from formalbench_models.layers.small_blocks import LARGEST, block_scan, by_place
 STEP = 1 / 40
 """The time from a symbol to the next."""
 
-LEAST = 1e-30
-"""Added to the mean square that h is divided by, which is 0 where a product of matrices is."""
+LEAST = 1e-15
+"""Added to the mean square of h, which is 0 where a product of matrices is, and else far above."""
 
 
 class SliceMixer(Mixer):
