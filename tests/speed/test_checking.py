@@ -1,0 +1,32 @@
+"""The made-up records that `speed/checking.py` times are such as a repository takes."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from formalbench.store import Store
+
+SPEED = Path(__file__).parents[2] / "speed"
+
+
+@pytest.fixture
+def checking(monkeypatch):
+    monkeypatch.syspath_prepend(str(SPEED))
+    monkeypatch.delitem(sys.modules, "checking", raising=False)
+    import checking
+
+    return checking
+
+
+def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_path):
+    monkeypatch.setattr(checking, "RECORDS", 150)
+    size, groups = checking.make(tmp_path)
+    found = Store(tmp_path).files()
+    assert len(found) == 150
+    assert size == sum(path.stat().st_size for path in found)
+    assert groups == len(
+        {(r.model.name, str(r.model.options), r.task.name) for r in found.values()}
+    )
+    assert all(record.status == "finished" for record in found.values())
