@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import sys
 from pathlib import Path
 
@@ -14,10 +15,8 @@ SPEED = Path(__file__).parents[2] / "speed"
 @pytest.fixture
 def checking(monkeypatch):
     monkeypatch.syspath_prepend(str(SPEED))
-    monkeypatch.delitem(sys.modules, "checking", raising=False)
-    import checking
-
-    return checking
+    yield importlib.import_module("checking")
+    del sys.modules["checking"]
 
 
 def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_path):

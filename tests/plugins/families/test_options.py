@@ -18,6 +18,7 @@ from formalbench_models.families.catalogue import LINEAR_RECURRENCES
         ("retnet", {"width": 12, "heads": 4}, "width / heads must be even here, not 3"),
         ("mlstm", {"block": 7}, "mlstm: width must be divisible by block: 64 is not by 7"),
         ("slice", {"states": 10}, "slice: states must be divisible by block: 10 is not by 4"),
+        ("slice", {"chunk": 65}, "slice: chunk=65: Input should be less than or equal to 64"),
         ("mamba", {"chunk": 0}, "mamba: chunk=0: Input should be greater than or equal to 1"),
         ("deltanet", {"eigenvalues": "-2..1"}, r"eigenvalues=-2\.\.1: Input should be '0\.\.1' or"),
         ("lru", {"slowest": 0, "fastest": 0}, "lru: slowest=0: .*or equal to 0.001"),

@@ -66,10 +66,3 @@ def test_networks_begin_near_the_identity_as_the_published_ones_do(options):
     else:  # a constant of the same spread goes with the 64 numbers of the symbol
         spread = (matrices - torch.eye(size)).std().item()
         assert spread == pytest.approx((65 / mixer.block) ** 0.5 / 40, rel=0.1)
-
-
-def test_longer_chunks_are_refused():
-    with pytest.raises(
-        Exception, match="slice: chunk=65: Input should be less than or equal to 64"
-    ):
-        make_config(SPECS["slice"], {"chunk": 65})
