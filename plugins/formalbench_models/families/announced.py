@@ -7,7 +7,14 @@ from formalbench.contracts.config import Value
 
 
 def family(
-    name: str, factory: str, config: str, summary: str, source: str, **defaults: Value
+    name: str,
+    factory: str,
+    config: str,
+    summary: str,
+    source: str,
+    *,
+    version: int = 1,
+    **defaults: Value,
 ) -> ModelSpec:
     """Return the spec of a family.
 
@@ -17,11 +24,12 @@ def family(
         config: likewise.
         summary: in a line.
         source: the papers.
+        version: goes up when the same options give another network.
         **defaults: options whose default differs from the config's.
     """
     return ModelSpec(
         name=name,
-        version=1,
+        version=version,
         summary=summary,
         factory=f"formalbench_models.families.{factory}",
         config=f"formalbench_models.families.{config}",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from formalbench import ModelSpec
 from formalbench.contracts.config import Value
 
@@ -20,7 +18,7 @@ def _recurrence(
     **defaults: Value,
 ) -> ModelSpec:
     factory, options = f"{module}.model:build", f"{module}.config:{config}"
-    return replace(family(name, factory, options, summary, source, **defaults), version=version)
+    return family(name, factory, options, summary, source, version=version, **defaults)
 
 
 LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from formalbench import ModelSpec
-from formalbench.contracts.config import Value
 
 from formalbench_models.families.announced import family
 
 _HERE = "encoder_decoder."
 
 
-def _encoder_decoder(name: str, summary: str, reference: str, **defaults: Value) -> ModelSpec:
+def _encoder_decoder(name: str, summary: str, reference: str, **defaults: bool) -> ModelSpec:
     factory, config = f"{_HERE}model:EncoderDecoder", f"{_HERE}config:EncoderDecoderConfig"
     announced = family(name, factory, config, summary, reference, **defaults)
     return replace(announced, objectives=("decode", "translate"))
