@@ -19,13 +19,15 @@ from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
 _CONFIGS = "formalbench_models.configs."
 
 
-def _recurrent(name: str, summary: str, reference: str) -> ModelSpec:
+def _recurrent(
+    name: str, summary: str, reference: str, config: str = "RecurrentConfig"
+) -> ModelSpec:
     return ModelSpec(
         name=name,
         version=2,  # 1 used the library's kernels
         summary=summary,
         factory=f"formalbench_models.recurrent:{name}",
-        config=f"{_CONFIGS}recurrent:RecurrentConfig",
+        config=f"{_CONFIGS}recurrent:{config}",
         reference=reference,
     )
 
@@ -49,7 +51,7 @@ def formalbench_models() -> Iterator[ModelSpec]:
 
 
 def _models() -> Iterator[ModelSpec]:
-    yield _recurrent("rnn", "Elman network with tanh", "Elman 1990, Finding structure in time")
+    yield _recurrent("rnn", "Elman network", "Elman 1990, Finding structure in time", "ElmanConfig")
     yield _recurrent("gru", "gated recurrent unit", "Cho et al. 2014")
     yield _recurrent("lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997")
     yield ModelSpec(

@@ -14,6 +14,7 @@ from torch import Tensor
 from formalbench_models.recurrence import Recurrence, add_product, write_product
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
+_relu_backward = torch.ops.aten.threshold_backward.grad_input
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
 _MINUS_ONE = torch.tensor(-1.0)
 
@@ -55,6 +56,34 @@ class Elman(Recurrence):
     ) -> tuple[Tensor, Tensor]:
         """Return the gradient of what is squashed."""
         dx_GB = _tanh_backward(dh_WB, now[0], grad_input=room[0])
+        return dx_GB, dx_GB
+
+
+class ReluElman(Elman):
+    """h = max(0, V x + U h_before); weights V_WX and U_WW."""
+
+    @staticmethod
+    def step(
+        weight_GY: Tensor,
+        fed_YB: Tensor,
+        before: Sequence[Tensor] | None,
+        now: Sequence[Tensor],
+        *more: Tensor,
+    ) -> None:
+        """Write the state."""
+        write_product(weight_GY, fed_YB, now[0])
+        now[0].relu_()
+
+    @staticmethod
+    def step_back(
+        dh_WB: Tensor,
+        before: Sequence[Tensor] | None,
+        now: Sequence[Tensor],
+        room: list[Tensor],
+        *more: tuple[Tensor, Tensor],
+    ) -> tuple[Tensor, Tensor]:
+        """Return the gradient of what is cut off at 0."""
+        dx_GB = _relu_backward(dh_WB, now[0], 0, grad_input=room[0])
         return dx_GB, dx_GB
 
 

@@ -9,6 +9,8 @@ Legend: B batch, N symbols, W width, G gates times W, S symbols in the alphabet,
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -16,14 +18,15 @@ from formalbench import Batch, Task, Traits, read_asked
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.configs.recurrent import RecurrentConfig
+from formalbench_models.configs.recurrent import ElmanConfig, RecurrentConfig
 from formalbench_models.layers.answers import answering_states
 from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
-from formalbench_models.recurrence_kinds import Elman, Gru, Lstm
+from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, ReluElman
 
-_KINDS: dict[str, tuple[type[nn.RNN] | type[nn.GRU] | type[nn.LSTM], type[Recurrence]]] = {
-    "rnn": (nn.RNN, Elman),
+_KINDS: dict[str, tuple[Callable[..., nn.RNNBase], type[Recurrence]]] = {
+    "tanh": (nn.RNN, Elman),
+    "relu": (partial(nn.RNN, nonlinearity="relu"), ReluElman),
     "gru": (nn.GRU, Gru),
     "lstm": (nn.LSTM, Lstm),
 }
@@ -60,7 +63,7 @@ class Recurrent(nn.Module):
     string: no begin-of-string symbol is needed, and N = 0 is nothing special.
 
     Args:
-        kind: ``rnn`` (tanh), ``gru`` or ``lstm``.
+        kind: ``tanh`` or ``relu`` (Elman networks), ``gru`` or ``lstm``.
         task: gives the symbols, the number of outputs per answer, and where to answer.
         config: the width W, and how many recurrences stand on top of each other.
     """
@@ -86,7 +89,7 @@ class Recurrent(nn.Module):
             padding=True,
             cpu_cohort=0 if width >= LARGE else 2 if small else 3,
             symbol_embedding="embedding",
-            mechanisms=(f"{'elman' if kind == 'rnn' else kind}-recurrence",),
+            mechanisms=(f"{kind if kind in ('gru', 'lstm') else 'elman'}-recurrence",),
             depth=config.layers,
             width=width,
         )
@@ -178,9 +181,9 @@ class Recurrent(nn.Module):
         return LayerWeights(inputs_GW, bias_G + outer_G, (weight_GW, hidden_G[2 * width :]))
 
 
-def rnn(task: Task, config: RecurrentConfig) -> Recurrent:
+def rnn(task: Task, config: ElmanConfig) -> Recurrent:
     """Build the Elman network for a task."""
-    return Recurrent("rnn", task, config)
+    return Recurrent(config.nonlinearity, task, config)
 
 
 def gru(task: Task, config: RecurrentConfig) -> Recurrent:

@@ -8,17 +8,21 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
-from formalbench_models.configs.recurrent import RecurrentConfig
+from formalbench_models.configs.recurrent import ElmanConfig, RecurrentConfig
 from formalbench_models.recurrence import last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
 
-KINDS = ("rnn", "gru", "lstm")
+KINDS = ("rnn", "relu", "gru", "lstm")
 WIDTH = 34  # above the widths at which a small LSTM takes the library's kernel
 
 
 def build(kind, layout="last", layers=1, width=WIDTH):
-    config = RecurrentConfig(width=width, layers=layers)
+    if kind in ("gru", "lstm"):
+        config = RecurrentConfig(width=width, layers=layers)
+    else:
+        nonlinearity = "relu" if kind == "relu" else "tanh"
+        config, kind = ElmanConfig(width=width, layers=layers, nonlinearity=nonlinearity), "rnn"
     return shaken(getattr(recurrent, kind)(fake_task(layout), config))
 
 

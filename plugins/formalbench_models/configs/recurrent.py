@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from formalbench import Config, option
 
 
@@ -12,3 +14,11 @@ class RecurrentConfig(Config):
         128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192
     )
     layers: int = option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)
+
+
+class ElmanConfig(RecurrentConfig):
+    """Of the Elman network."""
+
+    nonlinearity: Literal["tanh", "relu"] = option(
+        "tanh", "of the state: Elman's is squashed, with ReLU it can grow"
+    )
