@@ -24,11 +24,13 @@ from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, ReluElman
 
-_KINDS: dict[str, tuple[Callable[..., nn.RNNBase], type[Recurrence]]] = {
-    "tanh": (nn.RNN, Elman),
-    "relu": (partial(nn.RNN, nonlinearity="relu"), ReluElman),
-    "gru": (nn.GRU, Gru),
-    "lstm": (nn.LSTM, Lstm),
+_COUNTS = "unbounded-counters"
+
+_KINDS: dict[str, tuple[Callable[..., nn.RNNBase], type[Recurrence], tuple[str, ...]]] = {
+    "tanh": (nn.RNN, Elman, ("elman-recurrence",)),
+    "relu": (partial(nn.RNN, nonlinearity="relu"), ReluElman, ("relu-recurrence", _COUNTS)),
+    "gru": (nn.GRU, Gru, ("gru-recurrence",)),
+    "lstm": (nn.LSTM, Lstm, ("lstm-recurrence", _COUNTS)),
 }
 
 
@@ -77,7 +79,7 @@ class Recurrent(nn.Module):
         self.embedding = nn.Embedding(len(task.alphabet), width)
         # The library's module holds the parameters and their initial values; the library's
         # kernels are what the tests compare with.
-        library, self.kind = _KINDS[kind]
+        library, self.kind, mechanisms = _KINDS[kind]
         self.recurrence = library(width, width, num_layers=config.layers, batch_first=True)
         self.readout = nn.Linear(width, task.outputs)
         # Measured on CPUs (speed/README.md): runs gain from going together, but for a small LSTM
@@ -89,7 +91,7 @@ class Recurrent(nn.Module):
             padding=True,
             cpu_cohort=0 if width >= LARGE else 2 if small else 3,
             symbol_embedding="embedding",
-            mechanisms=(f"{kind if kind in ('gru', 'lstm') else 'elman'}-recurrence",),
+            mechanisms=mechanisms,
             depth=config.layers,
             width=width,
         )

@@ -26,6 +26,8 @@ GATES = ("diagonal-recurrence", "input-dependent-gates")
         (("elman-recurrence",), "", "regular", "can", "elman-finite-precision"),
         (("elman-recurrence",), "", "context-free", "cannot", "elman-finite-precision"),
         (("lstm-recurrence",), "", "counter", "unknown", None),
+        (("relu-recurrence",), "", "regular", "can", "relu-finite-precision"),
+        (("relu-recurrence",), "", "counter", "unknown", None),
         (("softmax-attention", "logarithmic-depth"), "", "regular", "can", "logarithmic-depth"),
         (NOPE, "", "counter", "unknown", None),
         ((), "", "finite", "unknown", None),
@@ -49,6 +51,17 @@ def test_a_theorem_about_languages_by_name_is_about_no_others():
         "unknown",
         None,
     )
+
+
+(COUNTING,) = (theorem for theorem in theorems() if theorem.name == "counting")
+
+
+@pytest.mark.parametrize("language", COUNTING.languages)
+def test_counters_decide_languages_that_no_finite_automaton_does(cli, language):
+    shown = cli("show", "task", language, "--json").data
+    assert shown["theory"]["level"] == "counter"
+    said = {theorem["name"]: theorem["verdict"] for theorem in shown["theorems"]}
+    assert (said["counting"], said["gru-finite-precision"]) == ("can", "cannot")
 
 
 def test_what_a_network_must_be_without():
