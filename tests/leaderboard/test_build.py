@@ -33,6 +33,13 @@ def test_score_is_the_mean_over_tasks_and_missing_ones_leave_none(many_records, 
     assert "transformer has no score: it lacks first." in board.notes
 
 
+@pytest.mark.parametrize(("count", "told"), [(4, "t1, t2, t3, t4."), (5, "t1, t2, t3 and 2 more.")])
+def test_of_many_missing_tasks_the_first_are_named(make_record, count, told):
+    tasks = [f"t{number}" for number in range(count + 1)]
+    (board,) = build_page([make_record("m", "t0:classify")], View("v", tasks)).boards
+    assert f"m has no score: it lacks {told}" in board.notes
+
+
 def test_rows_that_cannot_be_told_apart_share_a_rank(make_record):
     levels = {"a": (1.0, 0.6, 0.8), "b": (0.9, 0.6, 0.8), "c": (0.51, 0.5, 0.52)}
     records = [

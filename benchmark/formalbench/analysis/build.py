@@ -39,6 +39,9 @@ from formalbench.contracts.theory import Theory
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import without_collection
 
+FEW_NAMES = 3
+"""Names that a sentence lists before it counts the rest."""
+
 
 @dataclass(frozen=True, slots=True)
 class View:
@@ -252,13 +255,20 @@ def _ranked(entries: Sequence[_Entry]) -> list[Row]:
     return ranked + rest
 
 
+def _some(names: Sequence[str]) -> str:
+    """Name all of a few, or the first of many and how many more there are."""
+    few = names if len(names) <= FEW_NAMES + 1 else names[:FEW_NAMES]
+    more = f" and {len(names) - len(few)} more" if len(few) < len(names) else ""
+    return ", ".join(few) + more
+
+
 def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
     notes = []
     scores = sum(row.score is not None for row in rows)
     for row in sorted(rows, key=lambda row: row.model):
         missing = [title for title in scored if row.on(title) is None]
         if missing:
-            notes.append(f"{row.model} has no score: it lacks {', '.join(missing)}.")
+            notes.append(f"{row.model} has no score: it lacks {_some(missing)}.")
         notes += [
             f"{row.model} on {result.task}: {result.outcome}; "
             "what did not finish counts as chance level."
