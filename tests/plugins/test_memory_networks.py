@@ -103,26 +103,30 @@ def test_answers_after_blanks_jump_by_what_stands_before_them():
 
 @pytest.mark.parametrize("make", [StackRnn, TapeRnn])
 @pytest.mark.parametrize("controller", ["relu", "elman", "lstm"])
-def test_begins_as_the_published_code(make, controller):
+def test_can_begin_as_the_published_code(make, controller):
     """Weights of the size that haiku gives them: 0.88 is the deviation of a normal cut off at 2."""
     config = {StackRnn: StackRnnConfig, TapeRnn: TapeRnnConfig}[make]
     torch.manual_seed(0)
-    network = make(fake_task(), config(width=200, controller=controller, cell=100))
+    options = {"width": 200, "cell": 100, "controller": controller, "initial": "haiku"}
+    network = make(fake_task(), config(**options))
     symbols, width = network.embedding.num_embeddings, 200
     seen = symbols + 100
     of_input, of_state = (seen + width,) * 2 if controller == "lstm" else (seen, width)
-    inputs = {"embedding": of_input, "cell.weight_ih": of_input, "cell.weight_hh": of_state}
+    inputs = {"cell.weight_ih": of_input, "cell.weight_hh": of_state}
     for name, parameter in network.named_parameters():
-        if parameter.dim() == 1:
-            expected = torch.zeros_like(parameter)
+        weight = parameter.detach()
+        if name == "embedding.weight":
+            lengths = weight.square().sum(1).sqrt()
+            assert torch.all((lengths - 1).abs() < 0.2)
+        elif weight.dim() == 1:
+            expected = torch.zeros_like(weight)
             if name == "cell.bias_ih" and controller == "lstm":
                 expected[width : 2 * width] = 1  # the gates are i, f, g, o
-            assert torch.equal(parameter, expected), name
-            continue
-        fallback = parameter.shape[1]
-        count = next((n for key, n in inputs.items() if name.startswith(key)), fallback)
-        assert parameter.abs().max() <= 2 * count**-0.5, name
-        assert abs(float(parameter.detach().std()) * count**0.5 - 0.88) < 0.08, name
+            assert torch.equal(weight, expected), name
+        else:
+            count = inputs.get(name, weight.shape[1])
+            assert weight.abs().max() <= 2 * count**-0.5, name
+            assert abs(float(weight.std()) * count**0.5 - 0.88) < 0.08, name
 
 
 def act(network, table):
@@ -132,6 +136,7 @@ def act(network, table):
             parameter.zero_()
         size = len(table)
         network.embedding.weight[:size, :size] = torch.eye(size)
+        network.cell.weight_ih[:size, :size] = torch.eye(size)
         network.says[0].weight[: len(table[0]), :size] = 1000.0 * torch.tensor(table).t()
         for symbol in range(size):
             network.says[0].weight[3 + symbol, symbol] = 1.0

@@ -27,7 +27,6 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "stack_rnn.config:StackRnnConfig",
         "recurrent network with stacks: push, no-op and pop in superposition",
         "Joulin & Mikolov 2015; Delétang et al. 2023",
-        version=2,  # 1 embedded symbols and began with PyTorch's weights
     ),
     family(
         "tape-rnn",
@@ -35,7 +34,6 @@ MEMORY_MODELS: tuple[ModelSpec, ...] = (
         "tape_rnn.config:TapeRnnConfig",
         "recurrent network with tapes: moves of the head in superposition",
         "Delétang et al. 2023; Suzgun et al. 2019",
-        version=2,  # 1 embedded symbols and began with PyTorch's weights
     ),
     family(
         "xlstm",

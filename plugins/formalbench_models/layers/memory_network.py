@@ -1,7 +1,7 @@
 """A recurrent network that works a memory: what the families with one have in common.
 
 Legend: B batch, N symbols, W the controller's width, D what it reads of its memory, S symbols in
-the alphabet, G gates times W.
+the alphabet, G gates times W, O what it says to its memory.
 """
 
 from __future__ import annotations
@@ -26,18 +26,13 @@ SMALL = 32
 
 
 class MemoryNetwork(nn.Module):
-    """A controller that sees symbols, and reads and works a memory; a linear read-out.
+    """Symbol embeddings, a controller that reads and works a memory, a linear read-out.
 
     The state before the first symbol is zero, and it is also the state after the empty string.
 
-    The controller's input is a symbol, one-hot, with what was read behind it. `embedding` holds its
-    weights for symbols, (S, G), and the library's cell those for the rest. `says` holds the layers
-    of what it says: the first gives the logits of the actions and the value or, if the value has
-    hidden units, their first layer.
-
-    Initial weights are those of haiku, in which Delétang et al. wrote their networks: normal, cut
-    off at two standard deviations of one over the square root of a layer's inputs; biases 0, but 1
-    for an LSTM's forget gate.
+    The library's cell holds the controller's parameters: its input is a symbol's embedding with
+    what was read behind it. `says` holds the layers of what it says: the first gives the logits
+    of the actions and the value or, if the value has hidden units, their first layer.
 
     Args:
         task: gives the symbols, the number of outputs per answer, and where to answer.
@@ -45,6 +40,7 @@ class MemoryNetwork(nn.Module):
         controller: a name in `CONTROLLERS`.
         reading: D.
         actions: their logits.
+        initial: whose initial weights, ``torch`` or ``haiku``.
         hidden: the value's hidden units, layer by layer.
         traits: what is to be said of the family; the rest is said here.
     """
@@ -59,19 +55,21 @@ class MemoryNetwork(nn.Module):
         *,
         reading: int,
         actions: int,
+        initial: str,
         hidden: Sequence[int] = (),
         traits: Traits,
     ) -> None:
         super().__init__()
         self.layout, self.width, self.controller = task.layout, width, controller
-        self.cell = CONTROLLERS[controller].make(reading, width)
-        self.embedding = nn.Embedding(len(task.alphabet), len(self.cell.weight_ih))
+        self.embedding = nn.Embedding(len(task.alphabet), width)
+        self.cell = CONTROLLERS[controller].make(width + reading, width)
         first, *further = *hidden, reading
         self.says = nn.ModuleList([nn.Linear(width, actions + first)])
         for before, after in pairwise((first, *further)):
             self.says.append(nn.Linear(before, after))
         self.readout = nn.Linear(width, task.outputs)
-        self._begin()
+        if initial == "haiku":
+            self._begin_as_haiku()
         self.traits = replace(
             traits,
             padding=True,
@@ -81,25 +79,29 @@ class MemoryNetwork(nn.Module):
             width=width,
         )
 
-    def _begin(self) -> None:
-        """Draw the initial weights."""
-        cell, seen = self.cell, len(self.embedding.weight) + self.cell.input_size
+    def _begin_as_haiku(self) -> None:
+        """Draw weights that are normal, cut off at two deviations of 1/√(a layer's inputs).
+
+        Symbols are one-hot there; here their embeddings begin with a length of about 1, at about
+        right angles. Biases are 0, but 1 for an LSTM's forget gate.
+        """
+        cell = self.cell
+        seen = len(self.embedding.weight) + cell.input_size - self.width
         is_lstm = isinstance(cell, nn.LSTMCell)
-        # An LSTM there has one layer for all that it sees, an Elman network two that are added.
+        # An LSTM has one layer for all that it sees, an Elman network two, which are added.
         together = seen + self.width
-        inputs = {
-            self.embedding.weight: together if is_lstm else seen,
-            cell.weight_ih: together if is_lstm else seen,
-            cell.weight_hh: together if is_lstm else self.width,
-        }
-        for layer in (*self.says, self.readout):
-            inputs[layer.weight] = layer.in_features
-            nn.init.zeros_(layer.bias)
-        for weight, count in inputs.items():
-            deviation = count**-0.5
+        weights = [
+            (cell.weight_ih, together if is_lstm else seen),
+            (cell.weight_hh, together if is_lstm else self.width),
+            *((layer.weight, layer.in_features) for layer in (*self.says, self.readout)),
+        ]
+        for weight, inputs in weights:
+            deviation = inputs**-0.5
             nn.init.trunc_normal_(weight, std=deviation, a=-2 * deviation, b=2 * deviation)
-        nn.init.zeros_(cell.bias_ih)
-        nn.init.zeros_(cell.bias_hh)
+        nn.init.normal_(self.embedding.weight, std=self.width**-0.5)
+        for name, parameter in self.named_parameters():
+            if "bias" in name:
+                nn.init.zeros_(parameter)
         if is_lstm:
             _, forget, _, _ = cell.bias_ih.detach().chunk(4)
             nn.init.ones_(forget)
@@ -131,12 +133,16 @@ class MemoryNetwork(nn.Module):
     def states(self, batch: Batch) -> Tensor:
         """Return the controller's state and what it then reads, (B, N, W + D)."""
         cell = self.cell
+        sizes = [self.width, cell.input_size - self.width]
+        of_symbol, of_reading = torch.split(cell.weight_ih, sizes, 1)
         if batch.symbols.shape[1] == 0:
-            return cell.weight_ih.new_zeros((*batch.symbols.shape, self.width + cell.input_size))
-        table_GS = (self.embedding.weight + cell.bias_ih + cell.bias_hh).t()
-        weight_GY = torch.cat((cell.weight_hh, cell.weight_ih), 1)
+            return of_reading.new_zeros((*batch.symbols.shape, cell.input_size))
+        # With few symbols, what the gates get from each is computed once.
+        bias = cell.bias_ih + cell.bias_hh
+        table_GS = functional.linear(self.embedding.weight, of_symbol, bias).t()
+        weight_GW = torch.cat((cell.weight_hh, of_reading), 1)
         says: Iterable[Any] = self.says
         said = [part for layer in says for part in (layer.weight, layer.bias)]
         kind, more = self.kind(batch, torch.is_grad_enabled())
         inputs_NSB = one_hot(batch.symbols.t(), table_GS.shape[1], table_GS.dtype)
-        return states(kind, inputs_NSB, True, table_GS, weight_GY, *said, *more).permute(2, 0, 1)
+        return states(kind, inputs_NSB, True, table_GS, weight_GW, *said, *more).permute(2, 0, 1)

@@ -14,3 +14,6 @@ class ControllerConfig(Config):
     controller: Literal["relu", "elman", "lstm"] = option(
         "relu", "Elman network with ReLU (as Delétang et al.) or with tanh, or LSTM"
     )
+    initial: Literal["torch", "haiku"] = option(
+        "torch", "initial weights: PyTorch's, or those of Delétang et al., which are haiku's"
+    )

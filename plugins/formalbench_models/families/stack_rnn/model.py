@@ -2,8 +2,8 @@
 
 Sources: Joulin & Mikolov, "Inferring algorithmic patterns with stack-augmented recurrent nets"
 (2015), section 3.2; in the form of Delétang et al., "Neural networks and the Chomsky hierarchy"
-(2023) and their code: the value is linear and the empty stack is zero. With x the symbol,
-one-hot, s_0 the top of the stack and ; joining vectors, at every symbol
+(2023) and their code: the value is linear and the empty stack is zero. With x the symbol's
+embedding, s_0 the top of the stack and ; joining vectors, at every symbol
 
     h = max(0, W [x ; s_0] + U h + b)          (or tanh, or an LSTM)
     push, noop, pop = softmax(A h + a)          v = V h + c
@@ -74,6 +74,7 @@ class StackRnn(MemoryNetwork):
             config.controller,
             reading=config.stacks * config.cell,
             actions=ACTIONS * config.stacks,
+            initial=config.initial,
             traits=Traits(mechanisms=("recurrent-controller", "superposition-stack")),
         )
         self.sizes = (config.stacks, config.cell)

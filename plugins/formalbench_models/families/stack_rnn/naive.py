@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from formalbench_models.families.stack_rnn.model import StackRnn
-from formalbench_models.layers.controllers_naive import step
 
 
 def states(network: StackRnn, symbols_N: Tensor) -> Tensor:
@@ -18,7 +17,8 @@ def states(network: StackRnn, symbols_N: Tensor) -> Tensor:
     found = []
     for symbol in symbols_N:
         tops = [stack[0] if stack else zero_C for stack in stacks]
-        hidden_W, state = step(network, symbol, torch.cat(tops), state)
+        state = network.cell(torch.cat((network.embedding(symbol), *tops)), state)
+        hidden_W = state[0] if isinstance(state, tuple) else state
         found.append(hidden_W)
         said = network.says[0](hidden_W)
         actions_3K, values_KC = (

@@ -1,7 +1,7 @@
 """The tape-RNN: an Elman network or an LSTM with tapes, like a Turing machine with soft moves.
 
 Source: Delétang et al., "Neural networks and the Chomsky hierarchy" (2023), and their code,
-after the Baby-NTM of Suzgun et al. (2019). With x the symbol, one-hot, m_0 the
+after the Baby-NTM of Suzgun et al. (2019). With x the symbol's embedding, m_0 the
 cell under the head, m_i the i-th cell to its right and ℓ the string's length, at every symbol
 
     h = max(0, W [x ; m_0] + U h + b)          (or tanh, or an LSTM)
@@ -153,6 +153,7 @@ class TapeRnn(MemoryNetwork):
             config.controller,
             reading=config.tapes * config.cell,
             actions=actions * config.tapes,
+            initial=config.initial,
             hidden=(config.hidden,) * LAYERS,
             traits=Traits(
                 causal=not self.jumps, mechanisms=("recurrent-controller", "superposition-tape")

@@ -6,7 +6,6 @@ import torch
 from torch import Tensor
 
 from formalbench_models.families.tape_rnn.model import TapeRnn
-from formalbench_models.layers.controllers_naive import step
 
 
 def states(network: TapeRnn, symbols_N: Tensor, jump: int) -> Tensor:
@@ -26,7 +25,8 @@ def states(network: TapeRnn, symbols_N: Tensor, jump: int) -> Tensor:
     found = []
     for symbol in symbols_N:
         under_heads = [tape[0] for tape in memory]
-        hidden_W, state = step(network, symbol, torch.cat(under_heads), state)
+        state = network.cell(torch.cat((network.embedding(symbol), *under_heads)), state)
+        hidden_W = state[0] if isinstance(state, tuple) else state
         found.append(hidden_W)
         said = network.says[0](hidden_W)
         actions = said[: len(shifts) * tapes].view(len(shifts), tapes).softmax(0)
