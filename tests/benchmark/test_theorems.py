@@ -17,7 +17,7 @@ GATES = ("diagonal-recurrence", "input-dependent-gates")
         (NOPE, "", "regular", "cannot", "transformers-in-tc0"),
         (NOPE[:2], "", "solvable", "unknown", None),
         (GATES, "[0, 1]", "star-free", "can", "non-negative-gates"),
-        (GATES, "[0, 1]", "solvable", "cannot", "non-negative-gates"),
+        (GATES, "[0, 1]", "solvable", "cannot", "non-negative-eigenvalues"),
         (GATES, "[-1, 1]", "solvable", "unknown", None),
         (GATES, "[-1, 1]", "regular", "cannot", "diagonal-in-tc0"),
         (GATES, "[0, 1]", "counter", "unknown", None),

@@ -53,16 +53,17 @@ def test_what_theory_says_of_each(spec):
     diagonal = {"diagonal-in-tc0"}
     wanted = {
         "deltaproduct": {"products-of-reflections"},
-        "deltanet": {"positive-eigenvalues"},
-        "gated-deltanet": {"positive-eigenvalues"},
+        "deltanet": {"overwriting", "positive-eigenvalues"},
+        "gated-deltanet": {"overwriting", "positive-eigenvalues"},
         "rwkv-7": set(),
-        "slice": set(),
-        "s4d": diagonal,
-        "lru": diagonal,
-        "retnet": diagonal,
-        "linear-attention": diagonal,
+        "slice": {"matrices"},
+        "s4d": {*diagonal, "time-invariant"},
+        "lru": {*diagonal, "time-invariant"},
+        "retnet": {*diagonal, "time-invariant"},
+        "linear-attention": {*diagonal, "non-negative-eigenvalues", "time-invariant"},
     }
-    assert found == wanted.get(spec.name, {*diagonal, "non-negative-gates"})
+    gated = {*diagonal, "non-negative-gates", "non-negative-eigenvalues"}
+    assert found == wanted.get(spec.name, gated)
     if "eigenvalues" in option_facts(spec):
         signed = {
             theorem.name for theorem in about(build(spec.name, {"eigenvalues": "-1..1"}).traits)

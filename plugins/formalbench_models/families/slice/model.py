@@ -128,10 +128,11 @@ class SliceMixer(Mixer):
 
 def build(task: Task, config: SliceConfig) -> Backbone:
     """Build the network for a task."""
-    kind = "dense" if config.transitions == "low-rank" else config.transitions
+    kind = config.transitions
     diagonal = kind == "block-diagonal" and config.block == 1
+    of_blocks = "matrix" if kind in ("dense", "block-diagonal") else kind
     mechanisms = (
-        "diagonal-recurrence" if diagonal else f"{kind}-recurrence",
+        "diagonal-recurrence" if diagonal else f"{of_blocks}-recurrence",
         "input-dependent-gates",
     )
     # Divided by their norm, which the direction of h does not show, they are within it.
