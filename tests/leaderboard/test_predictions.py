@@ -160,6 +160,8 @@ def test_a_name_is_escaped(make_record):
         ("lru", "parity:classify", ["cannot time-invariant"]),
         ("lstm", "reset-dyck-1:classify", ["can counting-anew"]),
         ("rnn[nonlinearity=relu]", "reset-dyck-1:classify", []),
+        ("stack-rnn", "dyck-1:classify", ["can counting"]),
+        ("stack-rnn[controller=elman]", "dyck-1:classify", []),
         (
             "mamba-2[eigenvalues=-1..1]",
             "parity:classify",

@@ -18,14 +18,16 @@ class Controller(NamedTuple):
     Attributes:
         kind: the recurrence.
         make: makes the cell, of the size of an input and the width.
+        mechanisms: what theorems call it.
     """
 
     kind: type[Recurrence]
     make: Callable[[int, int], nn.RNNCellBase]
+    mechanisms: tuple[str, ...] = ("recurrent-controller", "unbounded-counters")
 
 
 CONTROLLERS = {
-    "elman": Controller(Elman, nn.RNNCell),
+    "elman": Controller(Elman, nn.RNNCell, ("recurrent-controller",)),
     "relu": Controller(ReluElman, partial(nn.RNNCell, nonlinearity="relu")),
     "lstm": Controller(Lstm, nn.LSTMCell),
 }

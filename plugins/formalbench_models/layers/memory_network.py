@@ -62,7 +62,8 @@ class MemoryNetwork(nn.Module):
         super().__init__()
         self.layout, self.width, self.controller = task.layout, width, controller
         self.embedding = nn.Embedding(len(task.alphabet), width)
-        self.cell = CONTROLLERS[controller].make(width + reading, width)
+        kind = CONTROLLERS[controller]
+        self.cell = kind.make(width + reading, width)
         first, *further = *hidden, reading
         self.says = nn.ModuleList([nn.Linear(width, actions + first)])
         for before, after in pairwise((first, *further)):
@@ -72,6 +73,7 @@ class MemoryNetwork(nn.Module):
             self._begin_as_haiku()
         self.traits = replace(
             traits,
+            mechanisms=(*kind.mechanisms, *traits.mechanisms),
             padding=True,
             cpu_cohort=2 if width <= SMALL else 0,
             symbol_embedding="embedding",

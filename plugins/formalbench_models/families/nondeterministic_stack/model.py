@@ -56,7 +56,7 @@ class NondeterministicStack(nn.Module):
             backbone=width,
             padding=True,
             symbol_embedding="embedding",
-            mechanisms=("recurrent-controller", "nondeterministic-stack"),
+            mechanisms=("recurrent-controller", "unbounded-counters", "nondeterministic-stack"),
             lengths=(0, config.longest),
             depth=1,
             width=width,

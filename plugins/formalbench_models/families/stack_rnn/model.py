@@ -75,7 +75,7 @@ class StackRnn(MemoryNetwork):
             reading=config.stacks * config.cell,
             actions=ACTIONS * config.stacks,
             initial=config.initial,
-            traits=Traits(mechanisms=("recurrent-controller", "superposition-stack")),
+            traits=Traits(mechanisms=("superposition-stack",)),
         )
         self.sizes = (config.stacks, config.cell)
 

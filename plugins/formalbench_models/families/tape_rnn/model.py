@@ -155,9 +155,7 @@ class TapeRnn(MemoryNetwork):
             actions=actions * config.tapes,
             initial=config.initial,
             hidden=(config.hidden,) * LAYERS,
-            traits=Traits(
-                causal=not self.jumps, mechanisms=("recurrent-controller", "superposition-tape")
-            ),
+            traits=Traits(causal=not self.jumps, mechanisms=("superposition-tape",)),
         )
         self.sizes = (config.tapes, config.cell, config.hidden)
         self.blank = task.alphabet.index(BLANK) if BLANK in task.alphabet else None
