@@ -10,7 +10,7 @@ import pandas as pd
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import show_value
+from formalbench.contracts.specs import display, show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
@@ -131,8 +131,8 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
 def _row(record: Record) -> dict[str, object]:
     test, training = record.test, record.training
     return {
-        "model": record.model.name,
-        "task": record.task.name,
+        "model": display(record.model.name, record.model.options),
+        "task": display(record.task.name, record.task.options),
         "learning_rate": record.learning_rate,
         "seed": record.seed,
         "status": record.status,

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from formalbench.analysis.board import Board, Page
 from formalbench.analysis.build import View
-from formalbench.analysis.keys import model_key, protocol_key, title_of
+from formalbench.analysis.keys import protocol_key, title_of
 from formalbench.contracts.errors import unknown
 
-from formalbench_leaderboard.sources import Held
+from formalbench_leaderboard.sources import BOARD, Held
 
 
 def among_published(own: Held, published: Held) -> Held:
@@ -26,13 +26,19 @@ def standing(view: View, own: Held, published: Held) -> View:
     """Return the view of where somebody's records stand: their tasks, and their rows marked.
 
     They are ranked on those of the view's tasks that they have, and on their own ones if there is
-    none of them. Of what is published already nothing is marked.
+    none of them.
     """
     mine = dict.fromkeys(map(title_of, own.records))
     asked = [task for task in view.tasks if task in mine]
+    if mine and set(asked) != set(view.tasks):
+        view = replace(view, title=f"{view.title}, your tasks" if asked else f"{BOARD}: your tasks")
+    return marked(replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks), own, published)
+
+
+def marked(view: View, own: Held, published: Held) -> View:
+    """Return the view with somebody's rows marked, but for what is published already."""
     known = {record.test_id for record in published.records}
-    new = {model_key(record) for record in own.records if record.test_id not in known}
-    return replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks, new=new)
+    return replace(view, new={record.test_id for record in own.records} - known)
 
 
 def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]:
@@ -48,7 +54,9 @@ def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]
             raise unknown("task among the records", title, known)
     view = view.with_papers_on(lambda task: task in titles)
     held = held.only(lambda record: title_of(record) in titles)
-    return held, replace(view, tasks=tuple(titles), only_tasks=True)
+    return held, replace(
+        view, title=f"{BOARD}: {', '.join(titles)}", tasks=tuple(titles), only_tasks=True
+    )
 
 
 def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
@@ -93,7 +101,13 @@ def of_models(page: Page, wanted: Collection[str]) -> Page:
         return model in wanted or model.partition("[")[0] in wanted
 
     def only(board: Board) -> Board:
-        return replace(board, rows=tuple(row for row in board.rows if asked(row.model)))
+        hidden = tuple(f"{row.model} " for row in board.rows if not asked(row.model))
+        return replace(
+            board,
+            rows=tuple(row for row in board.rows if asked(row.model)),
+            notes=tuple(note for note in board.notes if not note.startswith(hidden)),
+        )
 
     exact = replace(page.exact, rows=tuple(row for row in page.exact.rows if asked(row.model)))
-    return replace(page, boards=tuple(map(only, page.boards)), exact=exact)
+    boards = tuple(board for board in map(only, page.boards) if board.rows)
+    return replace(page, boards=boards, exact=exact)

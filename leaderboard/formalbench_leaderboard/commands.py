@@ -162,6 +162,8 @@ def show(
         held = held._replace(verifications=[])  # they are made under no protocol
     if within is not None:
         held, view = asked.in_class(held, view, check_class(within))
+        if not (view.tasks or held.records or held.verifications):
+            raise RequestError(f"--class {within}: no task of the suite or with a record is in it")
     if task is not None:
         held, view = asked.on_tasks(held, view, names_in("task", task))
     if format == "json":
@@ -171,7 +173,7 @@ def show(
         page = asked.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
-        extent = Extent(everything, "yours" if results else "new", other_tasks=bool(results))
+        extent = Extent(everything, "yours", other_tasks=bool(results))
         print_page(page, Screen(), extent)
     else:
         _show(page, records, host, suite or DEFAULT_SUITE, format, output, results or ())
@@ -192,15 +194,18 @@ def _held(
             looks, and not in what is written for others.
         narrowed: whether they are then ranked on their own tasks alone.
     """
+    from formalbench.store import default_results
+
     from formalbench_leaderboard import asked
     from formalbench_leaderboard.sources import read_all, read_published, read_with_published
 
+    published = read_published()
     if not results:
-        return read_with_published(), view
+        own = read_all([default_results()])
+        return read_with_published(), asked.marked(view, own, published)
     own = read_all(results)
     if not among:
         return own, view
-    published = read_published()
     held = asked.among_published(own, published)
     return held, asked.standing(view, own, published) if narrowed else view
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import typer
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.current import Current
-from formalbench.analysis.keys import model_key, title_of
+from formalbench.analysis.keys import title_of
 from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
@@ -35,7 +35,7 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
         tasks=tuple(dict.fromkeys(title_of(record) for record in records)),
         protocols={record.protocol.title for record in records},
         only_tasks=True,
-        new={model_key(record) for record in records},
+        new={record.test_id for record in records},
         published=session.published,
         current=Current.of(records),
     )

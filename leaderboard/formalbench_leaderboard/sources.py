@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = Path("leaderboard", "README.md")
 DEFAULT_SUITE = "default"
+BOARD = "formalbench leaderboard"
 
 
 class Held(NamedTuple):
@@ -106,7 +107,7 @@ def suite_view(host: PluginHost, suite: str) -> View:
     """
     tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
     view = View(
-        title=f"formalbench leaderboard: suite {suite}",
+        title=f"{BOARD}: suite {suite}",
         tasks=tuple(task_title(task.name, task.options) for task in tasks),
         published=tuple(host.published()),
         current=current_of(host),

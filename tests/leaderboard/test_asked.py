@@ -6,7 +6,7 @@ import json
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.store import Store
+from formalbench.store import Store, default_results
 
 
 @pytest.fixture
@@ -45,6 +45,39 @@ def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, publish
     assert "tomita" not in shown.stdout
     assert "even-" in shown.stdout.partition("Not in the score:")[2]
     assert [line[1:] for line in lines_of(shown, "chance")] == [["50.0"], ["50.0"]]
+
+
+def test_my_rows_are_marked_under_the_protocol_that_i_ran_alone(
+    invoke, published, tmp_path, make_runs, protocol
+):
+    """Rows of one name on another board, or without any folder named."""
+    store = Store(tmp_path / "mine")
+    for record in make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "own"}):
+        store.write(record)
+    for record in make_runs("newcomer", task="parity:classify"):
+        store.write(record)
+    shown = invoke("--results", store.path)
+    rows = [line for line in lines_of(shown, "rnn") if line[0] != "!"]
+    assert ["(yours)" in row for row in rows] == [True, False]
+
+
+def test_my_own_results_are_marked_too(invoke, published, make_runs):
+    for record in make_runs("newcomer", task="parity:classify"):
+        Store(default_results()).write(record)
+    (row, *_) = lines_of(invoke(), "newcomer")
+    assert row[2] == "(yours)"
+
+
+def test_of_some_models_there_are_only_their_boards_and_notes(invoke, published, mine):
+    shown = invoke("--results", mine, "--suite", "default", "--model", "newcomer")
+    assert "newcomer has no score" in " ".join(shown.stdout.split())
+    assert not lines_of(shown, "rnn")
+
+
+def test_a_class_without_a_task_is_told(invoke, published):
+    shown = invoke("--class", "finite")
+    assert isinstance(shown.exception, RequestError)
+    assert str(shown.exception).startswith("--class finite: no task of the suite")
 
 
 def test_a_row_that_lacks_tasks_of_a_suite_asked_for_has_no_rank(invoke, published, mine):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 import json
+from dataclasses import replace
 
 import pytest
 from formalbench.analysis.build import View, build_page
-from formalbench.analysis.counted import counted, distinct
+from formalbench.analysis.counted import checkable, counted, distinct
 from formalbench.analysis.current import Current
 from formalbench.analysis.keys import counts_of
 from formalbench.contracts.identity import ids_of
@@ -82,6 +83,18 @@ def test_what_is_registered_counts_whatever_the_dates_say(make_record, protocol,
     assert kept(records, suite_view(host, "default").current)[0] == [ours]
     assert kept(records, Current.of([ours]))[0] == [ours]
     assert kept(records)[0] != [ours]
+
+
+def test_what_failed_hides_no_chance_level(make_record, host):
+    """A session's run that failed leaves the published rows their scores."""
+    published = [make_record("rnn", seed=seed, accuracy=0.9) for seed in range(2)]
+    failed = make_record("exact", status="error")
+    view = replace(suite_view(host, "default"), current=Current.of([failed]))
+    (board,) = build_page([*published, failed], view).boards
+    (facts,) = board.facts
+    assert facts.chances
+    assert checkable([*published, failed], view.current) == published
+    assert checkable([failed], view.current) == [failed]
 
 
 def test_the_number_of_seeds_and_the_summary_are_no_other_protocol(make_record, protocol):

@@ -26,7 +26,8 @@ def page(make_record):
         for task in TASKS
     ]
     records.append(make_record("rnn", "own:classify", options={"width": 18}, accuracy=0.5))
-    view = View("test", TASKS, new={("rnn[width=18]", "formalbench")})
+    new = {record.test_id for record in records if record.model.options == {"width": 18}}
+    view = View("test", TASKS, new=new)
     return build_page(records, view)
 
 

@@ -16,7 +16,6 @@ from formalbench.analysis.counted import Counted, checkable, counted
 from formalbench.analysis.current import Current
 from formalbench.analysis.environments import environments_of
 from formalbench.analysis.keys import (
-    ModelKey,
     grouped_by,
     has_result,
     model_key,
@@ -52,7 +51,7 @@ class View:
         tasks: titles of the tasks to rank by, in order.
         protocols: titles of the protocols to show; None for all there are.
         only_tasks: whether other tasks are left out.
-        new: the rows to mark as new.
+        new: the runs whose rows to mark as new, by the ids of their tests.
         published: the tables of papers to show.
         current: what tasks, protocols and models stand for now (see `counted`).
         ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
@@ -69,7 +68,7 @@ class View:
     tasks: tuple[str, ...]
     protocols: Collection[str] | None = None
     only_tasks: bool = False
-    new: Collection[ModelKey] = ()
+    new: Collection[str] = ()
     published: tuple[PublishedTable, ...] = ()
     current: Current = field(default_factory=Current)
     ranks_unchecked: bool = True
@@ -187,13 +186,13 @@ def _rows(
             kind=min(run.model.kind for run in every),
             parameters=(min(sizes), max(sizes)),
             results=tuple(part.result for part in found.values()),
-            is_new=key in view.new,
+            is_new=any(run.test_id in view.new for run in every),
         )
         if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
             entries.append(_scored(row, found, scored))
         else:
             entries.append(_Entry(row))
-            unchecked.append(_unchecked(row))
+            unchecked.append(_unchecked(row, every, view.current))
     texts = {known.title for known in facts.values() if known and not known.measure.accuracy}
     judged = [title for title in view.tasks if title not in texts]
     notes = _row_notes([entry.row for entry in entries], scored, judged)
@@ -210,10 +209,17 @@ def _aggregated(
     return replace(found, result=replace(found.result, prediction=first, predictions=every))
 
 
-def _unchecked(row: Row) -> str:
+def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
+    """Say that a row has no rank, and of which plugins what is not known here is."""
+    missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
+    missing += [
+        f"{run.task.name} is of {run.task.source.distribution}"
+        for run in {run.task.name: run for run in runs}.values()
+        if current.task(run.task.name) is None
+    ]
     return (
         f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
-        f"not at hand (its model is of {row.key[1]})."
+        f"not at hand ({_some(missing) or 'its protocol is of one'})."
     )
 
 

@@ -63,11 +63,14 @@ def counted(records: Iterable[Record], current: Current) -> list[Counted]:
 def checkable(records: Sequence[Record], current: Current) -> list[Record]:
     """Return the records that can be held against what made them; all, if none can.
 
+    Those that did not finish say nothing of their task, unless none did.
+
     What they say of their task goes for every model on it, so it is not taken from a record that
     names a plugin which is not at hand.
     """
-    known = [record for record in records if current.standing(record) == "current"]
-    return known or list(records)
+    told = [record for record in records if has_result(record)] or list(records)
+    known = [record for record in told if current.standing(record) == "current"]
+    return known or told
 
 
 def _board(
