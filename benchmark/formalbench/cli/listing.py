@@ -46,7 +46,7 @@ class ListKind(StrEnum):
 _COLUMNS = {
     ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
-    ListKind.suites: ("name", "tasks", "summary"),
+    ListKind.suites: ("name", "summary", "tasks"),
     ListKind.protocols: ("name", "device", "summary"),
     ListKind.objectives: ("name", "summary"),
     ListKind.metrics: ("name", "objectives", "summary"),
