@@ -131,6 +131,13 @@ def test_what_is_shown(cli):
     assert of_model["traits"]["mechanisms"] == ["gru-recurrence"]
 
 
+@pytest.mark.parametrize("options", ["[p=0.5]", ":tag[p=0.3]"])
+def test_theorems_about_a_language_by_name_are_shown_whatever_its_options(cli, options):
+    plain = cli("show", "task", "parity", "--json").data["theorems"]
+    assert any("parity" in theorem.get("languages", ()) for theorem in plain)
+    assert cli("show", "task", f"parity{options}", "--json").data["theorems"] == plain
+
+
 def test_nothing_is_shown_of_functions_from_strings_to_strings(cli):
     assert cli("show", "task", "reverse-string", "--json").data["theorems"] == []
     assert "theorem  " not in cli("show", "task", "reverse-string").out

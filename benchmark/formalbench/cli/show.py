@@ -121,7 +121,7 @@ def _task_facts(
 
     source = entry.plugin.source.model_dump(), code_digest(task.source, task.objective)
     theory = theory_of_task(host, name, task.source)
-    language = name.partition(":")[0]
+    language = parse_instance(name)[0].partition(":")[0]
     decided = verdicts(theory, language) if theory and decidable(task.source) else []
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
