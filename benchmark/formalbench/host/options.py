@@ -106,6 +106,25 @@ def check_settings(
             )
 
 
+def check_set_once(
+    settings: Settings, models: Mapping[str, OptionTable], tasks: Mapping[str, OptionTable]
+) -> None:
+    """Refuse a setting that could change nothing: whatever has the option has it in brackets.
+
+    Args:
+        settings: what the user set.
+        models: the options of each requested model, by its name with what is in brackets.
+        tasks: those of each requested task, likewise.
+    """
+    for scope, key, text in settings:
+        asked = {"model": [models], "task": [tasks], "": [models, tasks]}.get(scope, [])
+        having = [name for tables in asked for name, table in tables.items() if key in table]
+        if having and all(key in parse_instance(name)[1] for name in having):
+            given = f"{scope}.{key}" if scope else key
+            places = " and ".join(having)
+            raise RequestError(f"--set {given}={text}: {key} is set twice, as well in {places}")
+
+
 def chosen_options(
     scope: str, name: str, settings: Settings, options: OptionTable
 ) -> dict[str, Value]:

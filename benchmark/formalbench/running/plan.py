@@ -14,7 +14,13 @@ from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
 from formalbench.host.calls import PROJECT
 from formalbench.host.local import YAML_SUFFIXES
-from formalbench.host.options import Settings, check_settings, option_facts, parse_instance
+from formalbench.host.options import (
+    Settings,
+    check_set_once,
+    check_settings,
+    option_facts,
+    parse_instance,
+)
 from formalbench.running.seeds import Seeds, check_seeds
 from formalbench.running.sweep import changes_of, sweep
 from formalbench.running.used import (
@@ -236,11 +242,13 @@ def check_names(
     models = _model_names(host, request.models)
     tasks = _task_names(host, request)
     check_seeds(request.seeds)
-    tables = (
-        [option_facts(host.models.get(parse_instance(name)[0])[0].spec) for name in models],
-        [option_facts(host.task_entry(parse_instance(name)[0])[0].spec) for name in tasks],
+    by_name = (
+        {name: option_facts(host.models.get(parse_instance(name)[0])[0].spec) for name in models},
+        {name: option_facts(host.task_entry(parse_instance(name)[0])[0].spec) for name in tasks},
     )
+    tables = [*by_name[0].values()], [*by_name[1].values()]
     check_settings(request.settings, *tables)
+    check_set_once(request.settings, *by_name)
     groups = sweep(request.settings, *tables, host.protocol_takes_list)
     for settings in groups:
         for model in models:
