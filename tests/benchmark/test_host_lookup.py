@@ -112,6 +112,9 @@ def test_a_name_and_a_pattern_that_both_fit_are_a_clash(host):
         ("protocols", "zzzzzz", "`formalbench list protocols` shows all"),
         ("suites", "zzzzzz", "`formalbench list suites` shows all"),
         ("optimisers", "zzzzzz", "known: adam, adamw, sgd"),
+        ("tasks", "dyck-{k}", "task 'dyck-{k}' is a pattern: fill in k, as in dyck-2"),
+        ("tasks", "dyck-{k}-{D}", "fill in k and D, as in dyck-2-2"),
+        ("models", "exact-dyck-1-{D}", "fill in D, as in exact-dyck-1-2"),
     ],
 )
 def test_an_unknown_name_hears_of_the_nearest(host, kind, name, hint):

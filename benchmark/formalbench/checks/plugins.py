@@ -122,7 +122,7 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
         try:
             registry.get(language)
         except RequestError as error:
-            if "announced twice" in str(error):
+            if "announced twice" in str(error) or "is a pattern" in str(error):
                 raise
             continue
         checks += check(host, name)

@@ -46,6 +46,16 @@ def match_name(pattern: str, name: str) -> dict[str, int] | None:
     return {key: int(value) for key, value in match.groupdict().items()} if match else None
 
 
+def field_names(pattern: str) -> list[str]:
+    """Return the names of a pattern's fields.
+
+    Example:
+        >>> field_names("dyck-{k}-{D}")
+        ['k', 'D']
+    """
+    return _FIELD.findall(pattern)
+
+
 def fill_fields(pattern: str, value: int) -> str:
     """Return a name that fits a pattern: every field holds `value`.
 

@@ -7,7 +7,7 @@ from typing import Generic, TypeVar
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.specs import Spec
-from formalbench.host.names import match_name
+from formalbench.host.names import field_names, fill_fields, match_name
 from formalbench.host.plugins import Plugin
 from formalbench.host.validate import check_spec
 
@@ -69,6 +69,8 @@ class Registry(Generic[S]):
                 found += entries
                 fields = matched
         if not found:
+            if name in self._entries:
+                raise _to_fill_in(self.kind, name)
             listing = f"formalbench list {self.kind}s"
             raise unknown(self.kind, name, self._entries, listing, self._called(name))
         return self._only(found), fields
@@ -90,6 +92,13 @@ class Registry(Generic[S]):
     def _clash(self, entries: list[Entry[S]]) -> str:
         sources = " and ".join(f"{e.plugin.name} ({e.plugin.describe()})" for e in entries)
         return f"{self.kind} {entries[-1].spec.name!r} is announced twice: by {sources}"
+
+
+def _to_fill_in(kind: str, pattern: str) -> RequestError:
+    """Build the error for a pattern, as listings show it, in the place of a name."""
+    fields = " and ".join(field_names(pattern))
+    example = fill_fields(pattern, 2)
+    return RequestError(f"{kind} {pattern!r} is a pattern: fill in {fields}, as in {example}")
 
 
 def _natural(name: str) -> tuple[tuple[int, str], ...]:
