@@ -148,6 +148,15 @@ def test_a_missing_plugin_is_refused(refused):
     assert "no such file" in refused("list", "tasks", "--plugin", "nowhere.py")
 
 
+def test_a_missing_plugin_of_the_environment_is_told_with_the_variable(refused, monkeypatch):
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", "nowhere.py")
+    line = refused("list", "tasks")
+    assert line == "formalbench: FORMALBENCH_PLUGINS nowhere.py: no such file or folder"
+    Path("empty").mkdir()
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", "empty")
+    assert "FORMALBENCH_PLUGINS empty: the folder holds no" in refused("list", "tasks")
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "model", "model.pyc"])
 def test_other_files_are_no_plugins(refused, write, name):
     write(name, "")

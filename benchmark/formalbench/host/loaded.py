@@ -116,7 +116,8 @@ class LoadedPlugins:
         host.load_installed()
         extra = os.environ.get(ENVIRONMENT, "")
         asked = [Path(part) for part in extra.split(os.pathsep) if part]
-        files = dict.fromkeys(file for path in [*asked, *paths] for file in plugin_files(path))
+        files = dict.fromkeys(file for path in asked for file in plugin_files(path, ENVIRONMENT))
+        files |= dict.fromkeys(file for path in paths for file in plugin_files(path))
         own = [LocalPlugin(file, content_hash(file)) for file in files]
         only_noted = apart and any(one.is_code for one in own)
         for one in own:

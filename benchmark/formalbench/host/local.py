@@ -21,17 +21,21 @@ SUFFIXES = (".py", *YAML_SUFFIXES, ".att")
 """Of the files that a folder stands for; a file with another can be named itself."""
 
 
-def plugin_files(path: Path) -> list[Path]:
+def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
     """Return the plugins a path stands for.
 
     A file or a package (a folder with ``__init__.py``) is one plugin; any other folder
     stands for the files right inside it that have one of `SUFFIXES`.
 
+    Args:
+        path: of the plugin.
+        named_by: the option or the variable that names it, for errors.
+
     Raises:
         RequestError: if there is nothing that can be a plugin.
     """
     if not path.is_file() and not path.is_dir():
-        raise RequestError(f"--plugin {path}: no such file or folder")
+        raise RequestError(f"{named_by} {path}: no such file or folder")
     if path.is_dir() and not (path / "__init__.py").is_file():
         inside = sorted(
             file
@@ -39,7 +43,7 @@ def plugin_files(path: Path) -> list[Path]:
             if file.suffix in SUFFIXES and not file.name.startswith("test_")
         )
         if not inside:
-            raise RequestError(f"--plugin {path}: the folder holds no .py or .yaml file")
+            raise RequestError(f"{named_by} {path}: the folder holds no .py or .yaml file")
         return [file.resolve() for file in inside]
     return [path.resolve()]
 
