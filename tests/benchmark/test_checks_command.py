@@ -57,6 +57,29 @@ def test_suites_and_protocols_are_checked(cli, write, tiny):
     assert "did you mean first" in done.out
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("name: bad\ntasks: ['parity[p=3]']\n", "parity[p=3]: must be at most 1"),
+        ("name: bad\ntasks: ['parity[q=1]']\n", "unknown option of parity 'q'"),
+        (
+            "name: bad\nversion: 1\nextends: quick\n"
+            "watch: {lengths: [5], probes: [attention-on-frst]}\n",
+            "unknown probe 'attention-on-frst': did you mean attention-on-first",
+        ),
+    ],
+)
+def test_what_a_run_refuses_of_a_suite_or_a_protocol_is_no_kept_promise(
+    cli, refused, write, text, said
+):
+    path = write("bad.yaml", text)
+    done = cli("check", path)
+    assert (done.code, done.err) == (1, "")
+    assert said in done.out
+    asked = ("--suite", "bad") if "tasks" in text else ("--task", "first", "--protocol", "bad")
+    assert said in refused("run", "--model", "transformer", *asked, "--plugin", path)
+
+
 def test_a_package_should_be_light(write, python, tmp_path):
     write("pack/__init__.py", "import torch\nfrom formalbench import hookimpl\n"
           "@hookimpl\ndef formalbench_tasks():\n    return []\n")  # fmt: skip

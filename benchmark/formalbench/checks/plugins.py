@@ -98,11 +98,12 @@ def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
 
 
 def _look_up(host: PluginHost, tasks: Sequence[str]) -> None:
-    each(lambda task: host.task_entry(parse_instance(task)[0]), tasks)
+    each(host.task_entry, tasks)
 
 
 def _look_up_protocol(host: PluginHost, name: str) -> None:
-    host.protocol(name)
+    watch = host.protocol(name).watch
+    each(host.probes.get, watch.probes if watch else ())
 
 
 def _look_up_table(host: PluginHost, name: str) -> None:
