@@ -271,6 +271,25 @@ def test_what_cannot_be_set_is_one_line(protocols, key, text, said):
 
 
 @pytest.mark.parametrize(
+    ("key", "text", "said"),
+    [
+        ("learning_rates", "nan", "learning_rates.0: Input should be a finite number"),
+        *(
+            ("test.lengths", text, "test.lengths: must be how many, at least 1, or all, or which")
+            for text in ("0", "some", "50,x", "-1,5")
+        ),
+    ],
+)
+def test_a_value_that_cannot_be_is_told_once(protocols, key, text, said):
+    with pytest.raises(RequestError) as caught:
+        protocols().protocol("base", {key: text})
+    begin = f"--set protocol.{key}={text}: not a valid protocol: "
+    assert str(caught.value).startswith(begin + said)
+    assert ";" not in str(caught.value)
+    assert "uple" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
     ("key", "takes"),
     [
         ("learning_rates", True),

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 Contents = dict[str, Any]
 """A protocol as its file has it, with what it extends."""
 
+ONE_OF = {"test.lengths": "must be how many, at least 1, or all, or which, as 50,100"}
+"""What is allowed of the keys that hold values of several kinds."""
+
 
 class Registries(NamedTuple):
     """Where a protocol's names are looked up."""
@@ -265,6 +268,12 @@ def _valid(contents: Mapping[str, Any], where: str) -> Protocol:
         return Protocol.model_validate(contents)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_context=False)
+        inside = {problem["loc"][:-1] for problem in problems}
+        problems = [  # a list is no shorter for what is wrong with a part of it
+            problem
+            for problem in problems
+            if problem["type"] != "too_short" or problem["loc"] not in inside
+        ]
         problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
         known = [*settable(Protocol), *OWN[:5]]
         told = "; ".join(dict.fromkeys(_told(problem, known) for problem in problems))
@@ -276,5 +285,8 @@ def _told(problem: Mapping[str, Any], known: list[str]) -> str:
     key = ".".join(str(part) for part in problem["loc"])
     if problem["type"] == "extra_forbidden":
         return str(unknown_key("", key, known))
+    for one, allowed in ONE_OF.items():
+        if key.startswith(f"{one}."):  # each kind of value says by itself why it is not the one
+            return f"{one}: {allowed}"
     said = " ".join(str(problem["msg"]).removeprefix("Value error, ").split())
     return f"{key}: {said}" if key else said
