@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def run(
     models: Sequence[str],
-    tasks: Sequence[str] = (),
+    tasks: Sequence[str] | None = None,
     *,
     suite: str = "",
     protocol: str = "",
@@ -49,7 +49,7 @@ def run(
 
     Args:
         models: model names, with options as in ``lstm[width=32]``.
-        tasks: task names, likewise; empty for those of `suite`, and that empty for the default
+        tasks: task names, likewise; None for those of `suite`, and that empty for the default
             suite.
         suite: a suite's name.
         protocol: a protocol's name; empty for the device's default.
@@ -83,12 +83,14 @@ def run(
     for names in (models, tasks, trackers):
         if isinstance(names, str):
             raise RequestError(f"models, tasks, trackers are lists of names: write [{names!r}]")
+    if tasks is not None and not len(tasks):
+        raise RequestError("tasks=[]: name a task, or leave tasks out for those of a suite")
     wait_passively()
     check_threads(threads)
-    host = PluginHost.load([Path(plugin) for plugin in plugins])
+    host = _load(plugins)
     texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
     settings_ = parse_settings(texts)
-    request = RunRequest(tuple(models), tuple(tasks), suite, protocol, seeds, settings_)
+    request = RunRequest(tuple(models), tuple(tasks or ()), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
     manner = Manner(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
@@ -123,9 +125,15 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     from formalbench.analysis.chances import known_chances
     from formalbench.analysis.frame import cells_frame
 
-    host = PluginHost.load([Path(plugin) for plugin in plugins])
+    host = _load(plugins)
     records = Store(Path(path) if path else default_results()).records()
     return cells_frame(records, known_chances(host))
+
+
+def _load(plugins: Sequence[Path | str]) -> PluginHost:
+    if isinstance(plugins, str | Path):
+        raise RequestError(f"plugins is a list of paths: write [{str(plugins)!r}]")
+    return PluginHost.load([Path(plugin) for plugin in plugins])
 
 
 def _row(record: Record) -> dict[str, object]:

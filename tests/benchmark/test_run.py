@@ -296,6 +296,32 @@ def test_from_python(tiny, odd_models, results):
         api.run(models=["bgg"], plugins=[odd_models])
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"seeds": 1.5}, "seeds=1.5: must be how many, as 5, or which, as [3, 7, 11]"),
+        ({"seeds": "2"}, "seeds='2': must be how many"),
+        ({"seeds": [0, 1.5]}, "seeds=[0, 1.5]: must be how many"),
+        ({"seeds": True}, "seeds=True: must be how many"),
+        ({"tasks": []}, "tasks=[]: name a task, or leave tasks out for those of a suite"),
+        ({"plugins": "mine.py"}, "plugins is a list of paths: write ['mine.py']"),
+        ({"plugins": Path("mine.py")}, "plugins is a list of paths: write ['mine.py']"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_asked_for_from_python(results, asked, said):
+    with pytest.raises(RequestError) as caught:
+        api.run(**({"models": ["lstm"], "tasks": ["first"]} | asked))
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+    assert not results.exists()
+
+
+def test_the_plugins_of_results_are_a_list():
+    with pytest.raises(RequestError, match="plugins is a list of paths: write"):
+        api.results(plugins="mine.py")
+
+
 def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, write, results):
     path = write("mine.py", odd_models.read_text())
     host = PluginHost.load([tiny, path])

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
+from numbers import Integral
+from typing import Any
 
 from formalbench.contracts.errors import RequestError
 
@@ -27,6 +29,10 @@ def parse_seeds(text: str) -> int | tuple[int, ...]:
         raise RequestError(f"--seeds {text}: must be how many, as 5, or which, as 3,7,11") from None
 
 
+def _is_whole(seed: object) -> bool:
+    return isinstance(seed, Integral) and not isinstance(seed, bool)
+
+
 def check_seeds(seeds: Seeds) -> None:
     """Refuse seeds that cannot be.
 
@@ -35,6 +41,11 @@ def check_seeds(seeds: Seeds) -> None:
     """
     if seeds is None:
         return
+    given: Any = seeds  # from Python it may be anything
+    listed = isinstance(given, Sequence | Set) and not isinstance(given, str)
+    if not all(_is_whole(seed) for seed in (given if listed else [given])):
+        told = repr(seeds)[:80]
+        raise RequestError(f"seeds={told}: must be how many, as 5, or which, as [3, 7, 11]")
     if isinstance(seeds, int):
         if not 1 <= seeds <= MAX_SEEDS:
             raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")
