@@ -262,6 +262,21 @@ def test_a_search_finds_what_else_people_call_it(cli):
     assert found("no such thing") == set()
 
 
+def test_a_search_that_finds_nothing_says_so(cli):
+    done = cli("list", "tasks", "--search", "zzz")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "formalbench: no tasks match --search 'zzz'\n"
+    assert cli("list", "tasks", "--search", "zzz", "--json").data == []
+    done = cli("list", "tasks", "--class", "finite", "--search", "zzz")
+    assert done.err.endswith("no tasks match --class finite --search 'zzz'\n")
+
+
+def test_mechanisms_are_shown_where_there_are_any(cli):
+    assert "mechanisms lstm-recurrence" in cli("show", "model", "lstm").out
+    assert cli("show", "model", "exact-parity", "--json").data["traits"]["mechanisms"] == []
+    assert "mechanisms" not in cli("show", "model", "exact-parity").out
+
+
 def test_a_search_goes_with_a_kind(cli):
     for arguments in ((), ("plugins",)):
         done = cli("list", *arguments, "--search", "group")

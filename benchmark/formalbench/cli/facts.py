@@ -80,7 +80,7 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
 def _that_matter(traits: Mapping[str, Any]) -> dict[str, Any]:
     """Return the traits that are worth a word: not those that nearly all networks have."""
     usual = {"encoder_decoder": False, "vmap": True, "lengths": [0, None]}
-    empty: tuple[Any, ...] = ("", None, {})
+    empty: tuple[Any, ...] = ("", None, {}, [])
     plain = {key: value for key, value in traits.items() if key not in ("notes", "constants")}
     return {
         key: value

@@ -102,6 +102,10 @@ def add_commands(app: typer.Typer) -> None:
             if unknown_of:
                 names = ", ".join(unknown_of)
                 print(f"formalbench: whether {within} is not known of {names}", file=sys.stderr)
+        if (search or within) and not entries and not as_json:
+            asked = [f"--class {within}"] * bool(within) + [f"--search {search!r}"] * bool(search)
+            print(f"formalbench: no {kind} match {' '.join(asked)}", file=sys.stderr)
+            return
         _print(host, kind, entries, as_json)
 
     @app.command("plugins")
