@@ -78,7 +78,7 @@ def compare(
     \b
     formalbench compare regulargpt lstm
     formalbench compare lstm 'transformer[positions=alibi]' --task parity,first
-    formalbench compare lstm lstm --protocol quick,standard
+    formalbench compare rnn 'rnn[nonlinearity=relu]' --protocol standard
     """
     from formalbench.analysis.keys import model_key
 
