@@ -10,7 +10,7 @@ import pandas as pd
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.specs import display, show_value
+from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
@@ -71,7 +71,8 @@ def run(
 
     Returns:
         One row per run: model, task, learning_rate, seed, status, accuracy, chance,
-        scaled_accuracy, parameters, steps, seconds, test_id.
+        scaled_accuracy, parameters, steps, seconds, test_id. Names are without options, which
+        `results` has.
 
     Raises:
         RequestError: for a bad request.
@@ -139,8 +140,8 @@ def _load(plugins: Sequence[Path | str]) -> PluginHost:
 def _row(record: Record) -> dict[str, object]:
     test, training = record.test, record.training
     return {
-        "model": display(record.model.name, record.model.options),
-        "task": display(record.task.name, record.task.options),
+        "model": record.model.name,
+        "task": record.task.name,
         "learning_rate": record.learning_rate,
         "seed": record.seed,
         "status": record.status,
