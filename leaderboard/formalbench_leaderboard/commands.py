@@ -197,12 +197,12 @@ def _held(
     from formalbench.store import default_results
 
     from formalbench_leaderboard import asked
-    from formalbench_leaderboard.sources import read_all, read_published, read_with_published
+    from formalbench_leaderboard.sources import read_all, read_published
 
     published = read_published()
     if not results:
         own = read_all([default_results()])
-        return read_with_published(), asked.marked(view, own, published)
+        return own.beside(published), asked.marked(view, own, published)
     own = read_all(results)
     if not among:
         return own, view

@@ -49,6 +49,14 @@ class Held(NamedTuple):
             verifications=[record for record in self.verifications if wanted(record)],
         )
 
+    def beside(self, others: Held) -> Held:
+        """Return these and others."""
+        return Held(
+            [*self.records, *others.records],
+            [*self.verifications, *others.verifications],
+            [*self.invalid, *others.invalid],
+        )
+
 
 def read_with_published(own: Path | None = None) -> Held:
     """Read the records of a folder, or of the user's own results, and the published ones."""
@@ -64,8 +72,7 @@ def read_published(*besides: Path) -> Held:
     repository = repository_above(Path.cwd())
     if repository is not None:
         return read_all([*besides, repository / PUBLISHED_RESULTS])
-    held, (runs, verifications) = read_all(besides), parted(read_snapshot())
-    return Held([*held.records, *runs], [*held.verifications, *verifications], held.invalid)
+    return read_all(besides).beside(Held(*parted(read_snapshot()), []))
 
 
 def read_all(folders: Iterable[Path]) -> Held:
