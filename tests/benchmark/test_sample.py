@@ -67,12 +67,13 @@ def test_next_symbols_draws_members_only(cli):
 
 
 @pytest.mark.parametrize(
-    ("name", "length"),
-    [("tomita-2:next-symbols", 3), ("d2:next-symbols", 5), ("parity:next-symbols", 0),
-     ("parity:tag", 0)],
+    ("name", "length", "nearest"),
+    [("tomita-2:next-symbols", 3, 2), ("d2:next-symbols", 5, 4), ("parity:next-symbols", 0, 1),
+     ("parity:tag", 0, 1)],
 )  # fmt: skip
-def test_a_length_without_strings_is_refused(refused, name, length):
-    assert f"no string of length {length}" in refused("sample", name, "--length", length)
+def test_a_length_without_strings_is_refused_with_the_nearest_one(refused, name, length, nearest):
+    told = refused("sample", name, "--length", length)
+    assert f"no string of length {length}: the nearest that it has is {nearest}" in told
 
 
 @pytest.mark.parametrize(("asked", "given"), [(1, 1), (2, 1), (7, 7), (8, 7)])

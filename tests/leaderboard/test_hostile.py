@@ -37,7 +37,7 @@ BAD = {
     "a missing field": (lambda r: change(r, test=...), "test if and only if it finished"),
     "no schema": (lambda r: change(r, schema_version=...), "no integer schema_version"),
     "a missing part": (lambda r: change(r, environment=...), "environment"),
-    "cut off": (lambda r: r.to_json()[:-20], "not valid JSON"),
+    "cut off": (lambda r: r.to_json()[:-20], "not valid JSON (truncated? move it away"),
     "no JSON": (lambda r: "\x80\x04.", "not valid JSON"),
     "nothing": (lambda r: "", "not valid JSON"),
     "no object": (lambda r: "[1, 2]", "not a record"),

@@ -122,7 +122,10 @@ def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]
     source = task.source
     used = source.round_length(length)
     if not task.lengths(used, used):
-        raise RequestError(f"task {task.name} has no string of length {length}")
+        around = (near for far in range(1, 100) for near in (length - far, length + far))
+        close = next((near for near in around if near >= 0 and task.lengths(near, near)), None)
+        hint = "" if close is None else f": the nearest that it has is {close}"
+        raise RequestError(f"task {task.name} has no string of length {length}{hint}")
     stream = task.stream("sample", seed, used)
     strings = task.strings(stream, used, count)
     answers = task.plain(task.examples(strings, stream))

@@ -32,7 +32,8 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
     try:
         data: Any = from_json(text, allow_inf_nan=False)
     except ValueError as error:
-        raise RequestError(f"{name}: not valid JSON (truncated?): {error}") from None
+        line = f"{name}: not valid JSON (truncated? move it away, and run it again): {error}"
+        raise RequestError(line) from None
     if not isinstance(data, dict) or type(data.get("schema_version")) is not int:
         raise RequestError(f"{name}: not a record: it has no integer schema_version")
     if data["schema_version"] < SCHEMA_VERSION:
