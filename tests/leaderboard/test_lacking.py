@@ -61,6 +61,24 @@ def test_what_was_cut_short_or_not_learned_says_little_of_the_cost(make_record):
     assert found["lstm"].most == pytest.approx(50.0 * made.rows[0].results[0].budget / 2000)
 
 
+def test_models_that_ran_other_tasks_alone_follow_and_cost_what_those_took(make_record):
+    own = [make_record("rnn", seed=seed, training=trained(100, 10.0)) for seed in range(3)]
+    others = [
+        make_record(name, "first:classify", seed=seed, training=trained(400, seconds))
+        for name, seconds in (("rnn", 5.0), ("gru", 20.0))
+        for seed in range(3)
+    ]
+    exact = make_record("exact-first", "first:classify", kind="exact", rate=None)
+    (suite,) = build_page(own, View("suite", ("parity", "d2"))).boards
+    (everywhere,) = build_page([*own, *others, exact], View("all", ("parity", "first"))).boards
+    rnn, gru = lacking(suite, everywhere)
+    assert (rnn.row.model, rnn.tasks, rnn.least) == ("rnn", ("d2",), pytest.approx(15.0))
+    assert (gru.row.model, gru.tasks, gru.least) == ("gru", ("parity", "d2"), pytest.approx(60.0))
+    assert gru.most == pytest.approx(3 * gru.row.results[0].budget * 20.0 / 400)
+    (alone,) = lacking(suite)
+    assert (alone.row.model, alone.least) == ("rnn", pytest.approx(30.0))
+
+
 def test_what_was_not_timed_has_no_cost(board):
     (line,) = [one for one in lacking_table(board).data() if one["model"] == "gru"]
     assert line["tasks"] == "first, d2"

@@ -1,4 +1,4 @@
-"""What a row of a board has not run, and what that would cost by what its other tasks took."""
+"""What the models of a protocol have not run, and what it would cost by what they have run."""
 
 from __future__ import annotations
 
@@ -27,10 +27,17 @@ class Lacking:
     most: float | None
 
 
-def lacking(board: Board) -> list[Lacking]:
-    """Return the trained rows of a board that lack tasks of it, in the board's order."""
+def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
+    """Return the trained rows that lack tasks of a board: its own first, in its order.
+
+    Args:
+        board: whose tasks are asked for.
+        everywhere: the results of the same protocol on all tasks: models that have none on the
+            board's follow, and what a task takes is seen from all of them. None: the board alone.
+    """
+    rows = {row.key: row for one in (board, everywhere or board) for row in one.rows}
     found = []
-    for row in board.rows:
+    for row in rows.values():
         tasks = tuple(title for title in board.tasks if row.on(title) is None)
         if tasks and row.kind == "learned":
             seeds = max((result.seeds for result in row.results), default=0)

@@ -10,7 +10,7 @@ from formalbench.analysis.constructions import ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown, link, name
 from formalbench.analysis.predictions import Agreement
 from formalbench.analysis.reproduced import CellTold, ClaimTold, Document, count_verdicts
-from formalbench.analysis.tables import Outcome, agreement_table, of_row
+from formalbench.analysis.tables import Outcome, agreement_table, lacking_table, of_row
 from formalbench.analysis.tables.ranking import STANDING
 from formalbench.analysis.text import MISSING, count, percent, plural
 from formalbench.analysis.verdict import verdict_of, verdict_of_verified
@@ -61,7 +61,12 @@ def _agreed(site: Site) -> Sheet[Agreement]:
 
 def suite_page(suite: SuitePage, site: Site) -> str:
     """Return the page of a suite: its rankings, and a table for each of its tasks."""
-    return made("suite.md.j2", site.links.on(suite.path), brief=False, suite=suite, FRONT=FRONT)
+    everywhere = {board.name: board for board in site.everything.boards}
+    lacking = {
+        board.name: lacking_table(board, everywhere.get(board.name)) for board in suite.board.boards
+    }
+    fields = {"suite": suite, "lacking": lacking, "FRONT": FRONT}
+    return made("suite.md.j2", site.links.on(suite.path), brief=False, **fields)
 
 
 def model_page(model: ModelPage, site: Site) -> str:

@@ -1,4 +1,4 @@
-"""The table of what a board's rows have not run, with its cost."""
+"""The table of what models have not run of a board's tasks, with its cost."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LACKING: tuple[Column[Lacking], ...] = (
     ),
     number(
         "least",
-        "minutes of training of all seeds, a task, if it is learned as soon as that which took the "
-        "least",
+        "minutes of training of all seeds, a task, if it is learned as soon as the quickest that "
+        "the model learned under the protocol",
         lambda one: one.least,
         "least_seconds",
         _minutes,
@@ -34,6 +34,6 @@ LACKING: tuple[Column[Lacking], ...] = (
 )
 
 
-def lacking_table(board: Board) -> Sheet[Lacking]:
-    """Return what the rows of a board lack, a line for each."""
-    return Sheet(LACKING, lacking(board))
+def lacking_table(board: Board, everywhere: Board | None = None) -> Sheet[Lacking]:
+    """Return what trained models lack of a board's tasks, a line for each, as `lacking` does."""
+    return Sheet(LACKING, lacking(board, everywhere))
