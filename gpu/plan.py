@@ -24,6 +24,7 @@ MODELS = (
     "transformer[randomised=2048]",
     "transformer-logn",
     "regulargpt",
+    "regulargpt-c3",
     "looped-transformer",
     "mamba-2",
     "deltanet",

@@ -31,7 +31,7 @@ def add_command(app: typer.Typer) -> None:
         scale: Annotated[
             Literal["quick", "paper"],
             typer.Option(
-                help="quick: what two CPU cores do in an hour at most. paper: as much as the paper."
+                help="quick: what two CPU cores do in an hour or two. paper: as much as the paper."
             ),
         ] = "quick",
         output: Annotated[

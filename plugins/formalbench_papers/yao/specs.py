@@ -165,6 +165,6 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.yao.theorem_4_3:carry_out",
         reduced="Positions of up to 11 bits instead of 16.",
-        duration="quick: seconds on a CPU; paper: five minutes.",
+        duration="quick: seconds on a CPU; paper: some nine minutes.",
     ),
 )
