@@ -1,5 +1,8 @@
 """What sees no order beyond two neighbours: features of strings, and two plain classifiers.
 
+Remainders are for what an automaton sees beside: numbers of symbols, of those at every other place
+too, modulo a few.
+
 Legend: B strings, N positions, S symbols, F features, C classes, T thresholds.
 """
 
@@ -17,6 +20,9 @@ Ints = npt.NDArray[np.int64]
 
 GROUPS = ("ends", "symbols", "neighbours", "balance")
 """Groups of features; each goes with the length."""
+
+MODULI = (2, 3, 4, 5)
+"""Numbers of symbols are seen modulo these, in a group of its own: ``remainders``."""
 
 BINS = 64
 """At most so many thresholds are tried of a feature."""
@@ -46,19 +52,31 @@ def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:
         "symbols": [counts_BS, counts_BS / size],
         "neighbours": [pairs_BP, pairs_BP / size, pairs_BP == 0],
         "balance": _balance(counts_BS, size),
+        "remainders": _remainders(counts_BS, one_hot_BNS[:, ::2].sum(axis=1)),
     }
     return {name: np.concatenate([*part, *plain], axis=1) for name, part in parts.items()}
 
 
 def _balance(counts_BS: Floats, size: int) -> list[Floats]:
     """Return how far pairs of symbols are from being as many, and whether they are."""
-    pairs = list(combinations(range(counts_BS.shape[1]), 2)) or [(0, 0)]
-    off_BP = np.stack([counts_BS[:, a] - counts_BS[:, b] for a, b in pairs], axis=1)
+    off_BP = _differences(counts_BS)
     # Symbols 2t and 2t+1 are the brackets of a type.
     whole = counts_BS.shape[1] // 2 * 2
     types_BT = np.abs(counts_BS[:, 0:whole:2] - counts_BS[:, 1:whole:2])
     total_B1 = types_BT.sum(axis=1, keepdims=True)
     return [off_BP, np.abs(off_BP), np.abs(off_BP) / size, off_BP == 0, total_B1, total_B1 == 0]
+
+
+def _remainders(counts_BS: Floats, every_other_BS: Ints) -> list[Floats]:
+    """Return numbers modulo `MODULI`: of each symbol, at every other place, more of one."""
+    numbers_BN = np.concatenate([counts_BS, every_other_BS, _differences(counts_BS)], axis=1)
+    return [numbers_BN % modulus for modulus in MODULI]
+
+
+def _differences(counts_BS: Floats) -> Floats:
+    """Return for each pair of symbols how many more there are of the first, (B, P)."""
+    pairs = list(combinations(range(counts_BS.shape[1]), 2)) or [(0, 0)]
+    return np.stack([counts_BS[:, a] - counts_BS[:, b] for a, b in pairs], axis=1)
 
 
 def logistic(

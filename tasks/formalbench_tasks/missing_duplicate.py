@@ -21,7 +21,11 @@ class MissingDuplicate(Language):
     uniform, but for the classes being as many.
 
     Only even lengths have strings. Its reference has odd ones as well, with a symbol of padding
-    at the end, and a dummy string of length 1. Context-sensitive in its reference's hierarchy.
+    at the end, and a dummy string of length 1.
+
+    Its reference calls it context-sensitive, as finding the partner of a place takes more than an
+    automaton. The answer does not take it: a string said twice has an even number of ones, so what
+    is left out is the parity of the ones in sight, which two states tell.
 
     Reference: Delétang et al. (2023), appendix A, "missing duplicate".
     """

@@ -1,11 +1,13 @@
 """Arithmetic with brackets, equations, and strings said twice."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 from formalbench.contracts.stream import Stream
 from formalbench_tasks.arithmetic.expressions import SYMBOLS, draw, evaluate, share_of_zero
+from formalbench_tasks.plugin import formalbench_tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -159,6 +161,22 @@ def test_missing_symbols_by_hand(make, text, label):
     string = ids(language, text)
     assert language.in_domain(string).tolist() == [label is not None]
     assert language.classify(string).tolist() == [-1 if label is None else label]
+
+
+@pytest.mark.parametrize("length", [2, 4, 6, 8, 10])
+def test_what_is_missing_is_the_parity_of_the_ones_in_sight(make, length):
+    language = make("missing-duplicate")
+    all_BN = np.array(list(product((0, 1, 2), repeat=length)))
+    strings_BN = all_BN[language.in_domain(all_BN)]
+    assert len(strings_BN) == length * 2 ** (length // 2)
+    assert (language.classify(strings_BN) == (strings_BN == 1).sum(axis=1) % 2).all()
+
+
+def test_what_parity_answers_is_of_its_class_and_not_beyond_the_regular_ones():
+    (spec,) = [one for one in formalbench_tasks() if one.name == "missing-duplicate"]
+    assert spec.theory.within("solvable")
+    assert spec.theory.level == "regular"
+    assert spec.theory.within("star-free") is spec.theory.within("c-rasp") is None
 
 
 def test_any_place_may_be_missing(make):

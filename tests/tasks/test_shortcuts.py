@@ -27,6 +27,8 @@ PAGE = (ROOT / "docs" / "shortcuts.md").read_text()
         (lambda s: (s == 1).sum(axis=1) > 3, "symbols"),
         (lambda s: ((s[:, :-1] == 0) & (s[:, 1:] == 1)).any(axis=1), "neighbours"),
         (lambda s: (s == 0).sum(axis=1) == (s == 1).sum(axis=1), "balance"),
+        (lambda s: (s == 1).sum(axis=1) % 2, "remainders"),
+        (lambda s: ((s == 1).sum(axis=1) - (s == 2).sum(axis=1)) % 5 == 3, "remainders"),
     ],
 )
 def test_each_group_sees_what_it_should(label, group):
@@ -61,6 +63,16 @@ def test_every_language_has_its_number_in_the_version_it_has():
         best = f"{100 * found['accuracy']:.1f} |"
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
         assert row.endswith(best)
+
+
+def test_remainders_answer_what_is_asked_of_strings_said_twice():
+    (head,) = [line for line in PAGE.splitlines() if line.startswith("| task |")]
+    at = [cell.strip() for cell in head.split("|")].index("remainders")
+    rows = {
+        line.split("`")[1]: line.split("|") for line in PAGE.splitlines() if line.startswith("| `")
+    }
+    assert float(rows["missing-duplicate"][at]) == float(rows["parity"][at]) == 100
+    assert DATA["missing-duplicate"]["accuracy"] < 0.6
 
 
 def test_families_have_those_of_their_members():
