@@ -68,8 +68,10 @@ def _balance(counts_BS: Floats, size: int) -> list[Floats]:
 
 
 def _remainders(counts_BS: Floats, every_other_BS: Ints) -> list[Floats]:
-    """Return numbers modulo `MODULI`: of each symbol, at every other place, more of one."""
-    numbers_BN = np.concatenate([counts_BS, every_other_BS, _differences(counts_BS)], axis=1)
+    """Return numbers modulo `MODULI`: of symbols, at every other place, more there, more of one."""
+    more_there_BS = 2 * every_other_BS - counts_BS
+    parts = [counts_BS, every_other_BS, more_there_BS, _differences(counts_BS)]
+    numbers_BN = np.concatenate(parts, axis=1)
     return [numbers_BN % modulus for modulus in MODULI]
 
 

@@ -126,7 +126,9 @@ def _with_theory(task: TaskSpec) -> TaskSpec:
     found = Theory.least(_LEAST_CLASSES[task.name], _PROOFS.get(task.name, ""))
     if task.name == "dyck-{k}":
         found = replace(found, c_rasp=False)
-    if task.name == "missing-duplicate":  # what tells its strings apart may lie in other classes
+    if (
+        task.name == "missing-duplicate"
+    ):  # of these, what tells its strings apart need not be regular
         found = replace(found, c_rasp=None, star_free=None)
     return replace(task, theory=found)
 

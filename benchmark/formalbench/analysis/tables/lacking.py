@@ -14,7 +14,10 @@ def _minutes(seconds: float) -> str:
 LACKING: tuple[Column[Lacking], ...] = (
     words("model", "with the options set", lambda one: one.row.model, form="name"),
     words(
-        "not run", "tasks of the suite without a result", lambda one: ", ".join(one.tasks), "tasks"
+        "not run",
+        "tasks of the suite without a result; a few are none for some models, as `run` says",
+        lambda one: ", ".join(one.tasks),
+        "tasks",
     ),
     number(
         "least",
