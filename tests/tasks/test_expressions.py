@@ -179,6 +179,29 @@ def test_what_parity_answers_is_of_its_class_and_not_beyond_the_regular_ones():
     assert spec.theory.within("star-free") is spec.theory.within("c-rasp") is None
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_an_automaton_without_groups_takes_strings_with_both_answers_for_one(make, seed):
+    """As docs/shortcuts.md proves; maps that keep the order of the states generate no group."""
+    stream = Stream("without groups", seed)
+    zero, one, blank = np.sort(stream.integers(7, (3, 7)), axis=1).tolist()
+
+    def follow(word, start):
+        for symbol in word:
+            start = (zero, one, blank)[symbol][start]
+        return start
+
+    words, found = [()], {tuple(range(7)): ()}  # what bits do to all states, by a shortest word
+    for word in words:
+        for longer in ((*word, 0), (*word, 1)):
+            ends = tuple(follow(longer, state) for state in range(7))
+            if found.setdefault(ends, longer) is longer:
+                words.append(longer)
+    least = found[min(found, key=lambda ends: len(set(ends)))]
+    pair = [(*least, 2, *least, *least, bit, *least) for bit in (0, 1)]
+    assert make("missing-duplicate").classify(np.array(pair)).tolist() == [0, 1]
+    assert all(follow(pair[0], state) == follow(pair[1], state) for state in range(7))
+
+
 def test_any_place_may_be_missing(make):
     language = make("missing-duplicate")
     strings_BN = language.sample(Stream("missing"), 8, 16_000)
