@@ -104,8 +104,8 @@ def test_each_says_what_it_is(name):
         ("lstm", {"width": 128, "layers": 1}),
         ("transformer", {"width": 64, "layers": 2, "log_length": False, "positions": "sinusoidal"}),
         ("transformer-logn", {"width": 64, "layers": 2, "log_length": True}),
-        ("regulargpt", {"chunk": 2, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
-        ("regulargpt-c3", {"chunk": 3, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
+        ("regulargpt", {"chunk": 2, "thickness": 1, "width": 64, "heads": 8, "norm": "post"}),
+        ("regulargpt-c3", {"chunk": 3, "thickness": 1, "width": 64, "heads": 8, "norm": "post"}),
     ],
 )
 def test_defaults(name, defaults):

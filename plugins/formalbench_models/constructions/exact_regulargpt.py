@@ -276,6 +276,7 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
         norm.weight.fill_(((1 - 1 / states) / states + norm.eps) ** 0.5)
         norm.bias.fill_(1 / states)
     row = machine.start * states
+    assert network.readout is not None  # only texts have none
     network.readout.weight[:, row : row + states] = answers_QK.T.to(network.readout.weight)
 
 
