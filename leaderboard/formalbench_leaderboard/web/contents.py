@@ -86,6 +86,7 @@ def _columns(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
 def _board(board: Board, detail: Detail, links: Links) -> dict[str, Any]:
     return {
         "name": board.name,
+        "ranked": board.ranked,
         "tasks": board.tasks,
         "other_tasks": board.other_tasks,
         "facts": {facts.title: _facts(facts, detail) for facts in board.facts},
