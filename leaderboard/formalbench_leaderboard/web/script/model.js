@@ -28,7 +28,7 @@ function modelOn(board, row) {
   ]);
   const charts = tasks
     .filter((task) => curveOf(row.results[task]))
-    .map((task) => figure(board, task, [lineOf(row.model, row.results[task], "var(--accent)")], { seeds: true }));
+    .map((task) => figure(board, task, [lineOf(row, row.results[task])], { seeds: true }));
   const seeds = DATA.seed_curves ? "; thin lines are the seeds" : "; single seeds are left out to keep the page small";
   return make(
     "section",
