@@ -336,9 +336,7 @@ def _print_table(
         apart: whether cells that do not all fit stay together, in tables of their own.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
-    columns = [_column(column, shown, limit) for column in shown.columns]
-    room = _room_for_names(columns, console.width)
-    columns = [replace(column, limit=room) if column.name else column for column in columns]
+    columns = _fitted([_column(column, shown, limit) for column in shown.columns], console.width)
     for part in _tables(columns, console.width, apart=apart):
         lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
         grid = _grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim")
@@ -346,11 +344,16 @@ def _print_table(
         console.print()
 
 
-def _room_for_names(columns: Sequence[_Column], width: int) -> int:
-    """Return how wide names may be, so that any other column fits beside them."""
-    beside = [column.width + _GAP for column in columns if column.again and not column.name]
-    widest = max((column.width for column in columns if not column.again), default=0)
-    return max(_MODEL_WIDTH, width - sum(beside) - widest - 2 * _GAP + 1)
+def _fitted(columns: Sequence[_Column], width: int) -> list[_Column]:
+    """Let names be as wide as they are, if any word fits beside them; other texts are folded."""
+    texts = [text for one in columns if not one.again for text in (one.header, *one.cells)]
+    longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.again and not one.name)
+    names = max(_MODEL_WIDTH, room - longest - 2 * _GAP)
+    columns = [replace(one, limit=names) if one.name else one for one in columns]
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.again)
+    rest = max(longest, room - _GAP)
+    return [one if one.again else replace(one, limit=min(one.limit, rest)) for one in columns]
 
 
 def _says(part: Sequence[_Column], line: int) -> bool:
