@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench.analysis.build import View, build_page
-from formalbench.analysis.colours import COLOURS, colour_of, luminance
+from formalbench.analysis.colours import COLOURS, colour_of, luminance, on_dark
 from formalbench.analysis.cost import TRAINING_COST, training_seconds
 from formalbench.analysis.figures import styled
 from formalbench.contracts.errors import RequestError
@@ -198,6 +198,9 @@ def test_every_colour_is_seen_on_paper():
     for name in names:
         assert re.fullmatch("#[0-9a-f]{6}", colour_of(name))
         assert luminance(colour_of(name)) < 0.5  # of white it is 1
+        dark = on_dark(colour_of(name))
+        assert luminance(dark) > 0.23  # of black it is 0
+        assert dark == colour_of(name) or luminance(colour_of(name)) < 0.25
 
 
 def test_a_model_looks_alike_whoever_is_beside_it(make_record):

@@ -42,6 +42,8 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 _DARKEST, _LIGHTEST = 0.04, 0.33
 """Of a colour that is made: its relative luminance, so that it is seen on white paper."""
 
+_LEAST_ON_DARK = 0.25
+
 
 def colour_of(model: str) -> str:
     """Return the colour of a model: of the table, else one that its name alone decides.
@@ -65,6 +67,14 @@ def colour_of(model: str) -> str:
     wanted = _DARKEST + depth * (_LIGHTEST - _DARKEST)
     saturation = 0.45 + 0.4 * strength
     return _written(hue % 1.0, _lightness(hue % 1.0, saturation, wanted), saturation)
+
+
+def on_dark(colour: str) -> str:
+    """Return a colour as it is shown on dark paper: of the same hue, and light enough."""
+    if luminance(colour) >= _LEAST_ON_DARK:
+        return colour
+    hue, _, saturation = colorsys.rgb_to_hls(*_parts(colour))
+    return _written(hue, _lightness(hue, saturation, _LEAST_ON_DARK), saturation)
 
 
 def _parts(colour: str) -> tuple[float, float, float]:

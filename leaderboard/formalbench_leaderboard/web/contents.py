@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.colours import colour_of
+from formalbench.analysis.colours import colour_of, on_dark
 from formalbench.analysis.cost import training_seconds
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.statistics import measured
@@ -108,6 +108,7 @@ def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]
         "model": row.model,
         "kind": row.kind,
         "colour": colour_of(row.model),
+        "dark": on_dark(colour_of(row.model)),
         "parameters": row.parameters,
         **{name: getattr(row, name) for name in numbers},
         "seconds": training_seconds(row, board),

@@ -5,7 +5,7 @@ const MOST = 8; // lines of a chart that are still told apart
 const FEW = 4; // ranks; where many models share one, models spread over the ranking differ more
 
 /** Return the colour of a row's model; in the dark it is lighter. */
-const colourOf = ({ colour }) => `light-dark(${colour}, color-mix(in oklab, ${colour} 55%, white))`;
+const colourOf = ({ colour, dark }) => `light-dark(${colour}, ${dark})`;
 
 /** Return the rows of a board that have a curve on some of these tasks. */
 const drawnRows = (board, tasks) => board.rows.filter((row) => tasks.some((task) => curveOf(own(row.results, task))));
