@@ -43,7 +43,7 @@ from rich.console import Console
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
-NO_NUMBER = re.compile(r"(?<![\w-])(None|nan|NaN|inf|undefined|null)(?![\w-])")
+NO_NUMBER = re.compile(r"(?<![\w-])(None(?! of )|nan|NaN|inf|undefined|null)(?![\w-])")
 MAP = Path("leaderboard/figures/map.svg")
 RANK = re.compile(r"\b(\d+) of (\d+)\b")
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Page
 
-NO_NUMBER = re.compile(r"(?<![\w-])(None|nan|NaN|Infinity|undefined|null)(?![\w-])")
+NO_NUMBER = re.compile(r"(?<![\w-])(None(?! of )|nan|NaN|Infinity|undefined|null)(?![\w-])")
 
 EVERY_VIEW = """async () => {
   const all = (place, selector) => [...place.querySelectorAll(selector)];
