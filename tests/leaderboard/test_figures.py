@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 import subprocess
 import sys
@@ -192,12 +194,17 @@ def test_no_two_models_look_alike():
     assert len({colour_of(name) for name in names}) == len(names)
 
 
+def test_the_colours_of_the_table_are_told_apart():
+    parts = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in COLOURS.values()]
+    assert min(math.dist(a, b) for a, b in itertools.combinations(parts, 2)) > 30
+
+
 def test_every_colour_is_seen_on_paper():
     names = [*COLOURS, *(f"model-{number}" for number in range(200))]
     names += [f"lstm[width={number}]" for number in range(50)]
     for name in names:
         assert re.fullmatch("#[0-9a-f]{6}", colour_of(name))
-        assert luminance(colour_of(name)) < 0.5  # of white it is 1
+        assert luminance(colour_of(name)) < 0.28  # of white it is 1
         dark = on_dark(colour_of(name))
         assert luminance(dark) > 0.23  # of black it is 0
         assert dark == colour_of(name) or luminance(colour_of(name)) < 0.25

@@ -10,28 +10,28 @@ from types import MappingProxyType
 COLOURS: Mapping[str, str] = MappingProxyType(
     {
         "rnn": "#2f8f5b",
-        "rnn[nonlinearity=relu]": "#8cb83a",
+        "rnn[nonlinearity=relu]": "#759930",
         "lstm": "#c1272d",
         "gru": "#2a7ab9",
         "stack-rnn": "#8c6d1f",
-        "stack-rnn[initial=haiku]": "#b59a52",
+        "stack-rnn[initial=haiku]": "#a58b47",
         "regulargpt": "#7b4ea3",
-        "regulargpt-c3": "#b07cd0",
+        "regulargpt-c3": "#ae78cf",
         "deltanet": "#d4619a",
         "deltanet[eigenvalues=-1..1]": "#a3215f",
         "deltaproduct": "#1b2a41",
         "rwkv-7": "#5b6472",
         "slice": "#12827c",
-        "slice[block=1]": "#56b8ae",
-        "mamba-2": "#56b4e9",
+        "slice[block=1]": "#419c92",
+        "mamba-2": "#1c95da",
         "slstm": "#8a2f2f",
-        "mlstm": "#e0786c",
+        "mlstm": "#dd6c5f",
         "mlstm[heads=4]": "#b5533c",
         "looped-transformer": "#4656c8",
-        "transformer": "#e08214",
+        "transformer": "#d07813",
         "transformer-logn": "#a85a00",
-        "transformer[positions=relative]": "#c9a227",
-        "transformer[positions=alibi]": "#f0a860",
+        "transformer[positions=relative]": "#ab8a21",
+        "transformer[positions=alibi]": "#5f6b1a",
         "transformer[positions=none]": "#7d5a3c",
         "transformer[positions=rope]": "#d9573b",
         "transformer[randomised=2048]": "#9c8468",
@@ -39,8 +39,8 @@ COLOURS: Mapping[str, str] = MappingProxyType(
 )
 """Of models and of models with options set. Any other name has the colour that is made of it."""
 
-_DARKEST, _LIGHTEST = 0.04, 0.33
-"""Of a colour that is made: its relative luminance, so that it is seen on white paper."""
+_DARKEST, _LIGHTEST = 0.04, 0.27
+"""Of a colour that is made: its relative luminance, so that it stands out from white paper."""
 
 _LEAST_ON_DARK = 0.25
 
