@@ -182,7 +182,7 @@ def show(
         if not (everything or suite or protocol):
             asked_for = {"--model": model, "--task": task, "--class": within}
             words = [word for path in results or () for word in ("--results", str(path))]
-            words += [word for pair in asked_for.items() if pair[1] for word in pair]
+            words += [word for name, text in asked_for.items() if text for word in (name, text)]
             others = _others(page, host, words, suites=not any(asked_for.values()))
             page = replace(page, boards=page.boards[:1])
             extent = replace(extent, lines=ONE_SCREEN, others=others)
