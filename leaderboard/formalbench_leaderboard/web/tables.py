@@ -178,9 +178,9 @@ def _order(column: Column[T], item: T) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _glyph(row: Row) -> Markup | None:
+def _glyph(row: Row) -> Markup:
     if row.score is None or row.low is None or row.high is None:
-        return None
+        return Markup()
     return interval_glyph(row.score, row.low, row.high)
 
 
