@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.specs import ModelSpec, Splits
+from formalbench.contracts.specs import MetricSpec, ModelSpec, Splits
 from formalbench.contracts.theory import CLASSES
 from formalbench.host import PluginHost
 from formalbench.host.options import option_facts
@@ -204,6 +204,8 @@ def _of_entry(entry: Entry[Any], column: str) -> str:
         return ", ".join(_options(spec))
     if column in ("train", "test"):
         return _cell(getattr(spec.splits, column))
+    if column == "objectives" and isinstance(spec, MetricSpec):
+        return _cell((*spec.named_by, *spec.objectives))
     if column == "objectives" and not spec.objectives:
         return "all"
     return _cell(getattr(spec, column))
