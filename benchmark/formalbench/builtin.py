@@ -30,13 +30,12 @@ _EXECUTORS = "formalbench.running.executors."
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
     """Announce the protocols of this package."""
     yield ProtocolSpec(
-        "quick", "a CPU, minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml", "cpu"
+        "quick", "the default, minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml"
     )
     yield ProtocolSpec(
         "standard",
-        "evidence: until mastered, at most 20,000 steps; 32 test lengths",
+        "for publishing: until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
-        "cuda",
     )
 
 

@@ -71,7 +71,7 @@ def numbers(record):
 
 def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
-    plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"), "cpu")
+    plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"))
     alone = execute(host, plan, Store(tmp_path / "one"), "cpu", jobs=1)
     listener = Listener()
     host.observe(listener, "listener")
@@ -89,7 +89,7 @@ def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, od
     host.observe(listener, "listener")
     request = RunRequest(("dying", "bag"), ("first",), protocol="tiny", seeds=2)
     store = Store(tmp_path / "results")
-    records = execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs=2)
+    records = execute(host, make_plan(host, request), store, "cpu", jobs=2)
     told = [(record.model.name, record.status, record.message) for record in records]
     assert told == [
         *[("dying", "error", "the worker process died, twice")] * 2,
@@ -147,7 +147,7 @@ def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
     )
     host = PluginHost.load([tiny, write("once.py", DYING_ONCE), pool])
     request = RunRequest(("once",), ("first",), protocol="tiny", seeds=2)
-    plan, store = make_plan(host, request, "cpu"), Store(tmp_path / "results")
+    plan, store = make_plan(host, request), Store(tmp_path / "results")
     records = execute(host, plan, store, "cpu", jobs=1, executor=executor)
     assert [record.status for record in records] == ["finished"] * 2
 

@@ -29,9 +29,7 @@ def kept(odd_host, results):
     """Train and return the host, the record and the path of its weights."""
 
     def run(model="bag", seeds=1, jobs=1):
-        plan = make_plan(
-            odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds), "cpu"
-        )
+        plan = make_plan(odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds))
         store = Store(results)
         records = execute(odd_host, plan, store, "cpu", jobs)
         return [(record, weights_path(store.path_of(record))) for record in records]

@@ -20,7 +20,7 @@ from formalbench.training import trainer
 
 def plan(host, model, seeds=2, settings=()):
     request = RunRequest((model,), ("first",), protocol="tiny", seeds=seeds, settings=settings)
-    return make_plan(host, request, "cpu").runs
+    return make_plan(host, request).runs
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ _COLUMNS = {
     ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
     ListKind.suites: ("name", "summary", "tasks"),
-    ListKind.protocols: ("name", "device", "summary"),
+    ListKind.protocols: ("name", "summary"),
     ListKind.objectives: ("name", "summary"),
     ListKind.metrics: ("name", "objectives", "summary"),
     ListKind.probes: ("name", "summary"),

@@ -149,13 +149,11 @@ class ProtocolSpec:
         name: lower case with hyphens, as in the file.
         summary: one line for listings.
         path: the YAML file (`formalbench.contracts.protocol.Protocol` says what is in it).
-        device: ``cpu`` or ``cuda`` if it is the default protocol for that device.
     """
 
     name: str
     summary: str
     path: Path
-    device: Literal["cpu", "cuda", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)

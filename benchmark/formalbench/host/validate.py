@@ -63,8 +63,6 @@ def check_spec(spec: Any) -> None:
                 _check_text(spec, field)
             if spec.points != ():
                 _check_names(spec.points, "points")
-        if isinstance(spec, ProtocolSpec):
-            _demand(spec.device in ("cpu", "cuda", ""), "device: cpu, cuda or empty")
     except ValueError as error:
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {error}") from None
 
