@@ -130,7 +130,7 @@ run_command_line(sys.argv[1:])
         "--jobs", 1, "--device", "cpu", "--plugin", tiny,
     ]  # fmt: skip
     process = spawn("-c", killing, *command)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL
     assert len(list(results.rglob("*.safetensors"))) == 1
     assert Store(results).records() == []
@@ -158,7 +158,7 @@ if __name__ == "__main__":
         "--jobs", jobs, "--device", "cpu", "--plugin", tiny,
     ]  # fmt: skip
     process = spawn(results.parent / "limited.py", *command)
-    _, err = process.communicate(timeout=300)
+    _, err = process.communicate(timeout=600)
     assert process.returncode == 1, err
     lines = [line for line in err.splitlines() if "error: the weights were not kept: " in line]
     assert len(lines) == 2
