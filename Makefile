@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
 
-.PHONY: demo test render test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
+.PHONY: demo test test-base render test-published test-slurm test-page campaign docs lint format speed gpu wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -17,6 +17,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
+
+# Every command that README, CONTRIBUTING and the tutorial show, where no extra is installed.
+BASE = build/base-venv
+test-base:
+	$(MAKE) VENV=$(BASE) $(BASE)/.installed
+	$(BASE)/bin/python tests/documented_commands.py
 
 # What the leaderboard shows of its records, as the main branch does after every merge.
 render: $(VENV)/.installed-test

@@ -62,7 +62,7 @@ def test_what_is_cut_off_goes_on(gpu, program, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "GRACE", 0.5)
     wait = f"len(open({str(tmp_path / 'slow')!r}).read()) > 1 or time.sleep(60)"
     slow, last = program(gpu, "slow", wait, resumes=True), program(gpu, "last")
-    assert gpu.work([slow, last], gpu.Index(tmp_path / "out"), 4, 600) == 0
+    assert gpu.work([slow, last], gpu.Index(tmp_path / "out"), 10, 600) == 0
     assert (ran(tmp_path, "slow"), ran(tmp_path, "last")) == (2, 1)
     assert statuses(tmp_path / "out") == {"slow": "done", "last": "done"}
 

@@ -62,7 +62,7 @@ def test_chiang_and_cholaks_network(host, task, heads, positions, log_length):
 
 
 def test_they_are_for_the_papers_tasks_and_only_asked_for_by_name(host):
-    every = make_plan(host, RunRequest(models=("all",), tasks=("parity",)), "cpu")
+    every = make_plan(host, RunRequest(models=("all",), tasks=("parity",)))
     names = {run.model.name for run in every.runs}
     assert "transformer" in names
     assert not names & {spec.name for spec in PAPERS}
@@ -70,5 +70,4 @@ def test_they_are_for_the_papers_tasks_and_only_asked_for_by_name(host):
         make_plan(
             host,
             RunRequest(models=("transformer-chiang-cholak-parity",), tasks=("parity:tag",)),
-            "cpu",
         )

@@ -185,10 +185,9 @@ class PluginHost(LoadedPlugins):
         from formalbench.contracts.metric import Metric
 
         found = []
-        for entry in self.metrics.all():
-            if objective not in entry.spec.objectives:
-                continue
-            name = entry.spec.name
+        wanted = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
+        for name in sorted(wanted):
+            entry, _ = self.metrics.get(name)
             with self.blaming(entry.plugin):
                 metric = load(entry.spec.factory)()
                 if not isinstance(metric, Metric) or metric.name != name:

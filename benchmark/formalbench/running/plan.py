@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, each, unknown
+from formalbench.contracts.errors import RequestError, each
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
 from formalbench.host.calls import PROJECT
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from formalbench.store import RunFacts
 
 DEFAULT_SUITE = "default"
+DEFAULT_PROTOCOL = "quick"
 
 RunKey = tuple[str, str]
 """What a run and its record share, and no other run under a protocol of that title."""
@@ -184,19 +185,19 @@ class RunPlan:
         return tuple(found)
 
 
-def make_plan(host: PluginHost, request: RunRequest, device: str) -> RunPlan:
+def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
 
     Args:
         host: the plugins.
         request: what is asked for.
-        device: ``cpu`` or ``cuda:i``, which decides the default protocol.
 
     Raises:
         RequestError: for a name nobody registered, or a setting that fits nothing.
     """
     models, tasks, groups = check_names(host, request)
-    name = _protocol_name(host, request, device)
+    name = request.protocol or (request.suite and host.suite(request.suite).protocol)
+    name = name or DEFAULT_PROTOCOL
     runs: list[Run] = []
     for settings in groups:
         protocol = host.protocol(name, changes_of(settings))
@@ -307,19 +308,6 @@ def _task_names(host: PluginHost, request: RunRequest) -> list[str]:
     for full, name in zip(each(written_out, asked), asked, strict=True):
         names.setdefault(full, name)  # one task, however it is written
     return list(names.values())
-
-
-def _protocol_name(host: PluginHost, request: RunRequest, device: str) -> str:
-    if request.protocol:
-        return request.protocol
-    if request.suite and host.suite(request.suite).protocol:
-        return host.suite(request.suite).protocol
-    kind = device.partition(":")[0]
-    for entry in host.protocols.all():
-        if entry.spec.device == kind:
-            return entry.spec.name
-    known = [entry.spec.name for entry in host.protocols.all()]
-    raise unknown(f"default protocol for {kind}", "", known)
 
 
 def _does(host: PluginHost, model: str, task: str, *, asked: bool) -> bool:

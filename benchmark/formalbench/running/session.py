@@ -113,7 +113,7 @@ def _look_at(host: PluginHost, request: RunRequest, store: Store, manner: Manner
     options = executor_options(host, manner.executor, request.settings)
     trackers = asked_trackers(host, manner.trackers, request.settings)
     devices, jobs = _workplace(host, manner, options)
-    plan = make_plan(host, request, devices[0])
+    plan = make_plan(host, request)
     return _Asked(plan, options, trackers, devices, jobs, finished(plan, store))
 
 

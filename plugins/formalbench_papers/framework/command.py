@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -178,13 +179,13 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Docum
 
     from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.document import Circumstances, document
-    from formalbench_papers.framework.output import check_figures
 
-    if chosen.figure:
-        check_figures()
+    draws = _can_draw(chosen)
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
+    if not draws:
+        findings = replace(findings, draw=None)
     how = Circumstances.now(bench.scale, time.monotonic() - start)
     return document(chosen, findings, how), findings
 
@@ -199,16 +200,29 @@ def find_again(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Do
 
     from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.kept import found_again, kept_records
-    from formalbench_papers.framework.output import check_figures
 
     before = read_document(folder / f"{chosen.name}.json")
-    if chosen.figure:
-        check_figures()
     records = kept_records(folder, chosen.name)
     findings = found_again(chosen, before.scale, records, bench.host)
+    if not _can_draw(chosen):
+        findings = replace(findings, draw=None)
     how = Circumstances(before.scale, before.seconds, before.date, "")
     told = document(chosen, findings, how).model_copy(update={"notes": before.notes})
     return told, findings
+
+
+def _can_draw(chosen: ReproductionSpec) -> bool:
+    """Say whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
+    from formalbench.contracts.errors import MissingPackageError
+    from formalbench.extras import need_package
+
+    try:
+        if chosen.figure:
+            need_package("the figure", "matplotlib", "figures")
+    except MissingPackageError as error:
+        typer.echo(f"formalbench: no figure is written: {error}", err=True)
+        return False
+    return True
 
 
 def _tell(told: Document, findings: Findings, folder: Path, as_json: bool) -> bool:
