@@ -89,10 +89,10 @@ SHIPPED = {
         "test": {"lengths": 16, "strings": 256},
     },
     "standard": {
-        "version": 3, "learning_rates": (0.001,), "batch": 32, "steps": 20_000,
+        "version": 4, "learning_rates": (0.001,), "batch": 32, "steps": 20_000,
         "evaluate_every": 40, "schedule": {"name": "constant", "warm_up": 200},
         "optimiser": {"name": "adam", "gradient_clip": 1.0, **ADAM},
-        "decay": {"steps": 600, "final": 0.02, "mastered": 0.005},
+        "decay": {"steps": 600, "final": 0.02, "mastered": 0.005, "validated": 0.99},
         "validation": {"every": 200, "lengths": 16, "strings": 64},
         "test": {"lengths": 32, "strings": 256},
     },

@@ -117,6 +117,70 @@ def test_mastery_begins_the_decay_early(train, rates):
     assert done.best.measures["accuracy"] == Measure(24, 24)
 
 
+class Overfitted(Knowing):
+    """Is right in training alone, up to a step; from then on in validation, too."""
+
+    def __init__(self, task, until=1000):
+        super().__init__(task)
+        self.until, self.calls = until, 0
+
+    def forward(self, batch):
+        self.calls += self.training
+        right = self.training or self.calls > self.until
+        return super().forward(batch) * (1.0 if right else -1.0)
+
+
+VALIDATED = {"steps": 20, "final": 0.5, "mastered": 0.02, "validated": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("until", "ended", "steps"),
+    [
+        (1000, ("budget", 200), "never"),
+        (0, ("mastered", 40), "at the first validation after the training error"),
+        (45, ("mastered", 80), "at a later one"),
+    ],
+)
+def test_mastery_needs_the_next_validation(train, until, ended, steps):
+    used = protocol(
+        steps=200,
+        decay=VALIDATED,
+        curriculum={"kind": "uniform"},
+        validation={"every": 20, "lengths": 3, "strings": 8},
+    )
+    (done,) = train(used, Member(1e-9, 0), network=lambda task: Overfitted(task, until))
+    assert (done.ended, done.steps) == ended, steps
+
+
+def test_a_training_error_that_rose_again_before_the_validation_counts(train):
+    """The error is small in the first interval alone; then a bad validation undoes it."""
+
+    class Once(Overfitted):
+        def forward(self, batch):
+            logits_BC = super().forward(batch)
+            forgets = self.training and self.calls > 10
+            return -logits_BC if forgets else logits_BC
+
+    def ended(until):
+        used = protocol(
+            steps=100,
+            decay=VALIDATED,
+            curriculum={"kind": "uniform"},
+            validation={"every": 20, "lengths": 3, "strings": 8},
+        )
+        (done,) = train(used, Member(1e-9, 0), network=lambda task: Once(task, until))
+        return done.ended, done.steps
+
+    assert ended(until=0) == ("mastered", 40)
+    assert ended(until=20) == ("budget", 100)
+
+
+def test_mastered_0_disables_mastery(train):
+    used = protocol(decay={"steps": 20, "mastered": 0.0}, curriculum={"kind": "uniform"})
+    (done,) = train(used, Member(1e-9, 0), network=Knowing)  # no error from the start
+    assert (done.ended, done.steps) == ("budget", 40)
+
+
 class Stuck(Knowing):
     """Is always wrong."""
 

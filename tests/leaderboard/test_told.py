@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from built_records import PROTOCOL
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import CohortMember
 from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.told import check_training
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 
@@ -87,6 +89,20 @@ def test_an_honest_training_is_taken(host, make_record):
     Admission(host, NOW).check(
         make_record(training=TRAINING | mastered | {"strings_per_second": 2000.0})
     )
+
+
+def test_mastery_without_its_validation_is_refused(host, make_record):
+    told = {"ended": "mastered", "steps": 1000, "strings": 128_000, "strings_per_second": 2000.0}
+    decay = {"steps": 600, "final": 0.02, "mastered": 0.02, "validated": 0.99}
+
+    def trained(validation):
+        protocol = {**PROTOCOL, "decay": decay}
+        return make_record(protocol=protocol, validation=validation, training=TRAINING | told)
+
+    check_training(trained(0.995), host.task("parity"))
+    reason = "ended as mastered, and its validation reached 98.0% of the 99% that it takes"
+    with pytest.raises(RequestError, match=reason):
+        check_training(trained(0.98), host.task("parity"))
 
 
 @pytest.mark.parametrize("reason", MADE)

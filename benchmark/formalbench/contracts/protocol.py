@@ -85,14 +85,22 @@ class Curriculum(Part):
 class Decay(Part):
     """How training ends: the learning rate falls linearly over the last `steps` steps.
 
-    It begins when the run's error on the whole training split falls to `mastered`,
-    or when just `steps` are left of the budget; from then on the curriculum is over
-    and the whole training split is in. The last step has `final` times the rate.
+    It begins when the run has mastered the training split, or when just `steps` are left of the
+    budget; from then on the curriculum is over and the whole training split is in. The last step
+    has `final` times the rate.
+
+    A run masters the training split when its own error on it, between two evaluations, is at most
+    `mastered`; 0 disables this, and the decay begins near the end of the budget. With `validated`,
+    the next validation must also reach this accuracy; if it does not, the training error must
+    fall to `mastered` again.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"validated"})
 
     steps: Positive = 600
     final: Fraction = 0.02
     mastered: Fraction = 0.02
+    validated: Fraction | None = None
 
 
 class Validation(Part):

@@ -20,11 +20,13 @@ class Regime:
         protocol: how they train.
         stages: the lengths of each stage, the whole training split last.
         schedule: of the learning rate, before the decay.
+        primary: the name of the task's primary metric.
     """
 
     protocol: Protocol
     stages: Sequence[Sequence[int]]
     schedule: Schedule
+    primary: str
 
     def lengths(self, run: RunState, done: int) -> Sequence[int]:
         """Return the string lengths a run trains on in the interval that begins after `done`."""
@@ -71,8 +73,8 @@ class Regime:
         Args:
             run: which.
             done: steps taken.
-            metrics: as its progress has them; the training loss is not finite if the run
-                diverged.
+            metrics: as its progress has them, those of validation only if it took place after these
+                steps; the training loss is not finite if the run diverged.
         """
         if not math.isfinite(metrics["train/loss"]):
             self.diverge(run, done, "the loss is not finite")
@@ -81,14 +83,23 @@ class Regime:
         error = metrics["train/error"]
         if run.decay_from is None:
             trained_on = self.lengths(run, done - self.protocol.evaluate_every)
-            if len(trained_on) == len(self.stages[-1]):
-                if error <= self.protocol.decay.mastered:
-                    self._begin_decay(run, done, "mastered")
-            elif error <= self.protocol.curriculum.error:
-                run.stage += 1
+            if len(trained_on) < len(self.stages[-1]):
+                run.stage += error <= self.protocol.curriculum.error
+            elif error <= self.protocol.decay.mastered > 0:
+                run.fits = True
+            if run.fits:
+                self._judge_mastery(run, done, metrics.get(f"validation/{self.primary}"))
         elif done == self.end(run):
             run.status = "finished"
         self.schedule.evaluated(run.schedule, metrics)
+
+    def _judge_mastery(self, run: RunState, done: int, validation: float | None) -> None:
+        """Begin the decay of a run whose training error is small, if its validation is good."""
+        needed = self.protocol.decay.validated
+        if needed is None or (validation is not None and validation >= needed):
+            self._begin_decay(run, done, "mastered")
+        elif validation is not None:
+            run.fits = False
 
     def diverge(self, run: RunState, done: int, why: str) -> None:
         """End a run: something was not finite."""

@@ -106,6 +106,7 @@ class RunState:
     Attributes:
         stage: index of the curriculum's stage it trains on.
         decay_from: the step its decay began at; None before.
+        fits: whether its training error was small enough for mastery since its last validation.
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
         ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
         message: one line, if it diverged.
@@ -125,6 +126,7 @@ class RunState:
 
     stage: int = 0
     decay_from: int | None = None
+    fits: bool = False
     status: Literal["running", "finished", "diverged", "timeout"] = "running"
     ended: Literal["mastered", "budget", "stopped"] = "stopped"
     message: str = ""

@@ -129,7 +129,7 @@ class _CohortTraining:
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
         lengths = stages(protocol.curriculum, split_lengths(task, "train"))
-        self.regime = Regime(protocol, lengths, cohort.recipe.schedule)
+        self.regime = Regime(protocol, lengths, cohort.recipe.schedule, task.primary.name)
         self.weights = length_weights(task, protocol, lengths[-1])
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)

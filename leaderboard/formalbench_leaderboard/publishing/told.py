@@ -173,6 +173,10 @@ def _check_steps(record: Record, told: Training) -> None:
         raise RequestError(f"{steps}, and its checkpoint is of step {chosen:,}")
     if chosen % protocol.validation.every and chosen != told.steps:
         raise RequestError(f"its checkpoint is of step {chosen:,}, which was not validated")
+    needed = protocol.decay.validated or 0.0
+    if told.ended == "mastered" and record.selected and record.selected.accuracy < needed:
+        reached = f"validation reached {record.selected.accuracy:.1%} of the {needed:.0%}"
+        raise RequestError(f"its training ended as mastered, and its {reached} that it takes")
 
 
 def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> None:
