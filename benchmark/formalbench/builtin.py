@@ -35,6 +35,7 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
         "evidence: until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
         "cuda",
+        earlier=(_FOLDER / "standard-v3.yaml",),
     )
 
 

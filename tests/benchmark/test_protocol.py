@@ -136,6 +136,14 @@ def test_what_a_shipped_protocol_comes_to(host, name):
     assert {key: contents[key] for key in SHIPPED[name]} == SHIPPED[name]
 
 
+def test_the_version_before_is_still_known(host):
+    old, new = host.protocol("standard", version=3), host.protocol("standard")
+    assert (old.version, old.decay.validated) == (3, None)
+    assert host.protocol("standard", {"test.strings": "64"}, 3).key == ("standard", 3)
+    assert host.protocol("standard", version=new.version) == new
+    assert host.protocol("standard", version=1) == new  # nothing is left of that one
+
+
 def test_every_shipped_protocol_draws_strings_of_its_own(host):
     for entry in host.protocols.all():
         protocol = host.protocol(entry.spec.name)

@@ -150,12 +150,15 @@ class ProtocolSpec:
         summary: one line for listings.
         path: the YAML file (`formalbench.contracts.protocol.Protocol` says what is in it).
         device: ``cpu`` or ``cuda`` if it is the default protocol for that device.
+        earlier: the files of earlier versions whose records still count, each version on a board
+            of its own. Records of any other version are stale.
     """
 
     name: str
     summary: str
     path: Path
     device: Literal["cpu", "cuda", ""] = ""
+    earlier: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
