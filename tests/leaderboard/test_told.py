@@ -105,6 +105,29 @@ def test_mastery_without_its_validation_is_refused(host, make_record):
         check_training(trained(0.98), host.task("parity"))
 
 
+@pytest.mark.parametrize(
+    ("patience", "steps", "reason"),
+    [
+        ({"after": 500, "steps": 400}, 1100, None),
+        ({"after": 500, "steps": 400}, 1080, "capped after 1,080 steps, and the least is 1,100"),
+        ({"after": 500, "steps": 600}, 1180, "capped after 1,180 steps, and the least is 1,200"),
+        (None, 1100, "its training was capped, and quick has no patience"),
+    ],
+)
+def test_a_training_capped_before_its_patience_ran_out_is_refused(
+    host, make_record, patience, steps, reason
+):
+    strings = steps * 128
+    told = {"ended": "capped", "steps": steps, "strings": strings}
+    training = {**TRAINING, **told, "strings_per_second": strings / 64}
+    record = make_record(protocol={**PROTOCOL, "patience": patience}, training=training)
+    if reason is None:
+        check_training(record, host.task("parity"))
+    else:
+        with pytest.raises(RequestError, match=reason):
+            check_training(record, host.task("parity"))
+
+
 @pytest.mark.parametrize("reason", MADE)
 def test_a_day_or_a_command_that_cannot_be_is_refused(host, make_record, reason):
     with pytest.raises(RequestError, match=reason):

@@ -128,6 +128,7 @@ def _result(
         "validation",
         "learned",
         "tried",
+        "capped",
         "budget",
     )
     return {
