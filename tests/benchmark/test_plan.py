@@ -39,7 +39,7 @@ def test_the_default_is_the_default_suite_and_the_devices_protocol(plan):
     gpu = plan(["lstm"], ["parity"], device="cuda:0")
     assert [protocol.name for protocol in gpu.protocols] == ["standard"]
     assert {(run.learning_rate, run.seed) for run in gpu.runs} == {
-        (0.001, seed) for seed in range(3)
+        (rate, seed) for rate in (0.001, 0.0003) for seed in range(5)
     }
 
 
