@@ -96,7 +96,7 @@ SHIPPED = {
         "decay": {
             "steps": 600, "final": 0.02, "mastered": 0.005, "validated": 0.99, "share": 0.5,
         },
-        "patience": {"after": 5000, "steps": 5000, "gain": 0.02},
+        "patience": {"after": 5000, "steps": 5000, "gain": 0.01},
         "validation": {"every": 200, "lengths": 16, "strings": 64},
         "test": {"lengths": 32, "strings": 256},
     },

@@ -110,7 +110,7 @@ def test_mastery_without_its_validation_is_refused(host, make_record):
     [
         ({"after": 500, "steps": 400}, 1100, None),
         ({"after": 500, "steps": 400}, 1080, "capped after 1,080 steps, and the least is 1,100"),
-        ({"after": 500, "steps": 600}, 1180, "capped after 1,180 steps, and the least is 1,200"),
+        ({"after": 500, "steps": 600}, 1280, "capped after 1,280 steps, and the least is 1,300"),
         (None, 1100, "its training was capped, and quick has no patience"),
     ],
 )

@@ -186,7 +186,8 @@ def _check_capped(record: Record, told: Training) -> None:
     protocol = record.protocol
     if protocol.patience is None:
         raise RequestError(f"its training was capped, and {protocol.title} has no patience")
-    least = max(protocol.patience.after, protocol.patience.steps) + protocol.decay.steps
+    compared = protocol.patience.steps + protocol.validation.every  # with the first validation
+    least = max(protocol.patience.after, compared) + protocol.decay.steps
     if told.steps < least:
         raise RequestError(f"it was capped after {told.steps:,} steps, and the least is {least:,}")
 
