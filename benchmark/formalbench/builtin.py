@@ -36,6 +36,7 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
         "standard",
         "for publishing: until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
+        earlier=(_FOLDER / "standard-v3.yaml",),
     )
 
 

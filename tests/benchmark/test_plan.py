@@ -36,6 +36,11 @@ def test_the_default_is_the_default_suite_under_quick(plan):
     )
     assert [protocol.name for protocol in made.protocols] == ["quick"]
     assert len(made.runs) == 6 * 3
+    published = plan(["lstm"], ["parity"], protocol="standard")
+    assert [protocol.name for protocol in published.protocols] == ["standard"]
+    assert {(run.learning_rate, run.seed) for run in published.runs} == {
+        (rate, seed) for rate in (0.001, 0.0003) for seed in range(5)
+    }
 
 
 def test_names_are_put_in_full_and_taken_once(plan):

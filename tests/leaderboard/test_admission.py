@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+import yaml
+from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.metric import Metric
@@ -216,6 +218,33 @@ def test_every_seed_and_rate_belongs_to_it(host, make_runs, make_record):
     (line,) = admission.incomplete(runs[:3], [])
     assert "seeds 0, 1, 2 at learning rate 0.0003 missing" in line
     assert len(admission.incomplete([make_record(seed=2**53)], [])) == 2
+
+
+def test_with_fallback_a_rate_is_asked_for_where_a_seed_before_it_did_not_learn(
+    host, make_record, protocol
+):
+    decay = {"validated": 0.99}
+    used = {**protocol, "fallback": True, "decay": decay}
+    (entry,) = host.protocols._entries["quick"]
+    entry.spec.path.write_text(yaml.safe_dump(used))
+
+    def missing(*validations, at_next=0):
+        runs = [
+            make_record(protocol=used, seed=seed, validation=share, training=TO_ITS_END)
+            for seed, share in enumerate(validations)
+        ]
+        runs += [
+            make_record(protocol=used, seed=seed, rate=0.0003, training=TO_ITS_END)
+            for seed in range(at_next)
+        ]
+        return [line.partition(" missing")[0] for line in Admission(host).incomplete(runs, [])]
+
+    place = "regulargpt on parity: "
+    assert missing(1.0, 0.99, 1.0) == []
+    assert missing(1.0, 0.98, 1.0) == [f"{place}seeds 0, 1, 2 at learning rate 0.0003"]
+    assert missing(1.0, 0.98, 1.0, at_next=3) == []
+    assert missing(1.0, 1.0, 1.0, at_next=2) == [f"{place}seed 2 at learning rate 0.0003"]
+    assert missing(1.0, 1.0) == [f"{place}seed 2 at learning rate 0.001"]
 
 
 def test_a_seed_between_others_is_missed(host, make_runs):

@@ -162,6 +162,7 @@ def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
         steps=run.training.steps if run.training else 0,
         places=tuple(at_places(run, measure).items()),
         answers=_answers_right(run),
+        capped=bool(run.training and run.training.ended == "capped" and not has_learned(run)),
     )
 
 

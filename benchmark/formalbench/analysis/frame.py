@@ -32,7 +32,7 @@ RUN_COLUMNS = {
     "seed": "of the run",
     "status": "finished, diverged, out-of-memory, error or timeout",
     "steps": "optimiser steps taken",
-    "ended": "what ended training: mastered, budget or stopped",
+    "ended": "what ended training: mastered, budget, capped or stopped",
     "seconds": "wall time of training",
     "validation": "accuracy on held-out strings of the training lengths",
     "learned": "whether that is at least 99 %, at the end of training; of exact models always",

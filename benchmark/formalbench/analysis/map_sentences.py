@@ -141,8 +141,9 @@ def told(cell: MapCell) -> str:
         learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
         return f"{learned}, none of which finished its test"
     if cell.state == "unlearned":
+        capped = f", {cell.capped} of {plural(cell.seeds, 'run')} capped" if cell.capped else ""
         return (
-            f"not learned within {steps(cell.budget)}: "
+            f"not learned within {steps(cell.budget)}{capped}: "
             f"validation accuracy {percent(cell.validation)} %"
         )
     said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"

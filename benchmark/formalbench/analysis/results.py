@@ -51,6 +51,7 @@ class SeedResult:
         validation: accuracy on held-out strings of the training lengths; None if not known.
         learned: whether it mastered them (`formalbench.analysis.learned`).
         steps: optimiser steps of its training.
+        capped: whether it did not learn, and ended before its budget as validation got no better.
         places: of what is not shown by accuracy, the lengths or named parts of its test, and what
             it reached at each.
         answers: where strings have several answers, the share of all answers to the test that are
@@ -68,6 +69,7 @@ class SeedResult:
     steps: int
     places: tuple[tuple[str, float], ...] = ()
     answers: float | None = None
+    capped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,11 @@ class Result:
     def tried(self) -> int:
         """The most optimiser steps of a run that did not learn; the budget if none is known of."""
         return max((run.steps for run in self.runs if not run.learned), default=0) or self.budget
+
+    @property
+    def capped(self) -> int:
+        """How many runs did not learn, and ended before their budget: weaker evidence."""
+        return sum(run.capped for run in self.runs)
 
     @property
     def outcome(self) -> str:

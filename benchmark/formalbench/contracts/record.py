@@ -139,8 +139,9 @@ class Training(Part):
 
     Attributes:
         steps: optimiser steps taken.
-        ended: ``mastered`` (the training split was mastered, then the decay) or
-            ``budget``.
+        ended: ``mastered`` (the training split was mastered, then the decay), ``budget``,
+            ``capped`` (validation got no better for as long as the protocol's patience, then the
+            decay) or ``stopped`` before any of them.
         stage: the longest string length reached by the curriculum before the decay.
         strings: strings trained on.
         seconds: wall time of training, validation included.
@@ -153,7 +154,7 @@ class Training(Part):
     later: ClassVar[frozenset[str]] = frozenset({"history", "cohort"})
 
     steps: Count
-    ended: Literal["mastered", "budget", "stopped"]
+    ended: Literal["mastered", "budget", "capped", "stopped"]
     stage: Count
     strings: Count
     seconds: float

@@ -149,11 +149,14 @@ class ProtocolSpec:
         name: lower case with hyphens, as in the file.
         summary: one line for listings.
         path: the YAML file (`formalbench.contracts.protocol.Protocol` says what is in it).
+        earlier: the files of earlier versions whose records still count, each version on a board
+            of its own. Records of any other version are stale.
     """
 
     name: str
     summary: str
     path: Path
+    earlier: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

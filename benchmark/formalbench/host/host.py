@@ -233,19 +233,22 @@ class PluginHost(LoadedPlugins):
 
     # Everything else.
 
-    def protocol(self, name: str, changes: Mapping[str, str] | None = None) -> Protocol:
+    def protocol(
+        self, name: str, changes: Mapping[str, str] | None = None, version: int | None = None
+    ) -> Protocol:
         """Return the `Protocol` called `name`, with what it extends and all defaults.
 
         Args:
             name: as in its file.
             changes: values of some keys as text, as ``{"test.strings": "64"}``.
+            version: an earlier one, if its file is still registered; None for the newest.
 
         Raises:
             RequestError: one line that names the file and the key.
         """
         from formalbench.host.protocols import resolve
 
-        return resolve(self._protocol_names(), name, changes)
+        return resolve(self._protocol_names(), name, changes, version)
 
     def protocol_chain(self, name: str) -> tuple[str, ...]:
         """Return a protocol's name and those of the protocols that it extends, nearest first."""

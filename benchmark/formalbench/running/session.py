@@ -14,7 +14,8 @@ from formalbench.device import choose_devices
 from formalbench.host.host import load
 from formalbench.host.options import Settings, make_config
 from formalbench.running.estimate import Estimate, estimate
-from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, key_of, make_plan
+from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, make_plan
+from formalbench.running.rates import due
 from formalbench.running.scheduler import execute, finished
 from formalbench.running.trackers import AskedTracker, asked_trackers, chosen_of, tracked
 
@@ -89,7 +90,7 @@ def run_session(
         RequestError: for a bad request.
     """
     asked = _look_at(host, request, store, manner)
-    todo = sum(key_of(run) not in asked.done for run in asked.plan.runs)
+    todo = len(due(asked.plan.runs, asked.done))
     plugins = tuple(plugin.path for plugin in host.locals())
     published = host.published()
     session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)

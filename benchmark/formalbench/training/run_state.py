@@ -106,8 +106,11 @@ class RunState:
     Attributes:
         stage: index of the curriculum's stage it trains on.
         decay_from: the step its decay began at; None before.
+        fits: whether its training error was small enough for mastery since its last validation.
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
+            or ``stopped`` before any of them.
+        validations: under a protocol with patience, the primary metric of each validation so far.
         message: one line, if it diverged.
         reached: the longest length the curriculum had reached when the decay began.
         steps: optimiser steps taken, as of its last evaluation.
@@ -125,8 +128,10 @@ class RunState:
 
     stage: int = 0
     decay_from: int | None = None
+    fits: bool = False
     status: Literal["running", "finished", "diverged", "timeout"] = "running"
-    ended: Literal["mastered", "budget", "stopped"] = "stopped"
+    ended: Literal["mastered", "budget", "capped", "stopped"] = "stopped"
+    validations: list[float] = field(default_factory=list)
     message: str = ""
     reached: int = 0
     steps: int = 0

@@ -72,7 +72,8 @@ class Trained:
     Attributes:
         network: with the selected weights.
         status: ``finished`` (it trained to its end), ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
+            or ``stopped`` before any of them.
         message: why it diverged; else empty.
         steps: optimiser steps taken.
         stage: the longest length the curriculum had reached when the decay began.
@@ -87,7 +88,7 @@ class Trained:
 
     network: nn.Module
     status: Literal["finished", "diverged", "timeout"]
-    ended: Literal["mastered", "budget", "stopped"]
+    ended: Literal["mastered", "budget", "capped", "stopped"]
     message: str
     steps: int
     stage: int
@@ -129,7 +130,7 @@ class _CohortTraining:
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
         lengths = stages(protocol.curriculum, split_lengths(task, "train"))
-        self.regime = Regime(protocol, lengths, cohort.recipe.schedule)
+        self.regime = Regime(protocol, lengths, cohort.recipe.schedule, task.primary.name)
         self.weights = length_weights(task, protocol, lengths[-1])
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)

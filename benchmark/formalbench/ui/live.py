@@ -41,7 +41,7 @@ def execute_live(
 
     That is on standard error or, in a notebook, below the cell.
     """
-    from formalbench.running.plan import key_of
+    from formalbench.running.rates import due
     from formalbench.running.remaining import work_of
     from formalbench.running.scheduler import execute, finished
     from formalbench.ui.output import console, plugins_print_to_stderr
@@ -49,8 +49,8 @@ def execute_live(
     done = finished(plan, store) if done is None else done
     screen = console(stderr=True)
     kind = _notebook_table() if screen.is_jupyter else LiveTable
-    work = work_of(host, (run for run in plan.runs if key_of(run) not in done))
-    table = kind(screen, total=len(plan.runs), finished=len(done), work=work)
+    todo = due(plan.runs, done)
+    table = kind(screen, len(done) + len(todo), len(done), work_of(host, todo))
     observer = host.observe(table, "live table")
     with table:
         try:
@@ -133,8 +133,9 @@ class LiveTable:
 
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
-        """Show a run."""
+        """Show a run; one at a further learning rate was not counted at first."""
         self._flying[run.test_id] = (run, None)
+        self._total = max(self._total, self._done + len(self._flying))
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:

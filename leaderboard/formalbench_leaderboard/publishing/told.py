@@ -166,13 +166,30 @@ def _check_steps(record: Record, told: Training) -> None:
         raise RequestError("its training was stopped, and it finished")
     if finished and told.ended == "budget" and told.steps != protocol.steps:
         raise RequestError(f"{steps}, and its budget is {protocol.steps:,}")
-    if finished and told.ended == "mastered" and told.steps <= protocol.decay.steps:
-        raise RequestError(f"{steps}, and its decay alone takes {protocol.decay.steps:,}")
+    first = protocol.evaluate_every  # the earliest that a run can master its lengths
+    if finished and told.ended == "mastered" and told.steps < first + protocol.decay_steps(first):
+        raise RequestError(f"{steps}, and its decay alone takes {protocol.decay_steps(first):,}")
+    if finished and told.ended == "capped":
+        _check_capped(record, told)
     chosen = record.selected.step if record.selected is not None else 0
     if chosen > told.steps:
         raise RequestError(f"{steps}, and its checkpoint is of step {chosen:,}")
     if chosen % protocol.validation.every and chosen != told.steps:
         raise RequestError(f"its checkpoint is of step {chosen:,}, which was not validated")
+    needed = protocol.decay.validated or 0.0
+    if told.ended == "mastered" and record.selected and record.selected.accuracy < needed:
+        reached = f"validation reached {record.selected.accuracy:.1%} of the {needed:.0%}"
+        raise RequestError(f"its training ended as mastered, and its {reached} that it takes")
+
+
+def _check_capped(record: Record, told: Training) -> None:
+    protocol = record.protocol
+    if protocol.patience is None:
+        raise RequestError(f"its training was capped, and {protocol.title} has no patience")
+    compared = protocol.patience.steps + protocol.validation.every  # with the first validation
+    least = max(protocol.patience.after, compared) + protocol.decay.steps
+    if told.steps < least:
+        raise RequestError(f"it was capped after {told.steps:,} steps, and the least is {least:,}")
 
 
 def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> None:

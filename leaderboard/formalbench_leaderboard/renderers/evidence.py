@@ -19,8 +19,9 @@ from formalbench.analysis.tables import (
 )
 from formalbench.analysis.tables.beside import BESIDE
 from formalbench.analysis.tables.expected import TAUGHT
+from formalbench.analysis.tables.outcomes import tried
 from formalbench.analysis.tables.predicted import CELLS, MEANINGS
-from formalbench.analysis.text import grouped, percent
+from formalbench.analysis.text import percent
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.renderers.links import FRONT, Links
@@ -113,7 +114,7 @@ def _untaught(cell: Expected) -> str:
     some = "it, the others not" if result.learned else "it"
     return (
         f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
-        f"{result.seeds} seeds learned {some} within at most {grouped(result.tried)} steps; "
+        f"{result.seeds} seeds learned {some} within at most {tried(result)}; "
         f"validation accuracy {percent(result.validation)} % on average; to be expected by "
         f"{', '.join(cell.said_by)}."
     )

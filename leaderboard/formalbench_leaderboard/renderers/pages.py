@@ -92,7 +92,7 @@ def model_page(model: ModelPage, site: Site) -> str:
 
 def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
     def protocols(suite: SuitePage) -> str:
-        return ", ".join(board.protocol for board in suite.board.boards)
+        return ", ".join(dict.fromkeys(board.protocol for board in suite.board.boards))
 
     return Sheet(
         [

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
@@ -273,6 +273,7 @@ def _legend(board: Board, extent: Extent) -> str:
     unlearned = any(result.unlearned for result in results)
     some = any(result.partly for result in results)
     failed = any(result.finished < result.seeds for result in results)
+    capped = any(result.capped for result in results)
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
         "[n]: not learned within the budget; n is the validation accuracy on the training "
@@ -280,6 +281,7 @@ def _legend(board: Board, extent: Extent) -> str:
         if unlearned
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
+        f"{CAPPED}: training was capped before the whole budget." if capped else "",
         "!: a run did not finish." if failed else "",
     ]
     return " ".join(part for part in parts if part)

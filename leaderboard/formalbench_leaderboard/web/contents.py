@@ -132,6 +132,7 @@ def _result(
         "validation",
         "learned",
         "tried",
+        "capped",
         "budget",
     )
     return {

@@ -118,6 +118,7 @@ OUTCOME: tuple[Column[Outcome], ...] = (
             "validation": lambda on: share(on.result.validation),
             "learned": lambda on: on.result.learned,
             "budget": lambda on: on.result.budget,
+            "capped": lambda on: on.result.capped,
         },
     ),
     *(column.of(lambda on: on.accurate) for column in _ACCURACY),
@@ -153,9 +154,15 @@ OUTCOME: tuple[Column[Outcome], ...] = (
 """What a result on a task says."""
 
 
+def tried(result: Result) -> str:
+    """Return for how long the runs were trained that did not learn: ``5,600 steps, 3 capped``."""
+    capped = f", {result.capped} capped" if result.capped else ""
+    return f"{grouped(result.tried)} steps{capped}"
+
+
 def validation(result: Result) -> str:
     """Return a validation accuracy, with the steps within which not every run learned."""
-    shown, within = percent(result.validation), f"in {grouped(result.tried)} steps"
+    shown, within = percent(result.validation), f"in {tried(result)}"
     if result.unlearned:
         return f"{shown} (not learned {within})"
     if result.partly:

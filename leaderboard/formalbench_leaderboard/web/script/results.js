@@ -87,7 +87,8 @@ const reaches = (result) => result.runs.some((run) => run.learned && run.accurac
 const partly = (result) => result.learned > 0 && result.runs.some((run) => run.accuracy != null && !run.learned);
 
 function validationText(result) {
-  const within = `in ${result.tried.toLocaleString("en")} steps`;
+  const capped = result.capped ? `, ${result.capped} capped` : "";
+  const within = `in ${result.tried.toLocaleString("en")} steps${capped}`;
   if (unlearned(result)) return `${percent(result.validation)} (not learned ${within})`;
   if (partly(result)) return `${percent(result.validation)} (${result.learned} of ${result.seeds} seeds learned, the others not ${within})`;
   return percent(result.validation);
