@@ -16,6 +16,7 @@ from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
 from formalbench.running.failures import failure_of
+from formalbench.running.plan import ENDED
 from formalbench.running.results import RunResult
 from formalbench.running.testing import task_of
 from formalbench.store import Store
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.running.plan import Run
-
-ENDED = ("finished", "diverged", "timeout")
-"""The statuses that a training comes to; after any other there is something to go on with."""
 
 ReportRun = Callable[[str, Progress], None]
 """Called with a run's `test_id` and how far it is."""
