@@ -2,7 +2,7 @@
 
 Everything lies in evidence/ of the checkout, which git ignores, and stays there between calls:
 
-    source/, venv/   a clone at the plan's commit, and the environment that its wheel is installed in
+    source/, venv/   a clone at the plan's commit, and the environment with its wheel
     cache/           checkpoints of runs that were interrupted
     results/         records and weights
 
@@ -101,7 +101,7 @@ def prepare(folder: Path, code: str) -> Path:
     source, environment = folder / "source", folder / "venv"
     python = environment / "bin" / "python"
     installed = folder / "installed"  # written last, so that what was cut off begins again
-    packages, commit = (_lines(installed) + ["", ""])[:2]
+    packages, commit = [*_lines(installed), "", ""][:2]
     if commit != code:
         shutil.rmtree(source, ignore_errors=True)
         _run("git", "clone", "--quiet", "--no-checkout", str(ROOT), str(source))
@@ -181,7 +181,10 @@ def _publish(folder: Path) -> int:
 
 
 def publish_new(repository: Path, folder: Path) -> int:
-    """Publish the records of all models and tasks whose planned runs are there; return 1 if refused.
+    """Publish what is new of models and tasks whose planned runs are all there.
+
+    Returns:
+        1 if a record was refused, else 0.
 
     Args:
         repository: the root of the clone, whose plan and code count.
@@ -243,7 +246,7 @@ def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tup
 
 
 def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
-    """Let the working tree's code write those pages that a reproduction wrote since the last time."""
+    """Let the working tree's code render the pages that reproductions wrote since the last time."""
     stamp = folder / RENDERED
     last = stamp.stat().st_mtime
     for entry in plan.entries:

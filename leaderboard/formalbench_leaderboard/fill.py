@@ -167,7 +167,8 @@ def _is_complete(page: Document, entry: Entry) -> bool:
         for cell in page.cells
         if not only or only & {squeezed(cell.row), squeezed(cell.column)}
     ]
-    verdicts = [told.verdict for told in (*cells, *(() if only else page.claims))]
+    verdicts = {cell.verdict for cell in cells}
+    verdicts |= set() if only else {claim.verdict for claim in page.claims}
     return "not run at this scale" not in verdicts
 
 

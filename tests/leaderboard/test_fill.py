@@ -7,7 +7,6 @@ import json
 import os
 import shutil
 import signal
-import sys
 import time
 from pathlib import Path
 
@@ -211,7 +210,8 @@ PAGE = {
     "command": "c", "scale": "paper", "reduced": "", "date": "2026-11-20", "seconds": 3600.0,
     "took": "", "environments": [], "records": 0, "figure": False, "holds": True, "cells": [
         {"row": "rnn", "column": "k = 2", "paper": "1", "ours": "1", "verdict": "holds"},
-        {"row": "rnn", "column": "k = 3", "paper": "1", "ours": "", "verdict": "not run at this scale"},
+        {"row": "rnn", "column": "k = 3", "paper": "1", "ours": "",
+         "verdict": "not run at this scale"},
     ], "claims": [], "remarks": [], "data": [],
 }  # fmt: skip
 
