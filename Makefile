@@ -5,7 +5,7 @@ VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
-SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs
+SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
 .PHONY: demo test render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
 
