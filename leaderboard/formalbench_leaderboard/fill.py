@@ -30,7 +30,7 @@ from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 from formalbench.ui.leaving import settle
 from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.plan import Entry, Plan, runs_of, squeezed
+from formalbench_leaderboard.plan import Plan, PlanEntry, runs_of, squeezed
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -42,7 +42,7 @@ GRACE = 60.0
 
 
 @dataclass(frozen=True)
-class Place:
+class ResultFolders:
     """Where the runs of a plan are looked for, and where new ones go.
 
     Attributes:
@@ -86,12 +86,14 @@ class Missing:
         core_hours: how long they take, one after another; None if no record tells.
     """
 
-    entry: Entry
+    entry: PlanEntry
     count: int
     core_hours: float | None
 
 
-def missing(host: PluginHost, plan: Plan, place: Place, device: str = "cpu") -> list[Missing]:
+def missing(
+    host: PluginHost, plan: Plan, place: ResultFolders, device: str = "cpu"
+) -> list[Missing]:
     """Return what each entry of a plan lacks, in order.
 
     Args:
@@ -143,7 +145,7 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
     )
 
 
-def _missing_page(host: PluginHost, entry: Entry, pages: Path) -> Missing:
+def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
     """Say whether the page of a reproduction is missing, and how long it took the last time."""
     assert entry.reproduction is not None
     file = pages / f"{entry.reproduction.name}.json"
@@ -157,7 +159,7 @@ def _missing_page(host: PluginHost, entry: Entry, pages: Path) -> Missing:
     return Missing(entry, 1, page.seconds / HOUR)
 
 
-def _is_complete(page: Document, entry: Entry) -> bool:
+def _is_complete(page: Document, entry: PlanEntry) -> bool:
     """Say whether a page has a verdict for every point that an entry wants of it."""
     if entry.scale == "quick" and not entry.only:
         return True
@@ -200,7 +202,7 @@ class Filled:
 def fill(
     host: PluginHost,
     lacking: Sequence[Missing],
-    place: Place,
+    place: ResultFolders,
     manner: Manner,
     hours: float | None = None,
 ) -> Filled:
@@ -258,7 +260,9 @@ def _interrupted_at(end: float | None) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _train(host: PluginHost, entries: Sequence[Entry], place: Place, manner: Manner) -> list[str]:
+def _train(
+    host: PluginHost, entries: Sequence[PlanEntry], place: ResultFolders, manner: Manner
+) -> list[str]:
     """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
     runs: Sequence[Run] = runs_of(entries)
     records = run_plan(host, RunPlan(tuple(runs)), Store(place.results), manner, execute_live)
@@ -266,7 +270,7 @@ def _train(host: PluginHost, entries: Sequence[Entry], place: Place, manner: Man
     return [f"{failed} of {len(records)} runs failed: their records say why"] if failed else []
 
 
-def _reproduce(host: PluginHost, entry: Entry, place: Place, manner: Manner) -> str:
+def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner: Manner) -> str:
     """Carry out a reproduction in a process of its own; return a line if it fails."""
     assert entry.reproduction is not None
     name = entry.reproduction.name

@@ -62,7 +62,7 @@ def fill(
     ] = False,
     as_json: JsonFlag = False,
 ) -> None:
-    """Train what the plan of the leaderboard lacks, in the plan's order.
+    """Train what the leaderboard's plan lacks, in its order.
 
     A run is complete if its record is among the published ones or in --results. An interrupted
     run continues from its last checkpoint, at most a minute old. At the end the command prints
@@ -84,7 +84,7 @@ def fill(
         raise RequestError(f"--hours {hours:g}: must be more than 0")
     host = host_of(ctx)
     wanted = read_plan(find_plan(plan), host)
-    place = filling.Place(results or default_results(), repository_above(Path.cwd()))
+    place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
     manner = Manner(device=device, jobs=jobs, executor=executor, quiet=as_json)
     kind = filling.device_of(host, manner)
     lacking = filling.missing(host, wanted, place, kind)

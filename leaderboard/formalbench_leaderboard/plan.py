@@ -97,7 +97,7 @@ class PlanFile(Part):
 
 
 @dataclass(frozen=True)
-class Entry:
+class PlanEntry:
     """One entry of a plan, with its names resolved.
 
     Attributes:
@@ -127,7 +127,7 @@ class Plan:
     """
 
     code: str
-    entries: tuple[Entry, ...]
+    entries: tuple[PlanEntry, ...]
 
 
 def find_plan(file: Path | None) -> Path:
@@ -164,7 +164,7 @@ def read_plan(file: Path, host: PluginHost) -> Plan:
     return Plan(told.code, entries)
 
 
-def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> Entry:
+def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> PlanEntry:
     if "reproduce" in data:
         wanted = _validated(ReproductionEntry, data, place)
         try:
@@ -172,14 +172,14 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> E
             points = tuple(_point(spec, one) for one in wanted.only)
         except RequestError as error:
             raise RequestError(f"{place}: {error}") from None
-        return Entry(number, wanted.title, (), spec, wanted.scale, points)
+        return PlanEntry(number, wanted.title, (), spec, wanted.scale, points)
     asked = _validated(RunsEntry, data, place)
     try:
         # An entry names its protocol, and a device decides nothing else of a plan.
         runs = make_plan(host, asked.request(), "cpu").runs
     except RequestError as error:
         raise RequestError(f"{place}: {error}") from None
-    return Entry(number, asked.title, runs)
+    return PlanEntry(number, asked.title, runs)
 
 
 def _point(spec: ReproductionSpec, asked: str) -> str:
@@ -202,6 +202,6 @@ def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
         raise RequestError(f"{place}: {first_problem(error)}") from None
 
 
-def runs_of(entries: Sequence[Entry]) -> tuple[Run, ...]:
+def runs_of(entries: Sequence[PlanEntry]) -> tuple[Run, ...]:
     """Return the runs of entries, in their order; a run may occur in several."""
     return tuple(run for entry in entries for run in entry.runs)
