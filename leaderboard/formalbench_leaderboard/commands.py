@@ -20,6 +20,7 @@ from formalbench.ui.state import host_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.evidence_commands import add_commands as add_evidence
+from formalbench_leaderboard.fill_command import add_command as add_fill
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
 from formalbench_leaderboard.publishing.weights_commands import add_commands as add_weights
 
@@ -331,4 +332,5 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
 add_publishing(leaderboard)
 add_audit(leaderboard)
 add_evidence(leaderboard)
+add_fill(leaderboard)
 add_weights(leaderboard)

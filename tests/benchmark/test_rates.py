@@ -31,9 +31,7 @@ def plan(tiny, odd_models, write):
     host = PluginHost.load([tiny, odd_models, *paths])
 
     def plan(protocol, models=("bag",)):
-        return host, make_plan(
-            host, RunRequest(models, ("first", "parity"), protocol=protocol), "cpu"
-        )
+        return host, make_plan(host, RunRequest(models, ("first", "parity"), protocol=protocol))
 
     return plan
 

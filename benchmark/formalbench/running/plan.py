@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 DEFAULT_SUITE = "default"
 DEFAULT_PROTOCOL = "quick"
 
+ENDED = ("finished", "diverged", "timeout")
+"""The statuses that a training comes to; after any other there is something to go on with."""
+
 RunKey = tuple[str, str]
 """What a run and its record share, and no other run under a protocol of that title."""
 
@@ -157,9 +160,17 @@ def does_for(record: Record, run: Run) -> bool:
     One of another version of the protocol does not, nor does one that nobody watched for a protocol
     that watches.
     """
+    return record.status == "finished" and ends(record, run)
+
+
+def ends(record: Record, run: Run) -> bool:
+    """Say whether a record of a run's key is a result of the run: it finished or failed to learn.
+
+    What failed for another reason (a lost worker, no memory) may succeed the next time.
+    """
     own, theirs = run.protocol, record.protocol
     return (
-        record.status == "finished"
+        record.status in ENDED
         and own.version == theirs.version
         and own.watch in (None, theirs.watch)
     )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.cells import Cells, Sums
@@ -14,7 +14,9 @@ from formalbench.contracts.metric import Measures, merged
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
+    MOST_POINTS,
     CohortMember,
+    LearningCurve,
     Place,
     Record,
     Selected,
@@ -32,10 +34,17 @@ if TYPE_CHECKING:
     from formalbench.evaluation.evaluate import CellScore
     from formalbench.running.plan import Run
     from formalbench.training.checkpoints import Checkpointer
+    from formalbench.training.run_state import LearningPoint
     from formalbench.training.trainer import Trained
 
 MAX_SUMS = 32
 """Entries of all the metrics of a record beside the primary one: it has 8 KB for 460 lengths."""
+
+MAX_SIZE = 8192
+"""Bytes of a record that its learning curve may fill it up to."""
+
+CURVE_SIZE, POINT_SIZE = 64, 32
+"""Bytes of a learning curve without points, and of each point, at most."""
 
 Written = tuple[Record, bytes | None]
 """A run's record, and the selected weights if it names any."""
@@ -58,6 +67,8 @@ class RunResult:
         kept: in its place, the record of the run that trained it before, and its weights.
         tested: what the test came to.
         saved: where its training is saved until its record is written.
+        source: SHA-256 of the code that decides its numbers, once that is imported.
+        packages: versions of what its plugins imported.
     """
 
     run: Run
@@ -72,6 +83,8 @@ class RunResult:
     kept: tuple[Record, bytes] | None = None
     tested: TestResult | None = None
     saved: Checkpointer | None = None
+    source: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     def fail(self, failure: RunFailure) -> None:
         """Note why it did not finish."""
@@ -107,7 +120,7 @@ class RunResult:
         """
         run = self.run
         now = datetime.datetime.now(datetime.UTC)
-        return Record(
+        record = Record(
             schema_version=SCHEMA_VERSION,
             train_id=run.train_id,
             test_id=run.test_id,
@@ -124,10 +137,13 @@ class RunResult:
             selected=kept.selected if kept else selected_of(self.trained, self.primary),
             test=self.tested,
             weights=weights,
-            environment=kept.environment if kept else describe_environment(self.device),
+            environment=kept.environment
+            if kept
+            else describe_environment(self.device, self.source, self.packages),
             command=run.command,
             date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
+        return _with_curve(record, self.trained.points if self.trained else ())
 
 
 def training_of(trained: Trained | None) -> Training | None:
@@ -145,6 +161,25 @@ def training_of(trained: Trained | None) -> Training | None:
         history=trained.history,
         cohort=cohort if len(cohort) > 1 else None,
     )
+
+
+def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
+    """Return a record with as much of a learning curve as it has room for; the last point stays."""
+    most = min(MOST_POINTS, (MAX_SIZE - len(record.to_json()) - CURVE_SIZE) // POINT_SIZE)
+    if record.training is None or not points or most < 1:
+        return record
+    every = -(-len(points) // most)
+    chosen = points[::-1][::every][::-1]
+    curve = LearningCurve(
+        steps=tuple(point.step for point in chosen),
+        loss=tuple(float(f"{point.loss:.3g}") for point in chosen),
+        error=tuple(round(point.error, 4) for point in chosen),
+        accuracy=tuple(
+            None if math.isnan(point.accuracy) else round(point.accuracy, 4) for point in chosen
+        ),
+    )
+    training = record.training.model_copy(update={"curve": curve})
+    return record.model_copy(update={"training": training})
 
 
 def selected_of(trained: Trained | None, primary: str) -> Selected | None:

@@ -33,7 +33,7 @@ from formalbench.training.graphs import GraphedGroup
 from formalbench.training.programs import Program, Together, choose_program
 from formalbench.training.recipe import Recipe
 from formalbench.training.regime import Regime
-from formalbench.training.run_state import Checkpoint, Member, RunState
+from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
 from formalbench.training.step import Group, StepInputs
 from formalbench.training.update import Rows, make_update, numbers_of_steps
 from formalbench.training.validate import Validator
@@ -84,6 +84,7 @@ class Trained:
         history: curves over the steps, as far as it came; None if nothing was watched.
         cohort: the runs that trained as one program, this one among them; empty if it trained
             alone.
+        points: how training and validation went, at every validation.
     """
 
     network: nn.Module
@@ -97,6 +98,7 @@ class Trained:
     best: Checkpoint | None
     history: History | None = None
     cohort: Sequence[Member] = ()
+    points: Sequence[LearningPoint] = ()
 
 
 def train_cohort(cohort: Cohort) -> list[Trained]:
@@ -276,6 +278,10 @@ class _CohortTraining:
         run = self.runs[i]
         stage = self.regime.stages[run.stage][-1]
         known = run.validation
+        if validated:
+            accuracy = run.measures[self.cohort.task.primary.name].mean
+            point = LearningPoint(done, training["train/loss"], training["train/error"], accuracy)
+            run.points.append(point)
         self.regime.judge(run, done, training | (known if validated else {}))
         if run.status != "diverged":
             told = {**training, "train/tokens-per-second": speed, **known}
@@ -306,4 +312,5 @@ class _CohortTraining:
             best=run.best,
             history=self.watcher.history(run.curves) if self.watcher else None,
             cohort=self.cohort.members if isinstance(self.program, Together) else (),
+            points=run.points,
         )

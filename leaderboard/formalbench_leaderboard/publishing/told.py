@@ -102,7 +102,8 @@ def _check_environment(machine: Environment) -> None:
     if missing := [name for name in LIBRARIES if name not in machine.versions]:
         raise RequestError(f"it does not say which version of {missing[0]} it was made with")
     for name, version in sorted(machine.versions.items()):
-        if not _VERSION.fullmatch(version):
+        known = _VERSION if name in LIBRARIES else _DISTRIBUTION_VERSION
+        if not known.fullmatch(version):
             raise RequestError(f"{version!r:.60} is no version of {name!r:.60}")
 
 
@@ -174,6 +175,9 @@ def _check_steps(record: Record, told: Training) -> None:
     chosen = record.selected.step if record.selected is not None else 0
     if chosen > told.steps:
         raise RequestError(f"{steps}, and its checkpoint is of step {chosen:,}")
+    curve = told.curve.steps if told.curve is not None else (told.steps,)
+    if curve[-1] > told.steps or any(step % protocol.evaluate_every for step in curve):
+        raise RequestError(f"{steps}, and its learning curve is not of these")
     if chosen % protocol.validation.every and chosen != told.steps:
         raise RequestError(f"its checkpoint is of step {chosen:,}, which was not validated")
     needed = protocol.decay.validated or 0.0
