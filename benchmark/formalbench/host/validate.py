@@ -62,6 +62,10 @@ def check_spec(spec: Any) -> None:
                 _check_names(spec.points, "points")
         if isinstance(spec, ProtocolSpec):
             _demand(spec.device in ("cpu", "cuda", ""), "device: cpu, cuda or empty")
+            files = isinstance(spec.earlier, tuple) and all(
+                isinstance(p, Path) for p in spec.earlier
+            )
+            _demand(files, "earlier: a tuple of pathlib.Path")
     except ValueError as error:
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {error}") from None
 
