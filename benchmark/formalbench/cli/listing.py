@@ -173,6 +173,8 @@ def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
             facts["options"] = _options(spec)
         elif field.name == "theory":
             facts["theory"] = theory_facts(theory_at_hand(entry))
+        elif field.name == "earlier":
+            facts["earlier"] = [str(path) for path in value]
         elif isinstance(value, Splits):
             splits = {"train": value.train, "test": value.test, "step": value.step}
         else:

@@ -63,6 +63,11 @@ def check_spec(spec: Any) -> None:
                 _check_text(spec, field)
             if spec.points != ():
                 _check_names(spec.points, "points")
+        if isinstance(spec, ProtocolSpec):
+            files = isinstance(spec.earlier, tuple) and all(
+                isinstance(p, Path) for p in spec.earlier
+            )
+            _demand(files, "earlier: a tuple of pathlib.Path")
     except ValueError as error:
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {error}") from None
 
