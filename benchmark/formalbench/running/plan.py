@@ -151,14 +151,14 @@ def key_of(run: RunFacts) -> RunKey:
 
 
 def does_for(record: Record, run: Run) -> bool:
-    """Say whether a record of a run's key makes it unnecessary to do the run.
+    """Say whether a record of a run's key makes it unnecessary to do the run: it was tested.
 
     One of another version of the protocol does not, nor does one that nobody watched for a protocol
     that watches.
     """
     own, theirs = run.protocol, record.protocol
     return (
-        record.status == "finished"
+        record.test is not None
         and own.version == theirs.version
         and own.watch in (None, theirs.watch)
     )
