@@ -50,7 +50,7 @@ class MutualInformation(Metric):
         said_B, right_B = predicted_class(logits), example.targets
         if example.scored is not None:
             said_B, right_B = said_B[example.scored], right_B[example.scored]
-        counts = (right_B * self.classes + said_B).bincount(minlength=self.classes**2)
+        counts: Tensor = (right_B * self.classes + said_B).bincount(minlength=self.classes**2)
         return counts.double().view(self.classes, self.classes)
 
     def finish(self, state: State) -> dict[str, Measure]:

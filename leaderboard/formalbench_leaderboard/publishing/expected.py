@@ -255,7 +255,10 @@ def _check_costs(told: Cells, known: Cells) -> None:
     for at, pair in enumerate(zip(bits, most, strict=True)):
         of = range(at * told.window, min((at + 1) * told.window, len(told.length)))
         finite = [index for index in of if index not in (told.not_finite or ())]
-        right, asked = (sum(each[index] for index in finite) for each in (told.correct, told.asked))
+        right, asked = (
+            sum(told.correct[index] for index in finite),
+            sum(told.asked[index] for index in finite),
+        )
         _check_cost(right, asked, pair[0] / 1000, pair[1] / 1000, "test")
 
 
