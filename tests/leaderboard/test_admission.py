@@ -107,6 +107,15 @@ MEASURED = {
         with_metric(record, "cross-entropy", total=(0, 0), count=(200, 200)), window=2
     ),
     "asked for more or fewer answers": lambda record: with_cells(record, answers=(200,) * 4),
+    "its mutual-information is negative": lambda record: with_metric(
+        record, "mutual-information", total=(0.0, 0.0, 0.0, -0.1)
+    ),
+    "its mutual-information is more than answers can tell": lambda record: with_metric(
+        record, "mutual-information", total=(0.0, 0.0, 0.0, 100.1)
+    ),
+    "has nothing wrong, and its cross-entropy is that of errors": lambda record: with_metric(
+        record, "cross-entropy", total=(0, 0, 0, 100_200)
+    ),
 }
 
 
@@ -114,6 +123,40 @@ MEASURED = {
 def test_metrics_that_the_test_strings_cannot_give_are_refused(host, make_record, reason):
     with pytest.raises(RequestError, match=reason):
         Admission(host).check(MEASURED[reason](make_record()))
+
+
+def test_a_right_answer_may_cost_what_knowing_nothing_does(host, make_record):
+    """Of two classes the right one has at least one half; with a wrong string any cost may be."""
+    check = Admission(host).check
+    check(with_metric(make_record(), "cross-entropy", total=(0, 0, 0, 100_000)))
+    check(with_metric(make_record(accuracy=[100, 100, 100, 99]), "cross-entropy",
+                      total=(0, 0, 0, 10**9)))  # fmt: skip
+    with pytest.raises(RequestError, match="more strings wrong than its cross-entropy"):
+        check(with_metric(make_record(accuracy=[100, 100, 100, 90]), "cross-entropy",
+                          total=(0, 0, 0, 9_900)))  # fmt: skip
+    with pytest.raises(RequestError, match="its validation has nothing wrong"):
+        check(make_record(bits=1.01))
+    check(make_record(bits=1.0))
+
+
+def test_records_from_before_mutual_information_was_measured_are_taken(host, make_record):
+    check = Admission(host).check
+    check(make_record())
+    check(with_metric(make_record(), "mutual-information", total=(99.5,) * 4))
+
+
+def test_a_test_that_is_not_finite_somewhere_counts_as_chance_there(host, make_record):
+    check = Admission(host).check
+    record = make_record(not_finite=[2, 3])
+    check(record)
+    cells = record.test.cells
+    with pytest.raises(RequestError, match="it does not count as chance"):
+        check(with_cells(record, correct=(*cells.correct[:3], 51)))
+    with pytest.raises(RequestError, match="counts more or fewer answers"):
+        check(with_metric(record, "cross-entropy", count=(100, 100, 0, 100)))
+    wrong = make_record(not_finite=[3], accuracy=[90, 100, 100, 100])
+    with pytest.raises(RequestError, match="more strings wrong"):
+        check(with_metric(wrong, "cross-entropy", total=(0, 0, 0, 0)))
 
 
 def test_a_forged_identity_of_the_training_is_refused(host, make_record):

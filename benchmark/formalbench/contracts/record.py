@@ -35,8 +35,8 @@ MOST_POINTS = 100
 """Of a learning curve."""
 
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
-"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
-run with another status than ``finished`` no cell is counted."""
+"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if that was in
+the test, the cells at which every logit is finite are counted. Of another status no cell is."""
 
 
 class Origin(Part):
@@ -382,14 +382,17 @@ class Record(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> Record:
-        if (self.status == "finished") != (self.test is not None):
-            raise ValueError("a run has a test if and only if it finished")
+        marked = self.test is not None and self.test.cells.not_finite is not None
+        if marked != (self.status == "diverged" and self.test is not None):
+            raise ValueError("a test with cells that are not finite is of a run that diverged")
+        if (self.status == "finished" or marked) != (self.test is not None):
+            raise ValueError("a run has a test if it finished, or diverged in the test alone")
         if (self.model.kind == "exact") != (self.learning_rate is None):
             raise ValueError("a learning rate belongs to learned models, and to all of them")
-        if self.status == "finished" and self.model.kind == "learned" and not self.selected:
-            raise ValueError("a finished learned run names its selected checkpoint")
-        if self.weights and not (self.status == "finished" and self.model.kind == "learned"):
-            raise ValueError("only a finished learned run has weights")
+        if self.test and self.model.kind == "learned" and not self.selected:
+            raise ValueError("a tested learned run names its selected checkpoint")
+        if self.weights and not (self.test and self.model.kind == "learned"):
+            raise ValueError("only a tested learned run has weights")
         cohort = self.training.cohort if self.training else None
         if cohort:
             runs = [(member.learning_rate, member.seed) for member in cohort]

@@ -105,7 +105,7 @@ class PluginHost(LoadedPlugins):
         return task
 
     def shortcut(self, name: str) -> float | None:
-        """Return the accuracy, 0 to 1, of what counts and sees no order: a row beside chance.
+        """Return the accuracy, 0 to 1, of the best known rule that is not the language.
 
         Nothing is built or measured for it: the task's spec has it (docs/shortcuts.md).
 

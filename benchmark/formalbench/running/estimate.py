@@ -72,7 +72,7 @@ def estimate(
     told = [
         record
         for record in records
-        if record.status == "finished"
+        if record.test is not None
         and record.protocol.title in asked
         and record.environment.device.partition(":")[0] == kind
     ]

@@ -155,12 +155,12 @@ def key_of(run: RunFacts) -> RunKey:
 
 
 def does_for(record: Record, run: Run) -> bool:
-    """Say whether a record of a run's key makes it unnecessary to do the run.
+    """Say whether a record of a run's key makes it unnecessary to do the run: it was tested.
 
     One of another version of the protocol does not, nor does one that nobody watched for a protocol
     that watches.
     """
-    return record.status == "finished" and ends(record, run)
+    return record.test is not None and ends(record, run)
 
 
 def ends(record: Record, run: Run) -> bool:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.cells import Cells, Sums
-from formalbench.contracts.metric import Measures, merged
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.metric import Measure, Measures, merged
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
     MOST_POINTS,
@@ -92,7 +92,7 @@ class RunResult:
 
     def outcome(self) -> Written:
         """Write it down, and keep the weights of a run that trained and was tested."""
-        if self.kept is not None and self.status == "finished":
+        if self.kept is not None and self.tested is not None:
             record, weights = self.kept
             return self._record(record.weights, record), weights
         packed = self._weights()
@@ -103,7 +103,7 @@ class RunResult:
         from formalbench.contracts.errors import PLUGIN_FAILURES
         from formalbench.store import weights
 
-        if self.status != "finished" or self.trained is None or self.network is None:
+        if self.tested is None or self.trained is None or self.network is None:
             return None
         try:
             return weights.pack(self.network)
@@ -201,18 +201,30 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
     )
 
 
-def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
+def cells_of(
+    scores: Sequence[CellScore], primary: str, chances: Callable[[], Sequence[float]] = tuple
+) -> Cells:
     """Return a test's results as a record has them.
 
     Args:
         scores: one per cell.
         primary: the name of the primary metric.
+        chances: returns its chance level at each cell, which counts where a logit was not finite;
+            called only if that is so somewhere.
     """
+    infinite = tuple(index for index, score in enumerate(scores) if not score.finite)
+    if infinite:
+        scores = [
+            score if score.finite else replace(score, measures=_at_chance(score, primary, chance))
+            for score, chance in zip(scores, chances(), strict=True)
+        ]
     main = [score.measures[primary] for score in scores]
     strings = tuple(score.strings for score in scores)
     asked = tuple(measure.count for measure in main)
     others = merged([score.measures for score in scores]).keys() - {primary}
-    entries = max(1, MAX_SUMS // max(1, len(others)))
+    # Mutual information has as many entries as there are without it: so windows stay what they were
+    # before it was measured.
+    entries = max(1, MAX_SUMS // max(1, len(others - {MUTUAL_INFORMATION})))
     window = -(-len(scores) // entries)
     parts = [
         merged([score.measures for score in scores[first : first + window]])
@@ -229,7 +241,15 @@ def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
         answers=None if asked == strings else asked,
         metrics={name: _sums(name, parts) for name in sorted(others)},
         window=window,
+        not_finite=infinite or None,
     )
+
+
+def _at_chance(score: CellScore, primary: str, chance: float) -> dict[str, Measure]:
+    """Return the measures of a cell that is not finite: chance, and no answer by the others."""
+    asked = score.measures[primary].count
+    others = dict.fromkeys(score.measures, Measure(0.0, 0))
+    return {**others, primary: Measure(round(chance * asked, 6), asked)}
 
 
 def _sums(name: str, parts: Sequence[Measures]) -> Sums:

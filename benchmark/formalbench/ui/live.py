@@ -194,7 +194,7 @@ def summary(record: Record) -> str:
     head = f"{model} on {task}, seed {record.seed}"
     if record.learning_rate is not None:
         head += f", rate {record.learning_rate:g}"
-    if record.status != "finished" or record.test is None:
+    if record.test is None:
         return f"{head}: {record.status}: {record.message}".rstrip(": ")
     test, cells = record.test, record.test.cells
     text = f"{head}: {test.accuracy:.1%} at {(cells.first or cells.length)[0]}–{cells.length[-1]}"
@@ -202,4 +202,6 @@ def summary(record: Record) -> str:
         text += ", " + ", ".join(f"{group} {share:.1%}" for group, share in by_group.items())
     if record.training:
         text += f" ({record.training.steps} steps, {record.training.seconds:.0f} s)"
+    if record.message:
+        text += f"; {record.status}: {record.message}"
     return text

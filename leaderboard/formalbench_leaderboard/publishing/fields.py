@@ -90,7 +90,9 @@ RUNS: Table = {
         PARTS="cells",
     ),
     Cells: _held(
-        AGAIN="length first group strings answers window", ASKED="correct", PARTS="metrics"
+        AGAIN="length first group strings answers window",
+        ASKED="correct not_finite",
+        PARTS="metrics",
     ),
     Sums: _held(ASKED="total", AGAIN="count"),
     **_MACHINE,

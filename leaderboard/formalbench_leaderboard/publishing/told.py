@@ -73,8 +73,8 @@ def check_outcome(record: Record) -> None:
     """
     if record.status == "finished" and (record.message or record.place):
         raise RequestError("it finished, and it says why it did not")
-    if record.status != "finished" and record.weights is not None:
-        raise RequestError("it did not finish, and it names weights")
+    if record.test is None and record.weights is not None:
+        raise RequestError("it was not tested, and it names weights")
     place = record.place
     lines = (record.message, *((place.file, *place.frames) if place else ()))
     if any(harmless(line) != line for line in lines):
@@ -159,7 +159,7 @@ def _check_seconds(what: str, seconds: float) -> None:
 
 
 def _check_steps(record: Record, told: Training) -> None:
-    protocol, finished = record.protocol, record.status == "finished"
+    protocol, finished = record.protocol, record.test is not None
     steps = f"its training took {told.steps:,} steps"
     if told.steps > protocol.steps or told.steps % protocol.evaluate_every:
         raise RequestError(f"{steps}, which {protocol.title} cannot take")
@@ -201,7 +201,7 @@ def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> No
     batches = told.steps * protocol.accumulate
     per_batch = [protocol.strings_at(length) for length in lengths]
     least, most = batches * min(per_batch), batches * max(per_batch)
-    if told.strings > most or (record.status == "finished" and told.strings < least):
+    if told.strings > most or (record.test is not None and told.strings < least):
         raise RequestError(
             f"it trained on {told.strings:,} strings, and {told.steps:,} steps have "
             + (f"{most:,}" if least == most else f"{least:,} to {most:,}")

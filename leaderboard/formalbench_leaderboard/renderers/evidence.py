@@ -105,7 +105,7 @@ def _tested(result: Result) -> str:
     if result.finished == 0:
         return f"of the tests {result.outcome}"
     said = f"the test has {percent(result.mean)} on average, {percent(result.max)} at best"
-    return said if result.finished == result.seeds else f"{said} ({result.outcome})"
+    return f"{said} ({result.outcome})" if result.marked else said
 
 
 def _untaught(cell: Expected) -> str:

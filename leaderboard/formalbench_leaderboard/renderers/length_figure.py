@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.curves import averaged, curve_of
+from formalbench.analysis.curves import curve_of
 from formalbench.analysis.figures import GREY
 from formalbench.analysis.results import Result, TaskFacts, telling_cells
 from formalbench.analysis.statistics import Draws
@@ -68,13 +68,8 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
     curve = curve_of(tested, starts)
-    failed = len(result.runs) - len(tested)
-    chance_L = averaged(facts.chance_of(tested[0]), starts)
-    mean_L = (curve.shares.sum(axis=0) + failed * chance_L) / len(result.runs)
-    low_L, high_L = curve.low, curve.high
-    if failed:
-        low_L, high_L = np.minimum(low_L, chance_L), np.maximum(high_L, chance_L)
-    return MeanLine(curve.length, 100 * mean_L, 100 * low_L, 100 * high_L)
+    mean_L = curve.shares.mean(axis=0)
+    return MeanLine(curve.length, 100 * mean_L, 100 * curve.low, 100 * curve.high)
 
 
 def draw(board: Board) -> Figure:

@@ -272,7 +272,7 @@ def _legend(board: Board, extent: Extent) -> str:
     results = [result for row in board.rows for result in row.results]
     unlearned = any(result.unlearned for result in results)
     some = any(result.partly for result in results)
-    failed = any(result.finished < result.seeds for result in results)
+    failed = any(result.marked for result in results)
     capped = any(result.capped for result in results)
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
@@ -282,7 +282,9 @@ def _legend(board: Board, extent: Extent) -> str:
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
         f"{CAPPED}: training was capped before the whole budget." if capped else "",
-        "!: a run did not finish." if failed else "",
+        "!: a run did not finish, or diverged at some lengths: chance counts there."
+        if failed
+        else "",
     ]
     return " ".join(part for part in parts if part)
 

@@ -123,7 +123,18 @@ def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]
 def _result(
     result: Result, facts: TaskFacts | None, detail: Detail, links: Links
 ) -> dict[str, Any]:
-    plain = ("max", "mean", "median", "scaled", "low", "high", "seeds", "finished", "outcome")
+    plain = (
+        "max",
+        "mean",
+        "median",
+        "scaled",
+        "low",
+        "high",
+        "seeds",
+        "finished",
+        "marked",
+        "outcome",
+    )
     more = (
         "learning_rate",
         "command",
@@ -134,6 +145,7 @@ def _result(
         "tried",
         "capped",
         "budget",
+        "information",
     )
     return {
         **{name: getattr(result, name) for name in (*plain, *more)},

@@ -195,7 +195,7 @@ def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) 
     unlearned = result.unlearned and accuracy
     if unlearned:
         text = _MARK.format(f"validation {validation(result)}", text)
-    if result.finished < result.seeds:
+    if result.marked:
         text = escape(text) + _MARK.format(result.outcome, f" {FAILED}")
     share = 0.0 if unlearned or not accuracy else max(0.0, result.scaled or 0.0)
     told = {

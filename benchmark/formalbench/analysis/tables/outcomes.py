@@ -44,6 +44,9 @@ class Outcome:
         return self.result if self.measure.accuracy else None
 
 
+INFORMATION = "information"
+"""A column that is left out where it is known of no item."""
+
 _MOST_SEEDS = 8
 """Of which a cell shows each."""
 
@@ -132,6 +135,14 @@ OUTCOME: tuple[Column[Outcome], ...] = (
         },
     ),
     *(column.of(lambda on: on.accurate) for column in _LONGEST),
+    number(
+        INFORMATION,
+        "bits of mutual information of answer and target, the mean over seeds and test lengths: "
+        "high where accuracy is below chance, if the answers are right with the sign flipped",
+        lambda on: on.result.information,
+        "mutual_information",
+        lambda bits: f"{bits:.3f}",
+    ),
     Column(
         "seeds",
         "runs at the learning rate selected, what became of them, and the accuracy of each",
@@ -186,10 +197,16 @@ def of_task(board: Board, title: str) -> Sheet[Outcome]:
         mean = on.result.mean  # rounded, so that no last bit decides between equal ones
         return (1.0 if mean is None else -round(mean, 12), on.row.model)
 
-    return Sheet(OUTCOME, sorted(outcomes(board, title), key=order))
+    return _sheet(sorted(outcomes(board, title), key=order))
 
 
 def of_row(board: Board, row: Row) -> Sheet[Outcome]:
     """Return what a row of a board reached on each of its tasks."""
     found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
-    return Sheet(OUTCOME, found)
+    return _sheet(found)
+
+
+def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
+    sheet = Sheet(OUTCOME, found)
+    informed = any(on.result.information is not None for on in found)
+    return sheet if informed else sheet.without(INFORMATION)

@@ -123,7 +123,7 @@ def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
 
     def text(row: Row) -> str:
         found = row.on(title)
-        failed = f" {FAILED}" if found and found.finished < found.seeds else ""
+        failed = f" {FAILED}" if found and found.marked else ""
         return measure.text(found.shown if found else None) + failed
 
     return Column(
@@ -141,7 +141,7 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
     """Return what a model reached on a task: in brackets its validation, if it did not learn it."""
     if result is None:
         return MISSING
-    failed = f" {FAILED}" if result.finished < result.seeds else ""
+    failed = f" {FAILED}" if result.marked else ""
     capped = CAPPED if result.capped else ""
     if result.unlearned:
         return f"[{percent(result.validation)}]{capped}{failed}"

@@ -64,7 +64,7 @@ function resultCells(result, facts) {
   }
   return [
     { text: validationText(result), sort: result.validation },
-    { ...share(result.mean), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
+    { ...share(result.mean), ...told(result), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
     { text: interval(result.low, result.high), sort: result.low, left: true },
     share(result.scaled),
     share(result.max),
@@ -76,6 +76,9 @@ function resultCells(result, facts) {
     { text: duration(time), sort: time },
   ];
 }
+
+/** Return the mean with what answers tell of targets, where that is known: accuracy below chance can tell all. */
+const told = (result) => (result.information == null ? {} : { text: `${percent(result.mean)} (${result.information.toFixed(2)} bits)` });
 
 /** Say whether no seed learned the training lengths: the test says nothing of extrapolation. */
 const unlearned = (result) => result.learned === 0 && result.finished > 0;
