@@ -59,7 +59,7 @@ def _transformer(positions: str, theirs: str) -> Pair:
     return Pair(
         name=f"transformer, 5 layers, width 64, 8 heads, {positions}",
         model="transformer",
-        options=shape | {"positions": positions},
+        options=shape | {"positions": positions, "causal": False},
         theirs={
             "kind": "transformer_encoder",
             "options": {"embedding_dim": 64, "num_layers": 5, "num_heads": 8},

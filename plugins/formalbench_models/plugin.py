@@ -57,7 +57,7 @@ def _models() -> Iterator[ModelSpec]:
     yield ModelSpec(
         name="transformer",
         version=1,
-        summary="self-attention, two layers",
+        summary="causal self-attention, two layers",
         factory=TRANSFORMER,
         config=TRANSFORMER_CONFIG,
         reference="Vaswani et al. 2017",
@@ -65,7 +65,7 @@ def _models() -> Iterator[ModelSpec]:
     yield ModelSpec(
         name="transformer-logn",
         version=1,
-        summary="the transformer with logits scaled by the log of the length",
+        summary="`transformer` with logits scaled by the log of how many positions are attended to",
         factory=TRANSFORMER,
         config=TRANSFORMER_CONFIG,
         defaults={"log_length": True},

@@ -282,10 +282,14 @@ def test_shifted_positions_begin_anywhere_and_go_on_one_by_one():
 @pytest.mark.parametrize(
     ("layout", "options", "told"),
     [
-        ("last", {"positions": "path"}, "positions=path needs a causal mask"),
-        ("last", {"positions": "xpos"}, "positions=xpos needs a causal mask"),
-        ("last", {"forget": True}, "forget=true needs a causal mask: add --set causal=true"),
-        ("last", {"attention": "stick-breaking"}, "attention=stick-breaking needs a causal mask"),
+        ("last", {"causal": False, "positions": "path"}, "positions=path needs a causal mask"),
+        ("last", {"causal": False, "positions": "xpos"}, "positions=xpos needs a causal mask"),
+        ("last", {"causal": False, "forget": True}, "forget=true needs .* mask: leave causal=true"),
+        (
+            "last",
+            {"causal": False, "attention": "stick-breaking"},
+            "attention=stick-breaking needs a causal mask",
+        ),
         ("each", {"randomised": 99}, "tells every prefix something of the whole string"),
         ("each", {"positions": "learned", "shifted": 9}, "shifted tells every prefix something"),
         ("last", {"randomised": 60}, "up to 59 symbols, not 60: take randomised=61 or more"),

@@ -74,7 +74,7 @@ def _wanted(model: str, task: str, bench: Bench) -> Wanted:
     size: dict[str, Value] = bench.choose({"width": 64, "heads": 2}, {"width": 768, "heads": 12})
     if model in POSITIONS:
         layers = bench.choose(2, 12)
-        options = {**size, "positions": POSITIONS[model], "layers": layers}
+        options = {**size, "positions": POSITIONS[model], "layers": layers, "causal": True}
         return Wanted(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
     chunk, thickness = (int(part) for part in model.split()[1].split("/"))
     thickness = bench.choose(QUICK_THICKNESS, thickness)

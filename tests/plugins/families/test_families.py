@@ -23,6 +23,7 @@ CASES = [
     ("retnet", {"heads": 2}),
     ("gla", {"heads": 2}),
     ("mingru", {"candidate": "linear"}),
+    ("minlstm", {"normalised": True}),
     ("mlstm", {"heads": 2}),
     ("slice", {"states": 8}),
     ("slice", {"transitions": "dense", "states": 5}),

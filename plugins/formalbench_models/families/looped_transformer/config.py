@@ -25,6 +25,12 @@ class LoopedConfig(TransformerConfig):
     inject: bool = option(True, "add the input to the state before each round")
 
     @model_validator(mode="after")
+    def _rounds_count_from_the_front(self) -> LoopedConfig:
+        if self.marker == "end":
+            raise ValueError("marker=end is for transformers that do not loop")
+        return self
+
+    @model_validator(mode="after")
     def _blocks_are_so_many_at_most(self) -> LoopedConfig:
         if self.layers * self.times > MOST_BLOCKS:
             raise ValueError(
