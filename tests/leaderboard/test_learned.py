@@ -10,6 +10,8 @@ import pytest
 from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.map import MapCell
+from formalbench.analysis.map_sentences import brief, told
 from formalbench.analysis.tables import of_task, ranking
 from formalbench.analysis.tables.outcomes import validation
 from formalbench.analysis.tables.ranking import cell
@@ -77,6 +79,13 @@ def test_every_face_says_what_was_capped(make_record):
         "table": "‡: training was capped", "markdown": "‡", "latex": "ddagger", "csv": "capped",
     }.items():  # fmt: skip
         assert sign in renderer(name)(page), name
+
+
+def test_the_map_says_what_was_capped():
+    cell = MapCell("parity", "unlearned", "", seeds=5, validation=0.58, budget=5800, capped=3)
+    assert brief(cell) == "[58]‡"
+    said = "not learned within 5,800 steps, 3 of 5 runs capped: validation accuracy 58.0 %"
+    assert told(cell) == said
 
 
 def test_some_seeds_that_were_capped_are_marked(make_record):
