@@ -16,6 +16,7 @@ CASES = [
     ("deltanet", {**SIGNED, "heads": 2}),
     ("gated-deltanet", {**SIGNED, "heads": 2}),
     ("deltaproduct", {"gate": True, "reflections": 3, "heads": 2, "convolution": 1}),
+    ("deltaproduct", {"heads": 2, "convolution": 0}),
     ("mamba", {**SIGNED, "convolution": 2}),
     ("mamba-2", {**SIGNED, "heads": 1}),
     ("rwkv-7", {"heads": 2}),
