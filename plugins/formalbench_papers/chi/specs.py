@@ -56,10 +56,7 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.fig3:carry_out",
         reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-        duration=(
-            "quick: half a minute, after five of training (runs of chi-table1); paper: as quick "
-            "once chi-table1 has run."
-        ),
+        core_hours=(0.06, 7),
         inside=True,
     ),
     ReproductionSpec(
@@ -74,10 +71,7 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.fig4a:carry_out",
         reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-        duration=(
-            "quick: half a minute, after ten of training (runs of chi-table1); paper: as quick "
-            "once chi-table1 has run."
-        ),
+        core_hours=(0.1, 90),
         inside=True,
     ),
     ReproductionSpec(
@@ -95,9 +89,7 @@ REPRODUCTIONS = (
             "steps instead of 100,000, half of them on lengths that grow with success, 16 test "
             f"lengths with 256 strings each instead of every length with 512; {SMALLER}."
         ),
-        duration=(
-            "quick: about an hour on two cores (72 runs); paper: many hours on a GPU (432 runs)."
-        ),
+        core_hours=(3.8, 2960),
         figure=False,
     ),
     ReproductionSpec(
@@ -115,7 +107,7 @@ REPRODUCTIONS = (
             "half of them on lengths that grow with success, 16 test lengths with 256 strings "
             f"each instead of every length with 512; {SMALLER}."
         ),
-        duration="quick: ten minutes on two cores (45 runs); paper: hours on a GPU (135 runs).",
+        core_hours=(1.0, 1290),
         figure=False,
         inside=True,
     ),
@@ -138,7 +130,7 @@ REPRODUCTIONS = (
             "instead of 1,000; no 128/12 and no 256/6. Of bytes there are 256, of the paper's "
             "tokens 50,000: a blow-up has less far to go."
         ),
-        duration="quick: 45 minutes on two cores (6 runs); paper: a day on a GPU (24 runs).",
+        core_hours=(3.2, 50000),
         figure=False,
     ),
 )

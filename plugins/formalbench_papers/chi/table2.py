@@ -14,7 +14,7 @@ from formalbench.host.tables import read_table
 from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER, on_parameters
 from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.answers import at_least, every, opposite
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings
@@ -64,7 +64,7 @@ def carry_out(bench: Bench) -> Findings:
         for p in PROBABILITIES
         for model, used in MODELS.items()
     ]
-    held = obtain(bench, wanted, lambda one: True)
+    held = bench.train(wanted)
     got: dict[tuple[str, float], Got] = {}
     for (p, model), found in zip(product(PROBABILITIES, MODELS), held, strict=True):
         if found is not None:

@@ -10,7 +10,6 @@ from formalbench.analysis.measures import perplexities
 from formalbench.contracts.config import Value
 
 from formalbench_papers.chi.specs import LENGTHS
-from formalbench_papers.framework.accuracies import obtain
 from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
@@ -62,7 +61,7 @@ def carry_out(bench: Bench) -> Findings:
     apart = [model for model in PAPER if model not in bench.choose(AGAIN, ())]
     wanted = [_wanted(model, task, bench) for model in apart]
     now = bench.choose(QUICK, tuple(PAPER))
-    held = obtain(bench, wanted, lambda one: one.row in now)
+    held = bench.train(wanted, lambda one: one.row in now)
     return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
 
 

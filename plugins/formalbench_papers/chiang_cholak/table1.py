@@ -9,7 +9,6 @@ from itertools import product
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework.accuracies import obtain
 from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
@@ -59,7 +58,7 @@ def carry_out(bench: Bench) -> Findings:
     """Train both models on all texts and on short ones, and test them on all and on long ones."""
     task = text_task(bench, CORPORA[bench.scale], "translate")
     wanted = [_wanted(model, column, task, bench) for column in (LONG, ALL) for model in MODELS]
-    held = obtain(bench, wanted, lambda one: True)
+    held = bench.train(wanted)
     return findings(
         {(one.row, one.column): got for one, got in zip(wanted, held, strict=True) if got}
     )

@@ -8,7 +8,7 @@ interval is wide it does not decide in favour of either answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalbench.analysis.aggregate import facts_of
@@ -26,9 +26,8 @@ from formalbench.contracts.cells import Cells
 from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Row, TableCell
-from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.runs import Got
 
 TOLERANCE = 0.02
 """Numbers closer than this agree."""
@@ -188,21 +187,6 @@ def _validated(run: Record) -> Measured | None:
 
 def _outcome(outcome: str, seeds: int) -> str:
     return f"{outcome} seed{'' if seeds == 1 else 's'}" if outcome == str(seeds) else outcome
-
-
-def obtain(
-    bench: Bench, wanted: Sequence[Wanted], now: Callable[[Wanted], bool]
-) -> list[Got | None]:
-    """Train what belongs to the scale; of the rest, take what has records already.
-
-    Args:
-        bench: trains, unless it was told not to.
-        wanted: the cells, the most telling first: an interruption then costs the least.
-        now: whether a cell belongs to the scale.
-    """
-    if bench.training:
-        bench.train([one for one in wanted if now(one)])
-    return bench.held(wanted)
 
 
 def agrees(paper: PublishedResult, ours: Score) -> Answer:
