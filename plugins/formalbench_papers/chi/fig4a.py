@@ -58,9 +58,7 @@ def carry_out(bench: Bench) -> Findings:
     fields: dict[str, list[Field]] = {}
     for panel, own in zip(PANELS, networks, strict=True):
         bench.report(f"{panel.title}: gradients of {STRINGS} strings")
-        fields[panel.title] = [
-            _look(network, REGULARGPT.title, panel, bench) for network in own
-        ]
+        fields[panel.title] = [_look(network, REGULARGPT.title, panel, bench) for network in own]
     claims = [
         claim
         for panel, own in zip(PANELS, networks, strict=True)

@@ -70,9 +70,7 @@ def _welch(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float
     gap, error = fmean(ones) - fmean(others), math.sqrt(sum(parts))
     if error == 0:
         return gap, gap
-    lost = sum(
-        part**2 / (len(some) - 1) for part, some in zip(parts, (ones, others), strict=True)
-    )
+    lost = sum(part**2 / (len(some) - 1) for part, some in zip(parts, (ones, others), strict=True))
     half = float(t.ppf(0.975, sum(parts) ** 2 / lost)) * error
     return gap - half, gap + half
 

@@ -131,9 +131,7 @@ def _by_records(
         return
     else:
         why = "not what its records and measurements give"
-    yield (
-        f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it"
-    )
+    yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
 
 
 def _same_rows(ours: Sequence[dict[str, Plain]], told: Sequence[dict[str, Plain]]) -> bool:

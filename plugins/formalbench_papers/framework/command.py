@@ -209,9 +209,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     known = {(one.test_id, one.protocol.title) for one in findings.records}
     records = list(findings.records)
     records += [
-        one
-        for one in kept.not_stale(bench.host)
-        if (one.test_id, one.protocol.title) not in known
+        one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
     ]
     told = document(chosen, findings, how, len(records), len(bench.measurements.used))
     return told, write_all(folder, told, findings, records)

@@ -79,9 +79,7 @@ def take_records(kept: Kept, spec: ReproductionSpec, store: Store, host: PluginH
     return len(taken)
 
 
-def found_again(
-    spec: ReproductionSpec, scale: Scale, kept: Kept, host: PluginHost
-) -> Findings:
+def found_again(spec: ReproductionSpec, scale: Scale, kept: Kept, host: PluginHost) -> Findings:
     """Return what a reproduction finds in what is kept, training and measuring nothing.
 
     Raises:
@@ -92,9 +90,7 @@ def found_again(
         for record in kept.records:
             store.write(record)
         known = Measurements(kept.measurements, measure=False)
-        bench = Bench(
-            host, scale, _silent, Path(folder), "cpu", training=False, measurements=known
-        )
+        bench = Bench(host, scale, _silent, Path(folder), "cpu", training=False, measurements=known)
         return carry_out(bench, spec)
 
 

@@ -194,9 +194,7 @@ def _worst(found: ByPositions) -> str:
 def _on_positions(placed: Placed) -> Claim:
     """Hold the paper's reason why two encodings fail against where they do."""
     drops = {
-        name: [
-            share(one, 0, SEEN + 1) - share(one, SEEN + 1, LONGEST + 1) for one in trials if one
-        ]
+        name: [share(one, 0, SEEN + 1) - share(one, SEEN + 1, LONGEST + 1) for one in trials if one]
         for name, trials in placed.items()
     }
     known = all(trials and all(trials) for trials in placed.values())  # each has its weights
