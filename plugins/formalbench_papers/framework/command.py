@@ -192,7 +192,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
 
     from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.document import Circumstances, document
-    from formalbench_papers.framework.kept import Kept, take_records
+    from formalbench_papers.framework.kept import Kept, on_nothing_kept, take_records
     from formalbench_papers.framework.output import check_figures, write_all
 
     if chosen.figure:
@@ -211,7 +211,9 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     records += [
         one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
     ]
-    told = document(chosen, findings, how, len(records), len(bench.measurements.used))
+    steps = len(bench.measurements.used)
+    told = document(chosen, findings, how, len(records), steps)
+    told = told.model_copy(update={"notes": on_nothing_kept(told, len(records), steps > 0)})
     return told, write_all(folder, told, findings, records)
 
 

@@ -20,7 +20,7 @@ from formalbench.store.packed import read_packed
 from formalbench_papers.framework.bench import Bench, carry_out
 from formalbench_papers.framework.findings import Findings
 from formalbench_papers.framework.measurements import Measurements, UnmeasuredError
-from formalbench_papers.framework.page import MEASURED, RECORDS
+from formalbench_papers.framework.page import MEASURED, NOT_RUN, RECORDS
 
 if TYPE_CHECKING:
     from formalbench.analysis.reproduced import Document, Scale
@@ -98,6 +98,17 @@ def _silent(line: str) -> None:
     """Report nothing."""
 
 
+def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
+    """Return the note on a page whose numbers nothing beside it gives; empty for any other."""
+    verdicts = {part.verdict for part in (*told.cells, *told.claims)}
+    if records or measured or verdicts <= {NOT_RUN}:
+        return ()
+    return (
+        "Nothing that these numbers follow from was kept: they cannot be checked, and the verdicts "
+        f"are by the rules of their time. `{told.command}` measures it again.",
+    )
+
+
 def judge(
     spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
 ) -> tuple[Findings | None, tuple[str, ...]]:
@@ -108,11 +119,8 @@ def judge(
         plugin provides here (a corpus), None and the notes that it has.
     """
     again = f"`{told.command}` measures it again."
-    if not kept.records and not kept.measurements.exists():
-        return None, (
-            "Nothing that these numbers follow from was kept: they cannot be checked, and the "
-            f"verdicts are by the rules of their time. {again}",
-        )
+    if unkept := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
+        return None, unkept
     here = current_of(host)
     standings = [here.standing(record) for record in kept.records]
     if "stale" in standings:
