@@ -85,9 +85,9 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.table1:carry_out",
         reduced=(
-            "six of the twelve tasks; one learning rate, 0.001, instead of three, at most 6,000 "
-            "steps instead of 100,000, half of them on lengths that grow with success, 16 test "
-            f"lengths with 256 strings each instead of every length with 512; {SMALLER}."
+            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+            "half of them on lengths that grow with success, 9 strings of every length instead of "
+            f"512; {SMALLER}."
         ),
         core_hours=(3.8, 2960),
         figure=False,
@@ -98,14 +98,14 @@ REPRODUCTIONS = (
         reference=f"{SOURCE}, Table 2",
         about=(
             "Accuracy on PARITY where a 1 has probability P(1): at lengths like those trained "
-            "on, and on longer strings, 41–500. Average over three seeds in percent; ours with "
-            f"its interval and the number of seeds. {RULE}"
+            "on (40), and on longer strings, 41–500. Average over three seeds in percent; ours "
+            f"with its interval and the number of seeds. {RULE}"
         ),
         factory="formalbench_papers.chi.table2:carry_out",
         reduced=(
-            "one learning rate, 0.001, instead of three, at most 2,000 steps instead of 100,000, "
-            "half of them on lengths that grow with success, 16 test lengths with 256 strings "
-            f"each instead of every length with 512; {SMALLER}."
+            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+            "half of them on lengths that grow with success, 9 strings of every length instead of "
+            f"512; {SMALLER}."
         ),
         core_hours=(1.0, 1290),
         figure=False,

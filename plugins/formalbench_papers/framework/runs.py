@@ -89,6 +89,12 @@ class Got:
         return sorted(runs, key=lambda record: record.seed)
 
     @property
+    def missing(self) -> int:
+        """How many seeds of the chosen rate were not run yet."""
+        planned = self.wanted.seeds or self.records[0].protocol.seeds
+        return max(0, planned - len(self.chosen))
+
+    @property
     def learned(self) -> Got | None:
         """Those of the chosen runs that learned the training lengths; None if none did."""
         runs = [

@@ -25,7 +25,10 @@ from formalbench_papers.framework.runs import Got, Wanted
 K = TypeVar("K")
 
 PAPER = "yao"
-"""The protocol of the paper's size."""
+"""The protocol of as many updates as in the authors' code."""
+
+DEEP = "yao-15"
+"""The same for languages of depth 15."""
 
 NEAR_PERFECT = 0.95
 """What "near-perfect" is taken to mean: the paper gives no number; its text calls so what
@@ -39,11 +42,12 @@ REMARKS = (
     "embeddings as wide as its state.",
     "Every training step has fresh strings of one length, drawn as the paper's process draws "
     "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string, "
-    "which asks for no bracket, is left out. A step is a budget of tokens: the paper does not "
-    "say its batch size.",
-    "The rate falls linearly at the end, or as soon as there was no error in all training "
-    "strings between two evaluations; the paper stops early when the validation loss converges. "
-    "Gradients are clipped to norm 1.",
+    "which asks for no bracket, is left out. A step is a budget of tokens, as many as ten strings "
+    "have on average: the paper does not say its batch, its code has ten strings.",
+    "At the scale paper the rate is halved after each 4,900 updates without a gain on validation, "
+    "as after each epoch of the authors' code, which stops after three of them; here a run goes on "
+    "for 14,700 updates after 100 without an error, or to the end of its budget. At the scale "
+    "quick the rate falls linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",

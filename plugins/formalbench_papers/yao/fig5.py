@@ -16,6 +16,7 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
+    DEEP,
     PAPER,
     REMARKS,
     Trials,
@@ -73,6 +74,11 @@ def settings(bench: Bench) -> Iterator[DyckSetting]:
             yield DyckSetting(model, k, depth, width)
 
 
+def _paper(setting: DyckSetting) -> str:
+    """Return the protocol of the scale paper."""
+    return DEEP if setting.depth == max(DEPTHS) else PAPER
+
+
 def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     """Return the runs of a setting."""
     model, types, depth, width = setting
@@ -88,12 +94,14 @@ def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
 
 def carry_out(bench: Bench) -> Findings:
     """Train every model on every language at every width."""
-    protocol = bench.choose(QUICK, PAPER)
     trials = {model: bench.choose(1 if model == FIVE else 2, 2) for model in MODELS}
     languages = bench.choose(QUICK_LANGUAGES, tuple(product(TYPES, DEPTHS)))
     found = train(
         bench,
-        {one: wanted(one, protocol, trials[one.model]) for one in settings(bench)},
+        {
+            one: wanted(one, bench.choose(QUICK, _paper(one)), trials[one.model])
+            for one in settings(bench)
+        },
         lambda one: (one.types, one.depth) in languages,
     )
     best = best_settings(found)

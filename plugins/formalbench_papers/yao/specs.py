@@ -12,7 +12,8 @@ from formalbench_papers.framework.announcing import protocols
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
     {
-        "yao": "Yao et al. on learned models: 2e8 tokens, two learning rates, windows of lengths",
+        "yao": "Yao et al. on learned models: 120,000 steps of 512 tokens, two learning rates",
+        "yao-15": "Yao et al. on languages of depth 15: 100,000 steps of 1,024 tokens",
         "yao-fig4-quick": "Yao et al., Figure 4, on a CPU: 2e7 tokens, one learning rate",
         "yao-fig4-lstm-quick": "Yao et al., Figure 4, the LSTM on a CPU: 2e7 tokens, both rates",
         "yao-fig5-quick": "Yao et al., Figures 5 and 8, on a CPU: 5e6 tokens, one learning rate",
@@ -83,7 +84,7 @@ REPRODUCTIONS = (
             "layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--only 'L = 5'` trains one); "
             f"{REDUCED}."
         ),
-        core_hours=(1.3, 105),
+        core_hours=(1.3, 55),
         inside=True,
     ),
     ReproductionSpec(
@@ -101,7 +102,7 @@ REPRODUCTIONS = (
             "memory dimensions 10, 30 and 50 instead of ten up to 100 (`--only 'd = 20'` "
             f"trains one); {REDUCED}."
         ),
-        core_hours=(1.3, 57),
+        core_hours=(1.3, 45),
     ),
     ReproductionSpec(
         name="yao-fig5",
@@ -120,7 +121,7 @@ REPRODUCTIONS = (
             "tokens instead of up to 100 passes over 2,000,000; 50,000 tokens of validation "
             "instead of 200,000, and 200,000 of test instead of 1,000,000."
         ),
-        core_hours=(0.6, 330),
+        core_hours=(0.6, 215),
     ),
     ReproductionSpec(
         name="yao-fig6",

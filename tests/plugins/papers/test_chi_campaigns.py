@@ -121,7 +121,7 @@ def test_a_small_campaign_makes_table_2(capsys, tmp_path, tiny):
     assert counted[0] in out  # what the networks answered is kept
     (tmp_path / "out" / "chi-table2.measured.jsonl").unlink()
     _, out, err = tiny(capsys, "chi-table2", "--no-training")
-    assert "8 not run at this scale" in out
+    assert "12 not run at this scale" in out
     assert "kept no weights to look into" in err
 
 

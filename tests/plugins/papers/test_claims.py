@@ -38,6 +38,8 @@ def test_the_best_seed_decides(found, reached):
 )
 def test_chance_is_within_the_interval_and_near_the_mean(found, holds):
     assert is_at_chance("x", "p", found).holds == holds
+    unlearned = is_at_chance("x", "p", found, learned=False)
+    assert unlearned.holds == (None if found is None else "cannot tell")
 
 
 @pytest.mark.parametrize(

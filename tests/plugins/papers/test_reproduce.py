@@ -105,7 +105,7 @@ class Small(Bench):
 @pytest.mark.parametrize("name", ["chiang-cholak-fig2", "steffen-layernorm"])
 def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
     findings = carry_out(name, Small(host, "quick", lambda line: None))
-    assert [claim.text for claim in findings.claims if not claim.holds] == []
+    assert [claim.text for claim in findings.claims if claim.holds is False] == []
     assert len(as_csv(findings.rows).splitlines()) > 12
     findings.draw().savefig(tmp_path / "figure.svg")
 
@@ -128,13 +128,15 @@ def test_the_claims_of_figure_2_can_fail():
         }
 
     def verdicts(curves):
-        return [claim.holds for claim in chiang_cholak_fig2._claims(curves)[:5]]
+        return [claim.holds for claim in chiang_cholak_fig2._claims(curves)[:6]]
 
-    assert verdicts(curves()) == [True] * 5
+    assert verdicts(curves()) == [True] * 6
+    assert verdicts(curves(**{"ε = 10⁻⁷": (0.1, 0.2)}))[4] == "cannot tell"
+    assert verdicts(curves(**{"ε = 10⁻⁷": (0.1, 0.1)}))[4] is False
     assert verdicts(curves(**{"no layer norm": (0.5, 0.98)}))[1] is False
     assert verdicts(curves(**{"no layer norm": (0.05, 0.995)}))[2] is False
     assert verdicts(curves(**{"ε = 10⁻³": (0.2, 0.1)}))[3] is False
-    assert verdicts(curves(**{"ε = 0": (floor, 1.01 * floor)}))[4] is False
+    assert verdicts(curves(**{"ε = 0": (floor, 1.01 * floor)}))[5] is False
     wrong = curves()
     wrong["PARITY", "ε = 0"][0] = one(10, 0.9, floor)
     assert verdicts(wrong)[0] is False
