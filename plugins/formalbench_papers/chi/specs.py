@@ -75,6 +75,24 @@ REPRODUCTIONS = (
         inside=True,
     ),
     ReproductionSpec(
+        name="chi-fig4b",
+        summary="The receptive field of RegularGPT on text is local",
+        reference=f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
+        about=(
+            "How much each of 2,048 tokens moves the answer for the last one, in a network trained "
+            "on windows of 512: the norm of the gradient with respect to its vector, added up from "
+            "the most recent token (right) to the earliest (left). If recent tokens alone count, "
+            "the curve is up after a few of them."
+        ),
+        factory="formalbench_papers.chi.fig4b:carry_out",
+        reduced=(
+            "bytes of State of the Union addresses instead of OpenWebText2, and the network of "
+            "chi-table3 at the scale quick: width 64, two blocks a level, one seed."
+        ),
+        core_hours=(0.6, 2000),
+        inside=True,
+    ),
+    ReproductionSpec(
         name="chi-table1",
         summary="RegularGPT, an RNN and a Transformer on twelve regular languages",
         reference=f"{SOURCE}, Table 1",

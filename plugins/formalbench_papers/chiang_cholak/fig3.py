@@ -11,6 +11,7 @@ import torch
 from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, ORANGE, RED
 from formalbench.analysis.statistics import Measured
 from formalbench.analysis.text import percent, plural
+from formalbench.contracts.config import Value
 from formalbench.contracts.example import tensors
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
@@ -156,7 +157,7 @@ def _sweep(bench: Bench, task: Task) -> Sweep:
 
 
 def _varied(bench: Bench, task: Task, entry: float, strings_BN: Symbols) -> MeasuredAt:
-    options = {"norm": True, "eps": 0.0, "eta": ETA, "value_6_2": entry}
+    options: dict[str, Value] = {"norm": True, "eps": 0.0, "eta": ETA, "value_6_2": entry}
     count, length = strings_BN.shape
     step = {
         **{"model": MODEL, "options": options, "task": "parity"},
@@ -178,7 +179,10 @@ def _course(bench: Bench, task: Task, training: Training, seed: int) -> Course:
     """Return a training run, which is trained if nobody did."""
     bench.report(f"training from {training.start} on {training.name}, seed {seed}")
     steps, every, strings = bench.choose((1000, 25, 200), (10_000, 100, 1000))
-    options = {"norm": True, "eps": 1e-5, "eta": ETA, "value_6_2": START, "network": "transformer"}
+    options: dict[str, Value] = {
+        **{"norm": True, "eps": 1e-5, "eta": ETA},
+        **{"value_6_2": START, "network": "transformer"},
+    }
     step = {
         **{"model": MODEL, "options": options, "task": "parity", "start": training.start},
         **{"lengths": [training.lengths.start, training.lengths.stop - 1]},

@@ -25,6 +25,7 @@ from formalbench.store.repository import REPRODUCTIONS
 from formalbench_papers.framework.document import cells_told, claims_told, command, data_told
 from formalbench_papers.framework.kept import Kept, judge
 from formalbench_papers.framework.measurements import Measurements
+from formalbench_papers.framework.overview import OVERVIEW, overview
 from formalbench_papers.framework.page import MEASURED, RECORDS, as_markdown
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
     files = {folder / f"{name}{kind}": name for name in entries for kind in KINDS}
     problems = []
     for path in sorted(folder.rglob("*")):
+        if path == folder / OVERVIEW and not path.is_symlink():
+            continue
         if path not in files or path.is_symlink():
             problems.append(f"{path}: of no reproduction")
     for name in sorted({name for path, name in files.items() if path.exists()}):
@@ -71,6 +74,11 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
                 problems += _problems(folder, entries[name].spec, host)
         except FormalbenchError as error:
             problems.append(str(error))
+    readme = folder / OVERVIEW
+    if problems or not readme.exists():
+        return problems
+    if read_plain(readme, MAX_BYTES) != overview(folder).encode():
+        problems.append(f"{readme}: not what the pages give; `formalbench reproduce` renders it")
     return problems
 
 

@@ -92,6 +92,7 @@ def add_command(app: typer.Typer) -> None:
 
         from formalbench_papers.framework.bench import Bench
         from formalbench_papers.framework.measurements import Measurements
+        from formalbench_papers.framework.overview import write_overview
         from formalbench_papers.framework.page import MEASURED
 
         host = host_of(ctx)
@@ -117,6 +118,7 @@ def add_command(app: typer.Typer) -> None:
                     measurements=Measurements(folder / f"{name}{MEASURED}"),
                 )
                 told, paths = measure(bench, chosen, folder)
+        write_overview(folder)
         _show(told, paths, as_json)
         if any(claim.verdict == "differs" for claim in told.claims):
             raise typer.Exit(1)

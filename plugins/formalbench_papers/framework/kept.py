@@ -100,7 +100,7 @@ def _silent(line: str) -> None:
 
 def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
     """Return the note on a page whose numbers nothing beside it gives; empty for any other."""
-    verdicts = {part.verdict for part in (*told.cells, *told.claims)}
+    verdicts = {cell.verdict for cell in told.cells} | {claim.verdict for claim in told.claims}
     if records or measured or verdicts <= {NOT_RUN}:
         return ()
     return (

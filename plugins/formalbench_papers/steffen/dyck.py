@@ -141,9 +141,9 @@ _REMARKS = (
     f"{_too_short()}. The authors train and test there on the same ones.",
     "The slides print no numbers: those in the table are from the outputs in the authors' "
     "repository. They tried hard attention on Dyck-2 only.",
-    "A cell holds if the two accuracies are at most 2 points apart; it differs if they are further "
-    "apart and our 95 % interval does not meet that of theirs, which is one run on 1,000 strings; "
-    "otherwise the seeds cannot tell.",
+    "A cell holds if our average is within 2 points of the authors' accuracy or within its 95 % "
+    "interval, which is that of one run on 1,000 strings; it differs if our interval does not meet "
+    "theirs; otherwise the seeds cannot tell.",
     "The published hard attention sees nothing: its code takes the positions for the batch, so "
     "that each attends to itself alone, and the answer, read at CLS, is the same for all strings "
     "of a length. Its argmax passes no gradient to queries and keys either. Ours attends, and "
@@ -188,7 +188,7 @@ def _draw_curve(above: Axes, below: Axes, key: tuple[str, str], curve: Sequence[
     name, color = f"{key[1]} attention", COLORS[key[1]]
     lengths = [point.length for point in curve]
     for axes, index, chance in ((above, 1, 1.0), (below, 0, curve[0].chance)):
-        means = [(point.score.mean, point.mean_bits)[index] for point in curve]
+        means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
         axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (3, 2)), label="chance")
         axes.plot(lengths, means, color=color, label=f"{name}, mean of seeds", zorder=3)
         for point in curve:

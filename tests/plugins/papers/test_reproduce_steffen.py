@@ -211,7 +211,8 @@ def test_without_records_nothing_is_claimed():
         ((0.525, 0.5, 0.55), "holds"),  # theirs are 52.5 %
         ((0.7, 0.7, 0.7), "differs"),
         ((1.0, 0.6, 0.5), "cannot tell"),
-        ((0.57, 0.565, 0.56), "cannot tell"),  # their interval reaches to 55.6
+        ((0.55, 0.55, 0.56), "holds"),  # their interval reaches to 55.6
+        ((0.57, 0.565, 0.56), "cannot tell"),
     ],
 )
 def test_a_cell_is_judged_by_both_intervals(ours, verdict):
