@@ -29,7 +29,7 @@ def formalbench_reproductions() -> Iterable[ReproductionSpec]:
         factory=carry_out,
         about="Accuracy at lengths 41 to 500 after training up to 40; maximum / average, percent.",
         reduced="one learning rate instead of several, 16 of the test lengths.",
-        duration="quick: some minutes on two cores; paper: hours on a GPU.",
+        core_hours=(0.2, None),
         figure=False,
     )
 

@@ -62,9 +62,11 @@ class Document(Part):
         environments: of the records or, without any, of this machine.
         records: how many are kept beside the page; 0 if nothing was trained; None if it was
             measured before records were kept.
+        measurements: how many steps of what was computed without training are kept there.
+        core_hours: how long one CPU core takes at the scales ``quick`` and ``paper``.
         figure: whether there is one.
-        holds: whether no claim differs.
-        notes: what is to be said of these numbers since they were measured.
+        holds: whether a claim holds and none differs.
+        notes: what makes these numbers stale, computed from what lies beside the page.
         cells, claims, remarks, data: what was found.
     """
 
@@ -81,6 +83,8 @@ class Document(Part):
     took: str
     environments: tuple[str, ...]
     records: int | None
+    measurements: int = 0
+    core_hours: tuple[float | None, float | None] = (None, None)
     figure: bool
     holds: bool
     notes: tuple[str, ...] = ()
@@ -102,6 +106,12 @@ def read_document(file: Path) -> Document:
     except ValidationError as error:
         told = first_problem(error)
         raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
+
+
+def all_hold(claims: Iterable[Verdict]) -> bool:
+    """Say whether one of some claims holds and none differs."""
+    given = set(claims)
+    return "holds" in given and "differs" not in given
 
 
 def count_verdicts(verdicts: Iterable[Verdict]) -> str:

@@ -323,10 +323,10 @@ class ReproductionSpec:
             reproduce``, returns its findings.
         about: what the figure or table shows, in a paragraph.
         reduced: what is less at the scale ``quick`` than at ``paper``; a sentence or two.
-        duration: how long each scale takes, in words.
+        core_hours: how long one CPU core takes, at the scales ``quick`` and ``paper``; None where
+            that is not known.
         figure: whether it draws one.
         inside: whether it looks into the networks, so that records alone do not give its numbers.
-        points: the points of the paper's figure that can be asked for one by one, all of them.
     """
 
     name: str
@@ -335,10 +335,9 @@ class ReproductionSpec:
     factory: Factory
     about: str = ""
     reduced: str = ""
-    duration: str = ""
+    core_hours: tuple[float | None, float | None] = (None, None)
     figure: bool = True
     inside: bool = False
-    points: tuple[str, ...] = ()
 
 
 Spec = (

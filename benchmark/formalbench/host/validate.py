@@ -59,10 +59,11 @@ def check_spec(spec: Any) -> None:
         if isinstance(spec, ProtocolSpec | TableSpec):
             _demand(isinstance(spec.path, Path), "path: a pathlib.Path")
         if isinstance(spec, ReproductionSpec):
-            for field in ("about", "reduced", "duration"):
+            for field in ("about", "reduced"):
                 _check_text(spec, field)
-            if spec.points != ():
-                _check_names(spec.points, "points")
+            hours = spec.core_hours
+            right = isinstance(hours, tuple) and len(hours) == 2
+            _demand(right, "core_hours: two numbers, of the scales quick and paper")
         if isinstance(spec, ProtocolSpec):
             files = isinstance(spec.earlier, tuple) and all(
                 isinstance(p, Path) for p in spec.earlier

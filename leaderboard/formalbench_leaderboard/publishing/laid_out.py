@@ -60,7 +60,9 @@ def lay_out(
         tasks=dict(_definitions(set(_titles(everything)), host, files)),
         records={_identity(record): path for path, record in records.items()},
     )
-    pages = sorted(path for path in files if path.parent == REPRODUCTIONS)
+    pages = sorted(
+        path for path in files if path.parent == REPRODUCTIONS and path.name != "README.md"
+    )
     reproductions = [ReproductionPage(page, documents.get(page.stem)) for page in pages]
     told = evidence_of([*runs, *kept], view, host, own=True)
     shown = language_map(everything, known_here(host, view.theory, counts=_comes_along))

@@ -5,12 +5,13 @@ Legend: P points, D coordinates, K clusters.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.cluster.vq import kmeans2
+from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 
 Points = npt.NDArray[np.float64]
@@ -89,6 +90,8 @@ def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) ->
     best = (-1.0, 0, np.zeros(len(points_PD), np.int64))
     for count in range(2, MOST_CLUSTERS + 1):
         found_P = _k_means(points_PD, count)
+        if found_P is None:
+            continue
         score = silhouette(distances_PP, found_P)
         if score > best[0]:
             best = (score, count, found_P)
@@ -97,14 +100,19 @@ def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) ->
     return Count(count, score, float(sum(most) / len(labels_P)))
 
 
-def _k_means(points_PD: Points, count: int) -> Labels:
-    """Return the clustering with the least squared distances, of several starts."""
+def _k_means(points_PD: Points, count: int) -> Labels | None:
+    """Return the clustering with the least squared distances, of several starts.
+
+    None if every start leaves a cluster empty.
+    """
 
     def spread(centroids_KD: Points, found_P: Labels) -> float:
         return float(((points_PD - centroids_KD[found_P]) ** 2).sum())
 
-    tries: list[tuple[Any, Any]] = [
-        kmeans2(points_PD, count, minit="++", rng=np.random.default_rng(seed), missing="raise")
-        for seed in range(STARTS)
-    ]
-    return np.asarray(min(tries, key=lambda one: spread(*one))[1], np.int64)
+    tries: list[tuple[Any, Any]] = []
+    for seed in range(STARTS):
+        # A start that leaves a cluster empty is none.
+        with contextlib.suppress(ClusterError):
+            rng = np.random.default_rng(seed)
+            tries.append(kmeans2(points_PD, count, minit="++", rng=rng, missing="raise"))
+    return np.asarray(min(tries, key=lambda one: spread(*one))[1], np.int64) if tries else None

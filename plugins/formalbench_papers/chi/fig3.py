@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from formalbench.analysis.figures import GREY
+from formalbench.analysis.text import plural
 from scipy.spatial.distance import cdist
 
 from formalbench_papers.chi.clusters import (
@@ -20,6 +21,7 @@ from formalbench_papers.chi.clusters import (
 )
 from formalbench_papers.chi.models import REGULARGPT
 from formalbench_papers.chi.vectors import Vectors, look
+from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, Row
 from formalbench_papers.framework.measure import random_strings
@@ -54,21 +56,6 @@ class PlottedLanguage:
 LANGUAGES = (
     PlottedLanguage("PARITY", "parity", 2),
     PlottedLanguage("Cycle Navigation", "cycle-navigation", 5),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class VectorKind:
-    """Which vectors of a layer: what a trace calls them, what we do, and a panel's title."""
-
-    traced: str
-    title: str
-    short: str
-
-
-KINDS = (
-    VectorKind("state", "output of the layer, o⁽ˡ⁾", "what leaves a layer"),
-    VectorKind("feed_forward", "output of the feed-forward network alone", "feed-forward alone"),
 )
 
 
@@ -119,54 +106,68 @@ def carry_out(bench: Bench) -> Findings:
     claims: list[Claim] = []
     every = trained(bench, wanted)
     for language, networks in zip(LANGUAGES, every, strict=True):
-        task = bench.task(language.task)
-        strings_BN = random_strings(task, LENGTH, STRINGS)
-        for kind in KINDS:
-            bench.report(f"{language.title}, {kind.title}")
-            measured = []
-            for network in networks:
-                vectors = look(network.module, task, strings_BN, chunk=2, kind=kind.traced)
-                found, plane_P2 = clustered(vectors)
-                measured.append(found)
-                if network is networks[0]:
-                    rows += _points(language, kind, network, vectors, plane_P2)
-            claims += _claims(language, kind, networks, measured)
+        bench.report(f"{language.title}: vectors of {len(networks)} networks")
+        found = [_look(network, language, bench) for network in networks]
+        rows += [row for _, own in found[:1] for row in own]
+        claims += _claims(language, networks, [one for one, _ in found])
     return Findings(rows, claims, lambda: _draw(rows), _REMARKS, records=records_of(every))
 
 
+def _look(
+    network: TrainedNetwork, language: PlottedLanguage, bench: Bench
+) -> tuple[Clustered, list[Row]]:
+    """Return how a network's vectors cluster, and the points that are drawn."""
+
+    def look_inside() -> dict[str, Any]:
+        task = bench.task(language.task)
+        strings_BN = random_strings(task, LENGTH, STRINGS)
+        vectors = look(network.module, task, strings_BN, chunk=2, kind="state")
+        measured, plane_P2 = clustered(vectors)
+        points = _points(language, network, vectors, plane_P2)
+        return {"clusters": asdict(measured), "points": points}
+
+    step = {"task": language.task, "find": "clusters", "length": LENGTH, "strings": STRINGS}
+    found = network.find(step, look_inside)
+    clusters = found["clusters"]
+    return Clustered(**{**clusters, "count": Count(**clusters["count"])}), found["points"]
+
+
 _REMARKS = (
-    "What the paper calls o⁽ˡ⁾, the “output of all layers”, and in the caption “FFN "
-    "output vectors”, can be what leaves a layer, the residual added and normed, which is what the "
-    "next layer reads; or the output of the feed-forward network before that. Both are shown.",
+    "The vectors are what leaves a layer, the residual added and normed, which the next layer "
+    "reads, at the positions of the tree: these the authors' code saves. The caption's “FFN output "
+    "vectors” could also be read as the output of the feed-forward network before the residual is "
+    "added.",
     f"A vector's colour is the state of the symbols that it has seen. Numbers are of {STRINGS} "
     "random strings, the figure shows the first of them, as seen by the network of the first seed.",
     "The vectors are those that the answer depends on: of 500 symbols 250 after the first layer, "
     "125 after the second, and so on. Those of other positions would be the same functions of "
     "other sub-strings.",
     "The number of clusters is the one for which k-means, which is not told the states, has the "
-    "largest silhouette, among 2 to 10. A silhouette above 0.5 is taken for a structure.",
+    "largest silhouette, among 2 to 10. A silhouette above 0.5 is taken for a structure. Networks "
+    "that disagree cannot tell, nor can one that did not learn the training lengths.",
 )
 
 
 def _claims(
-    language: PlottedLanguage,
-    kind: VectorKind,
-    networks: Sequence[TrainedNetwork],
-    measured: Sequence[Clustered],
+    language: PlottedLanguage, networks: Sequence[TrainedNetwork], measured: Sequence[Clustered]
 ) -> list[Claim]:
-    name = f"{language.title}, {kind.title}"
-    counts = [one.count.clusters for one in measured]
-    right = min(network.accuracy for network in networks)
-    seeds = f"{len(networks)} network{'s' * (len(networks) > 1)}"
+    name = language.title
+    learned = all(network.learned for network in networks)
+    counts = ", ".join(str(one.count.clusters) for one in measured)
     agreement = _range(measured, lambda one: 100 * one.count.agreement, 2)
+    right = [100 * network.accuracy for network in networks]
+    clusters = across(one.count.clusters == language.clusters for one in measured)
+    separated = across(one.purity >= PURE and one.silhouette > SEPARATED for one in measured)
     return [
         Claim(
             f"{name}: there are {language.clusters} clusters",
             f"{language.clusters} clusters (Figure 3, §7.3)",
-            f"{', '.join(map(str, counts))} ({seeds}, each right on at least "
-            f"{100 * right:.1f} % of the test strings); {agreement} % of the vectors "
-            "are in the cluster of their state",
-            all(count == language.clusters for count in counts),
+            f"{counts} ({plural(len(networks), 'network')}, each right on at least "
+            f"{min(right):.1f} % of the test strings); {agreement} % of the vectors "
+            "are in the cluster of their state"
+            if networks
+            else "",
+            clusters if learned else "cannot tell",
         ),
         Claim(
             f"{name}: the clusters are those of the states, across all layers (nearest centroid "
@@ -175,30 +176,27 @@ def _claims(
             f"nearest centroid right for {_range(measured, lambda one: 100 * one.purity, 2)} % of "
             f"the vectors; silhouette {_range(measured, lambda one: one.silhouette, 2)}, "
             f"in the plane {_range(measured, lambda one: one.silhouette_2d, 2)}, which has "
-            f"{_range(measured, lambda one: 100 * one.variance, 0)} % of the variance",
-            all(one.purity >= PURE and one.silhouette > SEPARATED for one in measured),
+            f"{_range(measured, lambda one: 100 * one.variance, 0)} % of the variance"
+            if networks
+            else "",
+            separated if learned else "cannot tell",
         ),
     ]
 
 
 def _range(measured: Sequence[Clustered], value: Callable[[Clustered], float], digits: int) -> str:
-    """Return the least and the greatest value, or the only one."""
+    """Return the least and the greatest value, or the only one; empty if there is none."""
     texts = [f"{v:.{digits}f}" for v in sorted(map(value, measured))]
-    return texts[0] if texts[0] == texts[-1] else f"{texts[0]} to {texts[-1]}"
+    return " to ".join(dict.fromkeys([*texts[:1], *texts[-1:]]))
 
 
 def _points(
-    language: PlottedLanguage,
-    kind: VectorKind,
-    network: TrainedNetwork,
-    vectors: Vectors,
-    plane_P2: Points,
+    language: PlottedLanguage, network: TrainedNetwork, vectors: Vectors, plane_P2: Points
 ) -> list[Row]:
     """Return the points that are drawn: those of the first string."""
     return [
         {
             "language": language.title,
-            "vectors": kind.traced,
             "seed": network.record.seed,
             "layer": int(vectors.layers[i]),
             "last_symbol": int(vectors.lasts[i]),
@@ -213,18 +211,14 @@ def _points(
 def _draw(rows: Sequence[Row]) -> Figure:
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(9.2, 7.6), layout="constrained")
-    panels = figure.subplots(len(KINDS), len(LANGUAGES), squeeze=False)
-    for line, kind in zip(panels, KINDS, strict=True):
-        for axes, language in zip(line, LANGUAGES, strict=True):
-            _draw_panel(axes, language, kind, rows)
+    figure = Figure(figsize=(9.2, 4.2), layout="constrained")
+    for axes, language in zip(figure.subplots(1, len(LANGUAGES)), LANGUAGES, strict=True):
+        _draw_panel(axes, language, rows)
     return figure
 
 
-def _draw_panel(
-    axes: Axes, language: PlottedLanguage, kind: VectorKind, rows: Sequence[Row]
-) -> None:
-    mine = [r for r in rows if (r["language"], r["vectors"]) == (language.title, kind.traced)]
+def _draw_panel(axes: Axes, language: PlottedLanguage, rows: Sequence[Row]) -> None:
+    mine = [row for row in rows if row["language"] == language.title]
     for state in range(language.clusters):
         own = [row for row in mine if row["state"] == state]
         axes.scatter(
@@ -241,6 +235,6 @@ def _draw_panel(
     axes.axhline(0, color=GREY, linewidth=0.6, zorder=1)
     axes.axvline(0, color=GREY, linewidth=0.6, zorder=1)
     axes.set(xlabel="PCA 1", ylabel="PCA 2")
-    axes.set_title(f"{language.title}: {kind.short}")
+    axes.set_title(language.title)
     axes.set_aspect("equal", adjustable="datalim")
     axes.legend(title="state", loc="best", handletextpad=0.1, borderpad=0.2)

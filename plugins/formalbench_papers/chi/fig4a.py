@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from formalbench.analysis.figures import BLUES, GREY, ORANGE
+from formalbench.analysis.text import plural
 
 from formalbench_papers.chi.models import REGULARGPT, TRANSFORMER
 from formalbench_papers.chi.receptive_field import (
@@ -16,12 +17,13 @@ from formalbench_papers.chi.receptive_field import (
     diagonal,
     measure_field,
 )
+from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, Row
 from formalbench_papers.framework.measure import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
-from formalbench_papers.framework.trained import records_of, trained
+from formalbench_papers.framework.trained import TrainedNetwork, records_of, trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 LENGTH = 500
 STRINGS = 100
 STRAIGHT = 0.1
-"""A curve nowhere further than this from the diagonal is a slanted line."""
+"""A curve nowhere further than this from the diagonal is a straight line; the limit is ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,21 +58,33 @@ def carry_out(bench: Bench) -> Findings:
     fields: dict[str, list[Field]] = {}
     for panel, own in zip(PANELS, networks, strict=True):
         bench.report(f"{panel.title}: gradients of {STRINGS} strings")
-        task = bench.task(panel.task)
-        strings_BN = random_strings(task, LENGTH, STRINGS)
-        fields[panel.title] = [
-            measure_field(network, REGULARGPT.title, task, strings_BN, change=True)
-            for network in own
-        ]
-        if panel is PANELS[0]:
-            bench.report("and those of the Transformer")
-            other = measure_field(contrast[0], TRANSFORMER.title, task, strings_BN, change=False)
-    claims = [claim for panel in PANELS for claim in _claims(panel, fields[panel.title])]
-    fields[PANELS[0].title].append(other)
-    remarks = [*_REMARKS, _on_contrast(other)]
+        fields[panel.title] = [_look(network, REGULARGPT.title, panel, bench) for network in own]
+    claims = [
+        claim
+        for panel, own in zip(PANELS, networks, strict=True)
+        for claim in _claims(panel, fields[panel.title], all(one.learned for one in own))
+    ]
+    others = [_look(network, TRANSFORMER.title, PANELS[0], bench) for network in contrast]
+    fields[PANELS[0].title] += others
+    remarks = [*_REMARKS, *map(_on_contrast, others)]
     return Findings(
         _rows(fields), claims, lambda: _draw(fields), remarks, records=records_of(every)
     )
+
+
+def _look(network: TrainedNetwork, model: str, panel: Panel, bench: Bench) -> Field:
+    """Return the receptive field of a network; of RegularGPT, also whether answers follow."""
+    change = model == REGULARGPT.title
+
+    def look_inside() -> dict[str, Any]:
+        task = bench.task(panel.task)
+        strings_BN = random_strings(task, LENGTH, STRINGS)
+        found = asdict(measure_field(network, model, task, strings_BN, change=change))
+        return {**found, **{name: found[name].tolist() for name in ("cumulative", "one")}}
+
+    step = {"task": panel.task, "find": "gradients", "length": LENGTH, "strings": STRINGS}
+    found = network.find({**step, "change": change}, look_inside)
+    return Field(**{**found, **{name: np.array(found[name]) for name in ("cumulative", "one")}})
 
 
 def _wanted(bench: Bench, panel: Panel, model: PaperModel, seeds: int | None) -> Wanted:
@@ -108,36 +122,46 @@ def _on_contrast(field: Field) -> str:
     )
 
 
-def _claims(panel: Panel, fields: Sequence[Field]) -> list[Claim]:
+def _claims(panel: Panel, fields: Sequence[Field], learned: bool) -> list[Claim]:
+    said = "§7.4" if panel is PANELS[0] else panel.paper
     answers = [field.answers for field in fields if field.answers is not None]
-    least = min(field.least for field in fields)
-    halves = [field.cumulative[LENGTH // 2] for field in fields]
+    least = min((field.least for field in fields), default=0.0)
+    halves = [100 * field.cumulative[LENGTH // 2] for field in fields]
+    deviations = [field.deviation for field in fields]
+    matters = across(
+        field.answers is not None and field.answers >= 0.99 and field.least > 0 for field in fields
+    )
+    straight = across(deviation <= STRAIGHT for deviation in deviations)
     return [
         Claim(
-            f"{panel.title}: every single symbol of {LENGTH} matters (with any one changed, 99 % "
-            "of the answers are right)",
-            "§7.4" if panel is PANELS[0] else panel.paper,
+            f"{panel.title}: the receptive field covers all {LENGTH} positions: with any one "
+            "symbol changed, 99 % of the answers are right",
+            said,
             f"{_range([100 * share for share in answers], 2)} %; the least gradient of a symbol is "
-            f"{least:.1g} of an equal share",
-            min(answers) >= 0.99 and least > 0,
+            f"{least:.1g} of an equal share; 99 % of the gradient is in the last "
+            f"{_range([field.reach for field in fields], 0)} symbols "
+            f"({plural(len(fields), 'network')})"
+            if fields
+            else "",
+            matters if learned else "cannot tell",
         ),
         Claim(
-            f"{panel.title}: the cumulative gradient is a slanted line over all {LENGTH} positions "
-            f"(nowhere more than {STRAIGHT} from the diagonal)",
+            f"{panel.title}: the cumulative gradient is a straight line (nowhere more than "
+            f"{STRAIGHT} from the diagonal: our limit, where the paper says “slanted”)",
             panel.paper,
-            f"at most {_range([field.deviation for field in fields], 2)} from the diagonal "
-            f"({len(fields)} networks); 99 % of the gradient is in the last "
-            f"{_range([field.reach for field in fields], 0)} symbols, "
-            f"{_range([100 * share for share in halves], 0)} % in the last {LENGTH // 2}",
-            max(field.deviation for field in fields) <= STRAIGHT,
+            f"at most {_range(deviations, 2)} from the diagonal; {_range(halves, 0)} % of the "
+            f"gradient is in the last {LENGTH // 2} symbols"
+            if fields
+            else "",
+            straight if learned else "cannot tell",
         ),
     ]
 
 
 def _range(values: Sequence[float], digits: int) -> str:
-    """Return the least and the greatest value, or the only one."""
-    texts = [f"{value:.{digits}f}" for value in (min(values), max(values))]
-    return texts[0] if texts[0] == texts[1] else f"{texts[0]} to {texts[1]}"
+    """Return the least and the greatest value, or the only one; empty if there is none."""
+    texts = [f"{value:.{digits}f}" for value in sorted(values)]
+    return " to ".join(dict.fromkeys([*texts[:1], *texts[-1:]]))
 
 
 def _rows(fields: dict[str, list[Field]]) -> list[Row]:
@@ -180,7 +204,8 @@ def _draw_panel(axes: Axes, panel: Panel, fields: Sequence[Field]) -> None:
         ours = field.model == REGULARGPT.title
         color = BLUES[1 + field.seed % 3] if ours else ORANGE
         axes.plot(position, field.cumulative, color=color, zorder=3)
-    axes.plot(position, fields[0].one, color=GREY, linewidth=0.8, label="RegularGPT, one string")
+    for field in fields[:1]:
+        axes.plot(position, field.one, color=GREY, linewidth=0.8, label="RegularGPT, one string")
     axes.plot([], [], color=BLUES[2], label="RegularGPT, mean of strings, each seed")
     axes.plot([], [], color=ORANGE, label="Transformer")
     axes.set(title=panel.title, xlabel="position", xlim=(0, LENGTH), ylim=(0, 1.02))

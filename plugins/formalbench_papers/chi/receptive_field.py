@@ -24,8 +24,8 @@ from formalbench_papers.framework.trained import TrainedNetwork
 CHANGED_STRINGS = 4
 """Strings of which every symbol is changed, one at a time."""
 
-BATCH = 20
-"""Strings at a time: a Transformer's attention to 500 symbols is large."""
+SYMBOLS = 10_000
+"""At a time: a Transformer's attention to 500 symbols is large, and so are RegularGPT's chunks."""
 
 FIELD = 0.99
 """The share of the gradient that lies in the receptive field (Chi et al. 2022b)."""
@@ -76,8 +76,9 @@ def shares(network: nn.Module, task: Task, strings_BN: Symbols) -> Curve:
     The gradient is that of the loss of the answer with respect to the vector of a symbol.
     """
     parts = []
-    for start in range(0, len(strings_BN), BATCH):
-        part_BN = strings_BN[start : start + BATCH]
+    batch = max(1, SYMBOLS // strings_BN.shape[1])
+    for start in range(0, len(strings_BN), batch):
+        part_BN = strings_BN[start : start + batch]
         example = tensors(task.examples(part_BN))
 
         def loss(logits: Tensor, example: Example = example) -> Tensor:
@@ -99,9 +100,9 @@ def with_each_changed(task: Task, string_N: Symbols, shift: int = 1) -> Symbols:
 
 def answered(network: nn.Module, task: Task, strings_BN: Symbols) -> float:
     """Return the share of strings answered right."""
-    right = 0.0
-    for start in range(0, len(strings_BN), BATCH):
-        example = tensors(task.examples(strings_BN[start : start + BATCH]))
+    right, batch = 0.0, max(1, SYMBOLS // strings_BN.shape[1])
+    for start in range(0, len(strings_BN), batch):
+        example = tensors(task.examples(strings_BN[start : start + batch]))
         with torch.no_grad():
             logits = network(example.batch)
         right += float(task.objective.right(logits, example, task.primary).double().sum())

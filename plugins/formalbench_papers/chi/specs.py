@@ -56,10 +56,7 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.fig3:carry_out",
         reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-        duration=(
-            "quick: half a minute, after five of training (runs of chi-table1); paper: as quick "
-            "once chi-table1 has run."
-        ),
+        core_hours=(0.06, 7),
         inside=True,
     ),
     ReproductionSpec(
@@ -74,10 +71,25 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.fig4a:carry_out",
         reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
-        duration=(
-            "quick: half a minute, after ten of training (runs of chi-table1); paper: as quick "
-            "once chi-table1 has run."
+        core_hours=(0.1, 90),
+        inside=True,
+    ),
+    ReproductionSpec(
+        name="chi-fig4b",
+        summary="The receptive field of RegularGPT on text is local",
+        reference=f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
+        about=(
+            "How much each of 2,048 tokens moves the answer for the last one, in a network trained "
+            "on windows of 512: the norm of the gradient with respect to its vector, added up from "
+            "the most recent token (right) to the earliest (left). If recent tokens alone count, "
+            "the curve is up after a few of them."
         ),
+        factory="formalbench_papers.chi.fig4b:carry_out",
+        reduced=(
+            "bytes of State of the Union addresses instead of OpenWebText2, and the network of "
+            "chi-table3 at the scale quick: width 64, two blocks a level, one seed."
+        ),
+        core_hours=(0.6, 2000),
         inside=True,
     ),
     ReproductionSpec(
@@ -91,13 +103,11 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chi.table1:carry_out",
         reduced=(
-            "six of the twelve tasks; one learning rate, 0.001, instead of three, at most 6,000 "
-            "steps instead of 100,000, half of them on lengths that grow with success, 16 test "
-            f"lengths with 256 strings each instead of every length with 512; {SMALLER}."
+            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+            "half of them on lengths that grow with success, 9 strings of every length instead of "
+            f"512; {SMALLER}."
         ),
-        duration=(
-            "quick: about an hour on two cores (72 runs); paper: many hours on a GPU (432 runs)."
-        ),
+        core_hours=(3.8, 2960),
         figure=False,
     ),
     ReproductionSpec(
@@ -106,16 +116,16 @@ REPRODUCTIONS = (
         reference=f"{SOURCE}, Table 2",
         about=(
             "Accuracy on PARITY where a 1 has probability P(1): at lengths like those trained "
-            "on, and on longer strings, 41–500. Average over three seeds in percent; ours with "
-            f"its interval and the number of seeds. {RULE}"
+            "on (40), and on longer strings, 41–500. Average over three seeds in percent; ours "
+            f"with its interval and the number of seeds. {RULE}"
         ),
         factory="formalbench_papers.chi.table2:carry_out",
         reduced=(
-            "one learning rate, 0.001, instead of three, at most 2,000 steps instead of 100,000, "
-            "half of them on lengths that grow with success, 16 test lengths with 256 strings "
-            f"each instead of every length with 512; {SMALLER}."
+            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+            "half of them on lengths that grow with success, 9 strings of every length instead of "
+            f"512; {SMALLER}."
         ),
-        duration="quick: ten minutes on two cores (45 runs); paper: hours on a GPU (135 runs).",
+        core_hours=(1.0, 1290),
         figure=False,
         inside=True,
     ),
@@ -138,7 +148,7 @@ REPRODUCTIONS = (
             "instead of 1,000; no 128/12 and no 256/6. Of bytes there are 256, of the paper's "
             "tokens 50,000: a blow-up has less far to go."
         ),
-        duration="quick: 45 minutes on two cores (6 runs); paper: a day on a GPU (24 runs).",
+        core_hours=(3.2, 50000),
         figure=False,
     ),
 )

@@ -22,21 +22,25 @@ from formalbench_papers.framework.claims import is_at_chance, reaches
 from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.tables import AccuracyTable, Key, records_of
 
-QUICK_TASKS = ("parity", "cycle-navigation", "tomita-6", "even-pairs", "d2", "tomita-3")
-"""The most telling ones, the most telling first."""
+TASKS = (
+    *("parity", "cycle-navigation", "tomita-6", "even-pairs", "d2", "tomita-3", "tomita-5"),
+    *("modular-arithmetic", "tomita-4", "d3", "d4", "d12"),
+)
+"""The most telling ones first."""
 
-LEARNED = ("parity", "cycle-navigation", "d2", "tomita-3", "tomita-6")
-"""RegularGPT is claimed to learn these; those of `QUICK_TASKS` with an average above 98 %."""
-
-AT_CHANCE = ("parity", "cycle-navigation")
-"""On these the paper's Transformer is at chance."""
+AT_CHANCE = ("parity", "cycle-navigation", "modular-arithmetic", "tomita-6", "tomita-5")
+"""On these the paper's Transformer is at chance; on Tomita 5 that is 75 %, those of always
+rejecting."""
 
 PERFECT = 0.99
+NEARLY = 0.95
+"""What RegularGPT's best seed reaches on modular arithmetic, where the paper's has 96.4 %."""
+
 SIMILAR = 0.05
 """Best seeds no further apart are similar: in the paper they are 3.6 points apart at most."""
 
 SUBSTANTIAL = 0.20
-"""In the paper RegularGPT is 33 points ahead over all tasks, 36.5 over those of `QUICK_TASKS`."""
+"""In the paper RegularGPT is 33 points ahead over all tasks."""
 
 PAPER = read_table(TABLES[0])
 
@@ -44,48 +48,47 @@ TABLE = AccuracyTable(
     PAPER,
     (RNN, TRANSFORMER, REGULARGPT, REGULARGPT_3),
     {"quick": "chi-table1-quick", "paper": "chi-table1"},
-    QUICK_TASKS,
+    TASKS,
 )
 
 
 def carry_out(bench: Bench) -> Findings:
     """Train the models of the scale; make the table of all that is there."""
     got = TABLE.train(bench)
-    later = {
-        task: Score.without_first_length(found)
-        for task in AT_CHANCE
-        if (found := got.get((task, TRANSFORMER.title))) is not None
+    learned = {
+        task: Score.of_test(runs)
+        for (task, title), found in got.items()
+        if title == TRANSFORMER.title and found is not None and (runs := found.learned) is not None
     }
     titles = {model.name: model.title for model in TABLE.models}
     remarks = (on_parameters(records_of(got), titles), *_REMARKS, *REMARKS)
-    return TABLE.findings(got, claims(TABLE.scores(got), later), remarks)
+    return TABLE.findings(got, claims(TABLE.scores(got), learned), remarks)
 
 
 _REMARKS = (
     "On D_n and Tomita 5 every string of odd length is outside the language: always rejecting "
     "scores 75 % there. The Transformer's published averages on them, 74.5 to 82.6, are at that "
     "level or a little above it.",
-    "How strings outside a language were drawn is not said. Here half of them are uniform and half "
-    "are members with a few edits.",
+    "Strings outside a language are uniform in the paper's code; here half of them are, and half "
+    "are members with a few edits, which are harder to tell.",
+    "The paper contradicts itself on PARITY: this table has 98.9 for the RNN and 50.1 for the "
+    "Transformer, Table 2 has 100.0 and 50.3 for the same networks on the same strings (P(1) = "
+    "0.5).",
 )
 
 
-def claims(scores: Mapping[Key, Score], later: Mapping[str, Score]) -> list[Claim]:
+def claims(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> list[Claim]:
     """Hold what was found against what the paper says about its table.
 
     Args:
         scores: of every task and model that was run.
-        later: of the Transformer on `AT_CHANCE`, without the first length.
+        learned: of the Transformer, by task: of those seeds that learned the training lengths.
     """
     return [
-        *(_learns(task, scores.get((task, REGULARGPT.title))) for task in LEARNED),
+        *(_learns(task, scores.get((task, REGULARGPT.title))) for task in TASKS),
         *(
-            _is_at_chance(task, score, lengths)
+            _is_at_chance(task, scores.get((task, TRANSFORMER.title)), learned.get(task))
             for task in AT_CHANCE
-            for score, lengths in (
-                (scores.get((task, TRANSFORMER.title)), "at all longer lengths"),
-                (later.get(task), "without the first longer length, which the code leaves out"),
-            )
         ),
         _is_perfect_everywhere(scores),
         _is_similar(scores),
@@ -95,20 +98,22 @@ def claims(scores: Mapping[Key, Score], later: Mapping[str, Score]) -> list[Clai
 
 
 def _learns(task: str, score: Score | None) -> Claim:
+    least = NEARLY if task == "modular-arithmetic" else PERFECT
     return reaches(
-        f"RegularGPT with C = 2 learns {task}: its best seed reaches 99 %",
+        f"RegularGPT with C = 2 learns {task}: its best seed reaches {percent(least, 0)} %",
         f"{_published(REGULARGPT.title, task):.1f} (maximum)",
         score,
-        PERFECT,
+        least,
     )
 
 
-def _is_at_chance(task: str, score: Score | None, lengths: str) -> Claim:
+def _is_at_chance(task: str, score: Score | None, learned: Score | None) -> Claim:
     return is_at_chance(
-        f"the Transformer is at chance on {task}, {lengths}: within 2 points of it, and a scaled "
-        "accuracy of 0 within the interval",
+        f"the Transformer that learned {task} up to the training length is at chance beyond: "
+        "within 2 points of it, and a scaled accuracy of 0 within the interval",
         f"{PAPER.result(TRANSFORMER.title, task).mean:.1f} (average)",
-        score,
+        learned or score,
+        learned=learned is not None,
     )
 
 

@@ -10,7 +10,6 @@ from formalbench.analysis.measures import perplexities
 from formalbench.contracts.config import Value
 
 from formalbench_papers.chi.specs import LENGTHS
-from formalbench_papers.framework.accuracies import obtain
 from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
@@ -63,14 +62,14 @@ def carry_out(bench: Bench) -> Findings:
     """Train every model on windows of 512 tokens and test it on longer ones."""
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")
     apart = [model for model in PAPER if model not in bench.choose(AGAIN, ())]
-    wanted = [_wanted(model, task, bench) for model in apart]
+    wanted = [wanted_runs(model, task, bench) for model in apart]
     now = bench.choose(QUICK, tuple(PAPER))
-    held = obtain(bench, wanted, lambda one: one.row in now)
+    held = bench.train(wanted, lambda one: one.row in now)
     return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
 
 
-def _wanted(model: str, task: str, bench: Bench) -> Wanted:
-    """Return the runs of a model."""
+def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
+    """Return the runs of a model of the table."""
     size: dict[str, Value] = bench.choose({"width": 64, "heads": 2}, {"width": 768, "heads": 12})
     if model in POSITIONS:
         layers = bench.choose(2, 12)

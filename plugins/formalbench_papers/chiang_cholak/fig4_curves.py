@@ -80,6 +80,12 @@ def mean_of(got: Got) -> Mean | None:
     )
 
 
+def curves_of(got: Got) -> list[Mean]:
+    """Return the curve of each run that finished, by seed."""
+    every = (mean_of(Got(got.wanted, [run])) for run in got.chosen)
+    return [one for one in every if one is not None]
+
+
 def _mean(runs: Sequence[Sequence[float]]) -> tuple[float, ...]:
     return tuple(math.fsum(values) / len(values) for values in zip(*runs, strict=True))
 

@@ -11,10 +11,8 @@ from formalbench_papers.framework.announcing import protocols
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
     {
-        f"chiang-cholak-fig4-{length}{scale}": f"FIRST trained at length {length}, tested at 1000"
-        f"{runs}"
+        f"chiang-cholak-fig4-{length}": f"FIRST trained at length {length}, tested at 1000, 20 runs"
         for length in (10, 30, 100, 300)
-        for scale, runs in (("-quick", ", 5 runs"), ("", ", 20 runs"))
     }
     | {
         "chiang-cholak-table1-quick": "translation on a CPU: 2,500 steps, tested with a beam of 4",
@@ -36,7 +34,7 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chiang_cholak.fig2:carry_out",
         reduced="25 lengths instead of 41, 100 strings at each instead of 1,000.",
-        duration="quick: a minute on a CPU; paper: some ten minutes.",
+        core_hours=(0.02, 0.09),
     ),
     ReproductionSpec(
         name="chiang-cholak-fig3",
@@ -46,15 +44,15 @@ REPRODUCTIONS = (
             "Cross-entropy and accuracy of the exact solution for PARITY (layer norm with ε = 0) "
             "as the entry that computes k/n moves away from 1; and training runs that start from "
             "the solution with that entry perturbed, beside the same network with random "
-            "weights. The dashed line is a coin."
+            "weights, on strings of 1 to 100 symbols and of 100 alone. The dashed line is a coin."
         ),
         factory="formalbench_papers.chiang_cholak.fig3:carry_out",
         reduced=(
             "Lengths up to 100 instead of 300, 200 strings at each instead of 1,000, 41 values "
-            "of the entry instead of 81; 1,000 updates instead of 10,000, from 3 random starts "
-            "instead of 5."
+            "of the entry instead of 81; 1,000 updates instead of 10,000, three seeds instead of "
+            "ten."
         ),
-        duration="quick: a minute on a CPU; paper: some ten minutes.",
+        core_hours=(0.04, 0.7),
     ),
     ReproductionSpec(
         name="chiang-cholak-fig4",
@@ -70,11 +68,10 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.chiang_cholak.fig4:carry_out",
         reduced=(
-            "5 runs instead of 20, looked at after every fifth epoch instead of every one, "
-            "attention read on 20 strings instead of 100; PARITY with standard attention and "
-            "training lengths 10 and 100 only. All 10,000 updates are done."
+            "5 runs instead of 20; PARITY with standard attention and training lengths 10 and 100 "
+            "only. All 10,000 updates are done."
         ),
-        duration="quick: ten minutes on two cores (50 runs); paper: half an hour on a GPU.",
+        core_hours=(0.4, 2.0),
     ),
     ReproductionSpec(
         name="chiang-cholak-table1",
@@ -94,7 +91,7 @@ REPRODUCTIONS = (
             "instead of 70,000 of 4,096; two seeds for the long texts and one for all instead of "
             "three."
         ),
-        duration="quick: 45 minutes on two cores (6 runs); paper: days on a GPU (12 runs).",
+        core_hours=(2.5, 6500),
         figure=False,
     ),
 )

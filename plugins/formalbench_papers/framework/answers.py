@@ -7,8 +7,12 @@ the interval has both sides, they cannot tell, however near or far their mean is
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
+from statistics import fmean, variance
 from typing import TYPE_CHECKING
+
+from scipy.stats import t
 
 from formalbench_papers.framework.findings import Answer
 
@@ -43,6 +47,32 @@ def rises(first: Score, second: Score) -> Answer:
     if _under(second.high, first.low) or _under(second.best, first.worst):
         return False
     return "cannot tell"
+
+
+def higher(ones: Sequence[float], others: Sequence[float], by: float = 0.0) -> Answer:
+    """Say whether some seeds are above others, by more than so much; None without either.
+
+    They are if each is above each of the others, or if the 95 % interval of the difference of the
+    means (Welch's) is; they are not likewise.
+    """
+    if not ones or not others:
+        return None
+    gaps = [one - other for one in ones for other in others]
+    low, high = min(gaps), max(gaps)
+    if low <= by <= high and min(len(ones), len(others)) > 1:
+        low, high = _welch(ones, others)
+    return True if low > by else False if high <= by else "cannot tell"
+
+
+def _welch(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the difference of two means (Welch 1947)."""
+    parts = [variance(some) / len(some) for some in (ones, others)]
+    gap, error = fmean(ones) - fmean(others), math.sqrt(sum(parts))
+    if error == 0:
+        return gap, gap
+    lost = sum(part**2 / (len(some) - 1) for part, some in zip(parts, (ones, others), strict=True))
+    half = float(t.ppf(0.975, sum(parts) ** 2 / lost)) * error
+    return gap - half, gap + half
 
 
 def every(answers: Iterable[Answer]) -> Answer:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.analysis.reproduced import Scale
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.host.host import load
 from formalbench.store import default_results
 
 from formalbench_papers.framework.findings import Findings
+from formalbench_papers.framework.measurements import Measurements, Step
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
@@ -36,7 +37,8 @@ class Bench:
         device: ``auto``, ``cpu`` or ``cuda:i``: where models are trained.
         jobs: how many train at once; None for the default.
         training: whether to train what has no record yet.
-        also: points of the paper's figure to measure although the scale leaves them out.
+        only: rows and columns of the page; if there are any, nothing else is trained.
+        measurements: what was measured without training.
     """
 
     host: PluginHost
@@ -46,31 +48,54 @@ class Bench:
     device: str = "auto"
     jobs: int | None = None
     training: bool = True
-    also: tuple[str, ...] = ()
+    only: tuple[str, ...] = ()
+    measurements: Measurements = field(default_factory=Measurements)
 
-    def train(self, wanted: Sequence[Wanted]) -> list[Got]:
-        """Train and test models, unless their records are there already; in the order given.
+    def train(
+        self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
+    ) -> list[Got | None]:
+        """Train and test models, and return all that has records, in the order given.
+
+        Args:
+            wanted: every cell of the paper, those that decide first: training is in this order.
+            now: whether a cell belongs to the scale. The others are not trained unless the user
+                asks for them; what has records is returned all the same.
+
+        Returns:
+            One per cell: its records, perhaps not of all seeds yet; None if it has none.
 
         Raises:
-            RequestError: if a record is missing and nothing is to be trained.
+            RequestError: for a bad request, as a point that is none of the page's.
         """
-        from formalbench_papers.framework.runs import train
+        from formalbench_papers.framework.runs import held, select, train
 
-        if self.training:
-            return train(self.host, wanted, self.folder, self.device, self.jobs)
-        held = [got for got in self.held(wanted) if got is not None]
-        if len(held) < len(wanted):
-            raise RequestError(
-                f"--no-training: {len(wanted) - len(held)} of {len(wanted)} models have no "
-                f"complete set of records in {self.folder}"
-            )
-        return held
-
-    def held(self, wanted: Sequence[Wanted]) -> list[Got | None]:
-        """Return what is there without training; None where a run has no record yet."""
-        from formalbench_papers.framework.runs import held
-
+        chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
+        if self.training and chosen:
+            train(self.host, chosen, self.folder, self.device, self.jobs)
         return held(self.host, wanted, self.folder)
+
+    def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
+        """Return what a step finds; measure it if it was not measured before.
+
+        Args:
+            step: all that decides it, as JSON can say it. The versions of its ``model`` and its
+                ``task``, if it names them, are added; a step that looks into a trained network
+                names its run as ``test_id``.
+            measure: does it; returns what JSON can say.
+
+        Raises:
+            RequestError: if the user asked for some points only, and this is of no run.
+        """
+        if self.only and "test_id" not in step:
+            raise RequestError(
+                f"--only {self.only[0]}: this is measured in minutes, as a whole; leave --only out"
+            )
+        versions = {}
+        if "model" in step:
+            versions["model"] = self.host.models.get(step["model"])[0].spec.version
+        if "task" in step:
+            versions["task"] = self.host.task_entry(step["task"])[0].spec.version
+        return self.measurements.get({**step, "versions": versions}, measure)
 
     @property
     def folder(self) -> Path:
@@ -103,22 +128,3 @@ def carry_out(bench: Bench, spec: ReproductionSpec) -> Findings:
     if not isinstance(found, Findings):
         raise TypeError(f"the factory of {spec.name} gave a {type(found).__name__}")
     return found
-
-
-def asked_points(spec: ReproductionSpec, asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the points of a figure that are meant; spaces and case do not matter.
-
-    Raises:
-        RequestError: for one that there is not.
-    """
-    if asked and not spec.points:
-        raise RequestError(f"--also {asked[0]}: {spec.name} has no points to choose")
-    known = {_squeezed(point): point for point in spec.points}
-    for one in asked:
-        if _squeezed(one) not in known:
-            raise unknown("point", one, spec.points)
-    return tuple(known[_squeezed(one)] for one in asked)
-
-
-def _squeezed(point: str) -> str:
-    return "".join(point.split()).casefold()

@@ -15,17 +15,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.current import current_of
-from formalbench.analysis.reproduced import Document, Plain, read_document
-from formalbench.analysis.text import spreadsheet
+from formalbench.analysis.reproduced import Document, Plain, all_hold, read_document
+from formalbench.analysis.text import plural, spreadsheet
 from formalbench.contracts.errors import FormalbenchError
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.plain import read_plain
 from formalbench.store.repository import REPRODUCTIONS
 
 from formalbench_papers.framework.document import cells_told, claims_told, command, data_told
-from formalbench_papers.framework.kept import found_again, kept_records
-from formalbench_papers.framework.page import RECORDS, as_markdown
+from formalbench_papers.framework.kept import Kept, judge
+from formalbench_papers.framework.measurements import Measurements
+from formalbench_papers.framework.overview import OVERVIEW, overview
+from formalbench_papers.framework.page import MEASURED, RECORDS, as_markdown
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -36,7 +37,7 @@ MAX_BYTES = 64 << 20
 LAST_DIGITS = 1e-9
 """Numbers no further apart are the same: not every processor's logarithms end alike."""
 
-KINDS = (".csv", ".json", ".md", ".png", ".svg", RECORDS)
+KINDS = (".csv", ".json", ".md", ".png", ".svg", RECORDS, MEASURED)
 
 _ACTIVE = re.compile(
     rb"<\s*(script|foreignObject|iframe|image|animate\w*|set|a)\b|\bon\w+\s*=|<!ENTITY|xml-stylesheet"
@@ -50,9 +51,9 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
     """Say what is wrong with the files of reproductions, one line each.
 
     A page and a table must be what the data give, a figure must do nothing but show, and there is
-    no other file. Where records lie beside a page, they must be records, as many as it says; and
-    if they alone give the numbers, and nothing that they are of has another version by now,
-    the numbers must be those that they give.
+    no other file. Beside a page must lie as many records and measurements as it says, and its
+    numbers must be those that they give. If they cannot give them, as after a change of a task's
+    version, the page must say that it is stale.
 
     Args:
         repository: its root.
@@ -63,6 +64,8 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
     files = {folder / f"{name}{kind}": name for name in entries for kind in KINDS}
     problems = []
     for path in sorted(folder.rglob("*")):
+        if path == folder / OVERVIEW and not path.is_symlink():
+            continue
         if path not in files or path.is_symlink():
             problems.append(f"{path}: of no reproduction")
     for name in sorted({name for path, name in files.items() if path.exists()}):
@@ -71,6 +74,11 @@ def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
                 problems += _problems(folder, entries[name].spec, host)
         except FormalbenchError as error:
             problems.append(str(error))
+    readme = folder / OVERVIEW
+    if problems or not readme.exists():
+        return problems
+    if read_plain(readme, MAX_BYTES) != overview(folder).encode():
+        problems.append(f"{readme}: not what the pages give; `formalbench reproduce` renders it")
     return problems
 
 
@@ -100,7 +108,7 @@ def _agrees(told: Document, spec: ReproductionSpec) -> bool:
     return (
         told.reproduction == spec.name
         and told.command == command(spec, told.scale)
-        and told.holds is not any(claim.verdict == "differs" for claim in told.claims)
+        and told.holds is all_hold(claim.verdict for claim in told.claims)
         and told.date == day
         and 0 <= told.seconds < 10**8
     )
@@ -110,25 +118,28 @@ def _by_records(
     folder: Path, told: Document, spec: ReproductionSpec, host: PluginHost
 ) -> Iterator[str]:
     name = spec.name
-    kept = folder / f"{name}{RECORDS}"
-    if not told.records:
-        if kept.exists():
-            yield f"{kept}: {name}.json knows of no records"
-        return
-    records = kept_records(folder, name)
-    if len(records) != told.records:
-        yield f"{kept}: {len(records)} records, and the page says {told.records}"
-        return
-    current = current_of(host)
-    if spec.inside or any(current.standing(record) != "current" for record in records):
-        return
-    found = found_again(spec, told.scale, records, host)
-    said = (cells_told(found), claims_told(found)) == (told.cells, told.claims)
-    if not said or not _same_rows(data_told(found.rows), told.data):
+    kept = Kept.beside(folder, name)
+    if len(kept.records) != (told.records or 0):
         yield (
-            f"{folder / name}.json: not what its records give; "
-            f"`formalbench reproduce {name} --from-records` renders it"
+            f"{folder / name}{RECORDS}: {plural(len(kept.records), 'record')}, and the page says "
+            f"{told.records}"
         )
+        return
+    steps = len(Measurements(kept.measurements))
+    if steps != told.measurements:
+        yield f"{kept.measurements}: {plural(steps, 'step')}, and the page says {told.measurements}"
+        return
+    found, notes = judge(spec, told, kept, host)
+    if notes != told.notes:
+        why = "it is stale and does not say so" if notes else "it is not stale any more"
+    elif found is None or (
+        (cells_told(found), claims_told(found)) == (told.cells, told.claims)
+        and _same_rows(data_told(found.rows), told.data)
+    ):
+        return
+    else:
+        why = "not what its records and measurements give"
+    yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
 
 
 def _same_rows(ours: Sequence[dict[str, Plain]], told: Sequence[dict[str, Plain]]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from formalbench.analysis.text import percent
 
 from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.answers import opposite
 from formalbench_papers.framework.findings import Claim
 
 
@@ -18,36 +19,43 @@ def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
         paper: the paper's number, or where it says so.
         score: ours; None if it was not run.
         share: at least so much.
+
+    Returns:
+        The claim; while seeds are missing, one of them may still reach it.
     """
     best = None if score is None else score.best
+    reached = best is not None and best >= share
     return Claim(
         said,
         paper,
         "" if score is None else f"{percent(best)}, {score.outcome}",
-        None if score is None else best is not None and best >= share,
+        None if score is None else reached or ("cannot tell" if score.missing else False),
     )
 
 
 def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
     """Claim that not even a model's best seed reaches a share of one; as of `reaches`."""
     one = reaches(said, paper, score, share)
-    return replace(one, holds=None if one.holds is None else not one.holds)
+    return replace(one, holds=opposite(one.holds))
 
 
-def is_at_chance(said: str, paper: str, score: Score | None) -> Claim:
+def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:
     """Claim that a model is at chance, by `Score.at_chance`.
 
     Args:
         said: the claim in words.
         paper: the paper's number, or where it says so.
         score: ours; None if it was not run.
+        learned: whether the seeds of the score learned the training lengths: of others nothing can
+            be told.
     """
     interval = None if score is None else score.scaled_interval
     ours = (
         ""
         if score is None or interval is None
         else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
+        f"{'' if learned else '; no seed learned the training lengths'}"
     )
     # No run that finished is no evidence of guessing, but a difference from the paper.
     holds = None if score is None else False if interval is None else score.at_chance
-    return Claim(said, paper, ours, holds)
+    return Claim(said, paper, ours, holds if learned or holds is None else "cannot tell")

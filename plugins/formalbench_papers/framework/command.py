@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
 
     from formalbench_papers.framework.bench import Bench
-    from formalbench_papers.framework.findings import Findings
 
 
 def add_command(app: typer.Typer) -> None:
@@ -56,41 +56,45 @@ def add_command(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--training/--no-training",
-                help="Whether to train what has no record; a table goes without it.",
+                help="Whether to train what has no record; the page goes without it.",
             ),
         ] = True,
-        also: Annotated[
+        only: Annotated[
             list[str] | None,
             typer.Option(
                 metavar="POINT",
-                help="Measure a point of the figure that the scale leaves out, as "
-                "'k = 32, D = 10'; may be repeated.",
+                help="Train only this row or column of the page, also if the scale leaves it out, "
+                "as 'k = 32, D = 10'. Repeat it for more; a row and a column mean their cell.",
             ),
         ] = None,
         from_records: Annotated[
             bool,
             typer.Option(
                 "--from-records",
-                help="Render the page again from the records kept beside it; measure nothing.",
+                help="Render the page again from what is kept beside it; measure nothing.",
             ),
         ] = False,
         as_json: Annotated[
             bool, typer.Option("--json", help="Print what came out as JSON, and nothing else.")
         ] = False,
     ) -> None:
-        """Measure a paper's figure or table anew: its number, ours, and whether it holds.
+        """Reproduce a figure or table of a paper: its number, ours, and whether it holds.
 
-        Writes a page (Markdown), the data (CSV), all of it for programs (JSON), the records of
-        what was trained, and the figure (PNG and SVG) if there is one. Runs that have a record are
-        not repeated. Exit code 1 if a claim does not hold.
+        Continues from the records kept beside the page, and trains what has none. Writes the page
+        (Markdown), the data (CSV), all of it for programs (JSON), the records, and the figure
+        (PNG and SVG) if there is one. Exit code 1 if a claim differs.
 
         \b
         formalbench reproduce
         formalbench reproduce chiang-cholak-fig2 --scale paper
+        formalbench reproduce yao-fig5 --only 'k = 128, D = 15'
         """
         from formalbench.ui.state import host_of
 
-        from formalbench_papers.framework.bench import Bench, asked_points
+        from formalbench_papers.framework.bench import Bench
+        from formalbench_papers.framework.measurements import Measurements
+        from formalbench_papers.framework.overview import write_overview
+        from formalbench_papers.framework.page import MEASURED
 
         host = host_of(ctx)
         if name is None:
@@ -99,26 +103,33 @@ def add_command(app: typer.Typer) -> None:
         entry, _ = host.reproductions.get(name)
         chosen = entry.spec
         folder = find_folder(output)
-        bench = Bench(
-            host,
-            scale,
-            lambda line: typer.echo(line, err=True),
-            results=results,
-            device=device,
-            jobs=jobs,
-            training=training,
-            also=asked_points(chosen, also or ()),
-        )
-        find = find_again if from_records else measure
         with host.blaming(entry.plugin):
-            told, findings = find(bench, chosen, folder)
-        if not _tell(told, findings, folder, as_json):
+            if from_records:
+                told, paths = find_again(chosen, folder, host)
+            else:
+                bench = Bench(
+                    host,
+                    scale,
+                    lambda line: typer.echo(line, err=True),
+                    results=results,
+                    device=device,
+                    jobs=jobs,
+                    training=training,
+                    only=tuple(only or ()),
+                    measurements=Measurements(folder / f"{name}{MEASURED}"),
+                )
+                told, paths = measure(bench, chosen, folder)
+        write_overview(folder)
+        _show(told, paths, as_json)
+        if any(claim.verdict == "differs" for claim in told.claims):
             raise typer.Exit(1)
 
 
 def _list_all(host: PluginHost, as_json: bool) -> None:
     """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
     from formalbench.ui.output import print_json
+
+    from formalbench_papers.framework.page import hours_note
 
     every = [entry.spec for entry in host.reproductions.all()]
     if as_json:
@@ -130,7 +141,7 @@ def _list_all(host: PluginHost, as_json: bool) -> None:
                     "source": one.reference,
                     "scales": ["quick", "paper"],
                     "reduced": one.reduced,
-                    "duration": one.duration,
+                    "core_hours": dict(zip(("quick", "paper"), one.core_hours, strict=True)),
                 }
                 for one in every
             ]
@@ -140,8 +151,8 @@ def _list_all(host: PluginHost, as_json: bool) -> None:
         typer.echo(f"{one.name}\n    {one.summary}\n    {one.reference}")
         if one.reduced:
             typer.echo(f"    reduced at quick: {one.reduced}")
-        if one.duration:
-            typer.echo(f"    time: {one.duration}")
+        if hours := hours_note(one.core_hours):
+            typer.echo(f"    {hours}")
     typer.echo("\nEach at --scale quick (the default) or --scale paper.")
 
 
@@ -165,8 +176,12 @@ def find_folder(output: Path | None) -> Path:
     return repository / REPRODUCTIONS
 
 
-def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Document, Findings]:
-    """Carry out a reproduction.
+Outcome = tuple["Document", "list[Path]"]
+"""What a page says, and the files that were written."""
+
+
+def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
+    """Carry out a reproduction, from what is kept beside its page on, and write its files.
 
     Args:
         bench: what it works with.
@@ -175,40 +190,66 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Docum
     """
     import time
 
+    from formalbench.store import Store
     from formalbench.ui.output import plugins_print_to_stderr
 
     from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.document import Circumstances, document
+    from formalbench_papers.framework.kept import Kept, on_nothing_kept, take_records
+    from formalbench_papers.framework.output import write_all
 
     draws = _can_draw(chosen)
+    kept = Kept.beside(folder, chosen.name)
+    if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
+        bench.report(f"{taken} records from beside the page are now in {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
     if not draws:
         findings = replace(findings, draw=None)
+    bench.measurements.keep_used()
     how = Circumstances.now(bench.scale, time.monotonic() - start)
-    return document(chosen, findings, how), findings
+    # Those of the other scale stay: nobody has to train them again.
+    known = {(one.test_id, one.protocol.title) for one in findings.records}
+    records = list(findings.records)
+    records += [
+        one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
+    ]
+    steps = len(bench.measurements.used)
+    told = document(chosen, findings, how, len(records), steps)
+    told = told.model_copy(update={"notes": on_nothing_kept(told, len(records), steps > 0)})
+    return told, write_all(folder, told, findings, records)
 
 
-def find_again(bench: Bench, chosen: ReproductionSpec, folder: Path) -> tuple[Document, Findings]:
-    """Return what the records beside a page give, as it was measured then.
+def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outcome:
+    """Render a page again by what is kept beside it, and say on it if it is stale.
 
     Raises:
-        RequestError: if there are none, or they do not give all of it.
+        RequestError: if there is no page.
     """
-    from formalbench.analysis.reproduced import read_document
+    from formalbench.analysis.reproduced import all_hold, read_document
 
     from formalbench_papers.framework.document import Circumstances, document
-    from formalbench_papers.framework.kept import found_again, kept_records
+    from formalbench_papers.framework.kept import Kept, judge
+    from formalbench_papers.framework.output import write_all, write_page
 
     before = read_document(folder / f"{chosen.name}.json")
-    records = kept_records(folder, chosen.name)
-    findings = found_again(chosen, before.scale, records, bench.host)
-    if not _can_draw(chosen):
+    draws = _can_draw(chosen)
+    kept = Kept.beside(folder, chosen.name)
+    findings, notes = judge(chosen, before, kept, host)
+    if findings is None:
+        update = {
+            "notes": notes,
+            "holds": all_hold(claim.verdict for claim in before.claims),
+            "core_hours": chosen.core_hours,
+        }
+        told = before.model_copy(update=update)
+        return told, write_page(folder, told)
+    if not draws:
         findings = replace(findings, draw=None)
-    how = Circumstances(before.scale, before.seconds, before.date, "")
-    told = document(chosen, findings, how).model_copy(update={"notes": before.notes})
-    return told, findings
+    how = Circumstances(before.scale, before.seconds, before.date, *before.environments[:1])
+    told = document(chosen, findings, how, len(kept.records), before.measurements)
+    return told, write_all(folder, told, findings, kept.records)
 
 
 def _can_draw(chosen: ReproductionSpec) -> bool:
@@ -225,19 +266,16 @@ def _can_draw(chosen: ReproductionSpec) -> bool:
     return True
 
 
-def _tell(told: Document, findings: Findings, folder: Path, as_json: bool) -> bool:
-    """Write the files, print the verdicts, and say whether all hold."""
+def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
+    """Print the verdicts, and which files were written."""
     from formalbench.ui.output import console
 
     from formalbench_papers.framework.document import document_text
-    from formalbench_papers.framework.output import write_all
-    from formalbench_papers.framework.terminal import print_findings
+    from formalbench_papers.framework.terminal import print_document
 
-    paths = write_all(folder, told, findings)
     if as_json:
         typer.echo(document_text(told), nl=False)
     else:
-        print_findings(told, findings, console())
+        print_document(told, console())
     for path in paths:
         typer.echo(f"wrote {path}", err=as_json)
-    return findings.holds

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from formalbench.contracts.config import Value
+from formalbench.contracts.task import Task
+from torch import nn
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Row
@@ -67,9 +69,29 @@ def measure_curves(
             bench.report(f"{language.title}, {variant.name}")
             network = bench.network(language.model, task, **variant.options)
             curves[language.title, variant.name] = [
-                measure(network, task, random_strings(task, length, count)) for length in lengths
+                _at(bench, language, variant, network, task, length, count) for length in lengths
             ]
     return curves
+
+
+def _at(
+    bench: Bench,
+    language: Recogniser,
+    variant: CurveVariant,
+    network: nn.Module,
+    task: Task,
+    length: int,
+    count: int,
+) -> MeasuredAt:
+    """Return a point of a curve."""
+    step = {
+        **{"model": language.model, "options": dict(variant.options), "task": language.task},
+        **{"length": length, "strings": count},
+    }
+    found = bench.measured(
+        step, lambda: asdict(measure(network, task, random_strings(task, length, count)))
+    )
+    return MeasuredAt(**found)
 
 
 def curve_rows(curves: Curves, **constants: float) -> list[Row]:

@@ -44,8 +44,22 @@ class Circumstances:
         return cls(scale, seconds, today, f"{machine.device}, {machine.hardware}; {versions}")
 
 
-def document(spec: ReproductionSpec, findings: Findings, how: Circumstances) -> Document:
-    """Return everything about a reproduction; what is not finite is None."""
+def document(
+    spec: ReproductionSpec,
+    findings: Findings,
+    how: Circumstances,
+    records: int | None = None,
+    measurements: int = 0,
+) -> Document:
+    """Return everything about a reproduction; what is not finite is None.
+
+    Args:
+        spec: which.
+        findings: what came of it.
+        how: when and where.
+        records: how many are kept beside the page; None for those of the findings.
+        measurements: how many steps are.
+    """
     environments = environments_of(findings.records) if findings.records else (how.environment,)
     return Document(
         reproduction=spec.name,
@@ -59,8 +73,10 @@ def document(spec: ReproductionSpec, findings: Findings, how: Circumstances) -> 
         seconds=round(how.seconds, 1),
         took=took(findings.records, how),
         environments=tuple(environments),
-        records=len(findings.records),
-        figure=findings.draw is not None,
+        records=len(findings.records) if records is None else records,
+        measurements=measurements,
+        core_hours=spec.core_hours,
+        figure=findings.draw is not None and len(findings.rows) > 0,
         holds=findings.holds,
         cells=cells_told(findings),
         claims=claims_told(findings),

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from formalbench.analysis.reproduced import all_hold
+
 if TYPE_CHECKING:
     from formalbench.analysis.reproduced import Verdict
     from formalbench.contracts.record import Record
@@ -95,5 +97,10 @@ class Findings:
 
     @property
     def holds(self) -> bool:
-        """Whether no claim differs: what cannot be told from the seeds is no failure."""
-        return all(claim.holds is not False for claim in self.claims)
+        """Whether a claim holds and none differs."""
+        return all_hold(claim.verdict for claim in self.claims)
+
+    @property
+    def fails(self) -> bool:
+        """Whether a claim differs: what seeds cannot tell is no failure."""
+        return any(claim.holds is False for claim in self.claims)

@@ -10,6 +10,7 @@ from pathlib import Path
 from formalbench.analysis.figures import picture, styled
 from formalbench.analysis.reproduced import Document
 from formalbench.analysis.text import spreadsheet
+from formalbench.contracts.record import Record
 from formalbench.store import write_atomically
 from formalbench.store.packed import written
 
@@ -18,13 +19,16 @@ from formalbench_papers.framework.findings import Findings, Row
 from formalbench_papers.framework.page import RECORDS, as_markdown
 
 
-def write_all(folder: Path, told: Document, findings: Findings) -> list[Path]:
+def write_all(
+    folder: Path, told: Document, findings: Findings, records: Sequence[Record]
+) -> list[Path]:
     """Write the page, the data, all of it for programs, the records and the figure.
 
     Args:
         folder: where.
         told: what the page says.
         findings: what it was made of.
+        records: to be kept beside it.
 
     Returns:
         Their paths; of a figure, PNG and SVG.
@@ -33,30 +37,37 @@ def write_all(folder: Path, told: Document, findings: Findings) -> list[Path]:
         RequestError: if a file cannot be written.
     """
     name = told.reproduction
-    page, data, facts, png, svg = (
-        folder / f"{name}.{kind}" for kind in ("md", "csv", "json", "png", "svg")
-    )
-    paths = [page, data, facts]
+    data, kept, png, svg = (folder / f"{name}{kind}" for kind in (".csv", RECORDS, ".png", ".svg"))
     write_atomically(data, as_csv(findings.rows))
-    if findings.records:
-        kept = folder / f"{name}{RECORDS}"
-        write_atomically(kept, written(findings.records))
+    paths = [data]
+    if records:
+        write_atomically(kept, written(records))
         paths.append(kept)
-    write_atomically(facts, document_text(told))
-    if findings.draw is not None:
+    if told.figure and findings.draw is not None:
         with styled():
             figure = findings.draw()
             write_atomically(png, picture(figure, "png", Software=None))
             write_atomically(svg, picture(figure, "svg", Date=None, Creator=None))
         paths += [png, svg]
+    return [*paths, *write_page(folder, told)]
+
+
+def write_page(folder: Path, told: Document) -> list[Path]:
+    """Write what a document says, for programs and as a page; return the paths.
+
+    Raises:
+        RequestError: if a file cannot be written.
+    """
+    facts, page = (folder / f"{told.reproduction}.{kind}" for kind in ("json", "md"))
+    write_atomically(facts, document_text(told))
     write_atomically(page, as_markdown(told))
-    return paths
+    return [facts, page]
 
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Return the data; floats in full."""
     target = io.StringIO()
-    writer = csv.DictWriter(target, list(rows[0]), lineterminator="\n")
+    writer = csv.DictWriter(target, list(rows[0]) if rows else (), lineterminator="\n")
     writer.writeheader()
     writer.writerows(
         {key: spreadsheet(v) if isinstance(v, str) else v for key, v in row.items()} for row in rows

@@ -22,6 +22,9 @@ T = TypeVar("T", CellTold, ClaimTold)
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""
 
+MEASURED = ".measured.jsonl"
+"""Ends the name of the file of what was measured without training."""
+
 NOT_RUN: Verdict = "not run at this scale"
 
 _TEMPLATES = Templates(Path(__file__).parent / "templates")
@@ -36,6 +39,8 @@ def as_markdown(one: Document) -> str:
         name=Markdown(one.reproduction),
         command=Markdown(one.command),
         RECORDS=Markdown(RECORDS),
+        MEASURED=Markdown(MEASURED),
+        hours=hours_note(one.core_hours),
         scale=scale_note(one.scale, one.reduced),
         nothing_run=told == {NOT_RUN},
         counted=count_verdicts(cell.verdict for cell in one.cells),
@@ -49,6 +54,16 @@ def as_markdown(one: Document) -> str:
 def scale_note(scale: Scale, reduced: str) -> str:
     """Say the scale, and what was reduced at it."""
     return f"Scale: {scale}.{f' Reduced: {reduced}' if reduced else ''}"
+
+
+def hours_note(core_hours: tuple[float | None, float | None]) -> str:
+    """Say how long both scales take one CPU core; empty if neither is known."""
+    known = [
+        f"about {hours:,.2g} at {scale}" if hours < 100 else f"about {hours:,.0f} at {scale}"
+        for scale, hours in zip(("quick", "paper"), core_hours, strict=True)
+        if hours is not None
+    ]
+    return f"CPU core hours: {', '.join(known)}." if known else ""
 
 
 _BESIDE = ("paper", "ours", "verdict")

@@ -11,12 +11,11 @@ from formalbench.contracts.task import Task
 from formalbench.device import choose_device, usable_cores
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import CellScore, evaluate
-from formalbench.store import Store, weights_path
-from formalbench.store.weights import load_network
 
 from formalbench_papers.framework.accuracies import Score, score_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
+from formalbench_papers.framework.trained import NoWeightsError, TrainedNetwork
 
 
 def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
@@ -48,12 +47,13 @@ def retest(
         None if a run has no weights to test.
     """
     finished = [record for record in got.chosen if record.status == "finished"]
-    if not finished or not all(has_weights(bench, record) for record in finished):
-        bench.report("no weights were kept: remove its records to train it again")
-        return None
     if metric is None:
         metric = task.primary.name, task.chance(cells.lengths).length_only
-    runs = [_retested(bench, record, task, cells, metric[0]) for record in finished]
+    try:
+        runs = [_retested(bench, record, task, cells, metric[0]) for record in finished]
+    except NoWeightsError as error:
+        bench.report(str(error))
+        return None
     outcome = f"{len(finished)} of {len(got.chosen)} finished"
     return score_of(
         runs,
@@ -63,22 +63,30 @@ def retest(
     )
 
 
-def has_weights(bench: Bench, record: Record) -> bool:
-    """Say whether there are weights to test."""
-    path = weights_path(Store(bench.folder).path_of(record))
-    return record.weights is not None and path.is_file()
-
-
 def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:
-    """Score the selected weights of a run on strings of a task with the same symbols."""
+    """Score the selected weights of a run on strings of a task with the same symbols.
+
+    Raises:
+        NoWeightsError: if they are not there.
+    """
     device = torch.device(choose_device(bench.device))
-    path = weights_path(Store(bench.folder).path_of(record))
-    network = load_network(bench.host, record, path).to(device)
+    network = TrainedNetwork(bench, record).module.float().to(device)
     threads = bench.jobs or usable_cores()
     return evaluate(network, task, cells, device, threads, record.protocol.precision)
 
 
 def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: str) -> Measured:
-    scores = score_again(bench, record, task, cells)
-    mean = sum(score.measures[metric].mean for score in scores) / len(scores)
-    return measured([score.strings for score in scores], mean)
+    def test() -> dict[str, float]:
+        scores = score_again(bench, record, task, cells)
+        mean = sum(score.measures[metric].mean for score in scores) / len(scores)
+        found = measured([score.strings for score in scores], mean)
+        return {"accuracy": found.accuracy, "strings": found.strings}
+
+    step = {
+        "test_id": record.test_id,
+        "task": task.name,
+        "options": dict(task.parameters),
+        "strings": cells.fingerprint,
+        "metric": metric,
+    }
+    return Measured(**bench.measured(step, test))

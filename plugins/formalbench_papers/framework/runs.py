@@ -13,6 +13,7 @@ from pathlib import Path
 from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
 from formalbench.analysis.results import Result
 from formalbench.contracts.config import Value
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import show_value
 from formalbench.device import choose_device
@@ -21,6 +22,10 @@ from formalbench.host.options import parse_settings
 from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
+
+LEARNED = 0.99
+"""Accuracy on validation, on strings as long as those trained on, from which a network has learned
+them. Of one that has not, nothing is said about longer strings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,8 @@ class Wanted:
         model, task, protocol: names, as on the command line.
         model_options, task_options: those that differ from their defaults.
         seeds: how many; None for the protocol's number.
+        cells: the cells of the page that these runs are for, as row and column, if they are other
+            ones than `row` and `column`.
     """
 
     row: str
@@ -42,6 +49,12 @@ class Wanted:
     model_options: Mapping[str, Value] = field(default_factory=dict)
     task_options: Mapping[str, Value] = field(default_factory=dict)
     seeds: int | None = None
+    cells: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def shown(self) -> tuple[tuple[str, str], ...]:
+        """The cells of the page that these runs are for."""
+        return self.cells or ((self.row, self.column),)
 
     def request(self) -> RunRequest:
         """Return what ``formalbench run`` would be asked."""
@@ -76,6 +89,22 @@ class Got:
         return sorted(runs, key=lambda record: record.seed)
 
     @property
+    def missing(self) -> int:
+        """How many seeds of the chosen rate were not run yet."""
+        planned = self.wanted.seeds or self.records[0].protocol.seeds
+        return max(0, planned - len(self.chosen))
+
+    @property
+    def learned(self) -> Got | None:
+        """Those of the chosen runs that learned the training lengths; None if none did."""
+        runs = [
+            record
+            for record in self.chosen
+            if record.selected is not None and record.selected.accuracy >= LEARNED
+        ]
+        return Got(self.wanted, runs) if runs else None
+
+    @property
     def accuracies(self) -> list[float]:
         """Test accuracy of each of those that finished, by seed."""
         return [record.test.accuracy for record in self.chosen if record.test is not None]
@@ -87,13 +116,49 @@ class Got:
         return aggregate(self.records, facts_of(self.records), ["reproduction", *names]).result
 
 
+def select(wanted: Sequence[Wanted], only: Sequence[str]) -> list[Wanted]:
+    """Return the runs for the points that a user asks for.
+
+    Several rows, or several columns, are all meant; a row and a column together mean their cell.
+
+    Args:
+        wanted: every cell.
+        only: rows and columns of the page; case and spaces do not matter.
+
+    Raises:
+        RequestError: for a point that there is not; the line names them all.
+    """
+    every = [cell for one in wanted for cell in one.shown]
+    rows, columns = (list(dict.fromkeys(names)) for names in zip(*every, strict=True))
+    asked: tuple[set[str], set[str]] = (set(), set())
+    for point in only:
+        for side, names in zip(asked, (rows, columns), strict=True):
+            side.update(name for name in names if _squeezed(name) == _squeezed(point))
+        if not any(_squeezed(name) == _squeezed(point) for name in (*rows, *columns)):
+            known = f"rows: {'; '.join(rows)}. Columns: {'; '.join(columns)}"
+            raise RequestError(f"--only {point}: unknown point. {known}")
+    chosen = [
+        one
+        for one in wanted
+        if any((not asked[0] or r in asked[0]) and (not asked[1] or c in asked[1])
+               for r, c in one.shown)
+    ]  # fmt: skip
+    if not chosen:
+        raise RequestError(f"--only {' --only '.join(only)}: nothing is in this row and column")
+    return chosen
+
+
+def _squeezed(point: str) -> str:
+    return "".join(point.split()).casefold()
+
+
 def train(
     host: PluginHost,
     wanted: Sequence[Wanted],
     results: Path,
     device: str = "auto",
     jobs: int | None = None,
-) -> list[Got]:
+) -> None:
     """Carry out all the runs that are wanted and not done yet, as one plan.
 
     Args:
@@ -103,30 +168,21 @@ def train(
         device: ``auto``, ``cpu`` or ``cuda:i``.
         jobs: how many at once; None for the default.
 
-    Returns:
-        One per cell, in order.
-
     Raises:
         RequestError: for a bad request.
     """
-    if not wanted:
-        return []
     chosen = choose_device(device)
     plans = [make_plan(host, one.request()) for one in wanted]
     every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
-    records = execute_live(host, every, Store(results), chosen, jobs)
-    by_key = {_key(record): record for record in records}
-    return [
-        Got(one, [by_key[_key(run)] for run in plan.runs])
-        for one, plan in zip(wanted, plans, strict=True)
-    ]
+    execute_live(host, every, Store(results), chosen, jobs)
 
 
 def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got | None]:
     """Return what the folder of the records has of what is wanted; train nothing.
 
     Returns:
-        One per cell, in order; None where a run has no record.
+        One per cell, in order: the records of those seeds and rates that there are; None if there
+        are none.
 
     Raises:
         RequestError: for a bad request, or a file that is no record.
@@ -136,7 +192,7 @@ def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got 
     for one in wanted:
         runs = make_plan(host, one.request()).runs
         records = [by_key[_key(run)] for run in runs if _key(run) in by_key]
-        every.append(Got(one, records) if len(records) == len(runs) else None)
+        every.append(Got(one, records) if records else None)
     return every
 
 

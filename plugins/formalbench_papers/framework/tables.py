@@ -15,7 +15,7 @@ from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
 
 from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.runs import Got, Wanted
@@ -66,7 +66,7 @@ class AccuracyTable:
     quick_models: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def train(self, bench: Bench) -> dict[Key, Got | None]:
-        """Train what belongs to the scale; of the rest, take what has records already."""
+        """Train what belongs to the scale; return all that has records."""
         every = self.published.tasks
         titles = tuple(model.title for model in self.models)
         now = bench.choose(self.quick or every, every)
@@ -84,8 +84,8 @@ class AccuracyTable:
             for task in order
             for model in self.models
         ]
-        found = obtain(
-            bench, wanted, lambda one: one.task in now and one.column in by.get(one.task, titles)
+        found = bench.train(
+            wanted, lambda one: one.task in now and one.column in by.get(one.task, titles)
         )
         return {(one.row, one.column): got for one, got in zip(wanted, found, strict=True)}
 

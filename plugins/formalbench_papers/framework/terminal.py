@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from formalbench.analysis.reproduced import Document, Verdict, count_verdicts
+from formalbench.analysis.reproduced import (
+    CellTold,
+    ClaimTold,
+    Document,
+    Verdict,
+    count_verdicts,
+)
 from formalbench.analysis.text import MISSING, harmless
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from formalbench_papers.framework.findings import Claim, Findings, TableCell
-from formalbench_papers.framework.page import scale_note
+from formalbench_papers.framework.page import NOT_RUN, hours_note, scale_note
 
 _STYLES: dict[Verdict, str] = {
     "holds": "green",
@@ -29,21 +34,24 @@ _VERDICT_WIDTH = 11
 _NAMES_WIDTH = 18
 
 
-def print_findings(told: Document, findings: Findings, console: Console) -> None:
+def print_document(told: Document, console: Console) -> None:
     """Print the cells grouped by row, then every claim with its verdict, then the remarks."""
     console.print(Text(harmless(told.title), style="bold"))
     console.print(Text(harmless(told.source), style="dim"))
     console.print(Text(harmless(scale_note(told.scale, told.reduced)), style="yellow"))
+    console.print(Text(hours_note(told.core_hours), style="dim"))
+    for note in told.notes:
+        console.print(Text(harmless(f"stale: {note}"), style="yellow"))
     console.print()
-    if findings.cells:
+    if told.cells:
         console.print(Text(harmless(told.about), style="dim"))
         console.print()
-        console.print(_cells(findings.cells))
-        _count(console, "Cells", [cell.verdict for cell in findings.cells])
-    if findings.claims:
-        console.print(_claims(findings.claims))
-        _count(console, "Claims", [claim.verdict for claim in findings.claims])
-    for remark in findings.remarks:
+        console.print(_cells(told.cells))
+        _count(console, "Cells", [cell.verdict for cell in told.cells])
+    if told.claims:
+        console.print(_claims(told.claims))
+        _count(console, "Claims", [claim.verdict for claim in told.claims])
+    for remark in told.remarks:
         console.print(Text(harmless(f"- {remark}"), style="dim"))
     console.print(Text(harmless(told.took), style="dim"))
 
@@ -53,7 +61,7 @@ def _count(console: Console, what: str, verdicts: Sequence[Verdict]) -> None:
     console.print()
 
 
-def _cells(cells: Sequence[TableCell]) -> Table:
+def _cells(cells: Sequence[CellTold]) -> Table:
     table = _table()
     # The name of a row may take two lines: it must not make the column of names wide.
     names = max(_NAMES_WIDTH, *(len(cell.column) + 2 for cell in cells))
@@ -66,20 +74,20 @@ def _cells(cells: Sequence[TableCell]) -> Table:
             # What was not run has no numbers, so there is room for its verdict.
             ours = (
                 (_verdict(cell.verdict), Text(MISSING))
-                if cell.holds is None
+                if cell.verdict == NOT_RUN
                 else (Text(harmless(cell.ours)), _verdict(cell.verdict))
             )
             table.add_row(Text(f"  {harmless(cell.column)}"), Text(harmless(cell.paper)), *ours)
     return table
 
 
-def _claims(claims: Sequence[Claim]) -> Table:
+def _claims(claims: Sequence[ClaimTold]) -> Table:
     table = _table()
     table.add_column("verdict", max_width=_VERDICT_WIDTH)
     table.add_column("claim, with what the paper says and what came out", overflow="fold")
     for claim in claims:
         said = f"paper: {harmless(claim.paper)}; ours: {harmless(claim.ours) or MISSING}"
-        text = Text.assemble(harmless(claim.text), "\n", (said, "dim"))
+        text = Text.assemble(harmless(claim.claim), "\n", (said, "dim"))
         table.add_row(_verdict(claim.verdict), text)
     return table
 

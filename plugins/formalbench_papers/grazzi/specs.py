@@ -47,7 +47,7 @@ REPRODUCTIONS = (
             "mastery instead of AdamW with a cosine, 16 test lengths with 256 strings each instead "
             "of every one."
         ),
-        duration=("quick: about an hour on two cores (30 runs); paper: hours on a GPU (63 runs)."),
+        core_hours=(2.6, None),
         figure=False,
     ),
 )

@@ -10,7 +10,7 @@ from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.answers import at_least, below, every
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings
@@ -59,7 +59,7 @@ def carry_out(bench: Bench) -> Findings:
         Wanted(task, kind, "transformer", task, protocol, {**shape, **POSITIONS[kind]})
         for task, kind in product(TASKS, POSITIONS)
     ]
-    pairs = zip(wanted, obtain(bench, wanted, lambda one: True), strict=True)
+    pairs = zip(wanted, bench.train(wanted), strict=True)
     return findings({(one.row, one.column): found for one, found in pairs if found is not None})
 
 

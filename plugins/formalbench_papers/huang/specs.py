@@ -46,7 +46,7 @@ REPRODUCTIONS = (
             "with success, instead of the smallest of several sizes and 30,000; one learning "
             "rate; 20 test lengths with 256 strings each instead of every one."
         ),
-        duration="quick: three quarters of an hour on two cores (36 runs); paper: a GPU's day.",
+        core_hours=(1.3, None),
         figure=False,
     ),
 )

@@ -11,7 +11,7 @@ from formalbench.host.tables import read_table
 from formalbench.metrics.accuracy import ANSWERS
 
 from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, obtain
+from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.answers import at_least, below, every
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings
@@ -59,7 +59,7 @@ def carry_out(bench: Bench) -> Findings:
         Wanted(model, TASK, "transformer", TASK, protocol, options)
         for model, options in reversed(list(MODELS.items()))
     ]
-    pairs = zip(wanted, obtain(bench, wanted, lambda one: True), strict=True)
+    pairs = zip(wanted, bench.train(wanted), strict=True)
     got = {one.row: found for one, found in pairs if found is not None}
     return findings(got, _tested(bench, got))
 

@@ -44,7 +44,7 @@ REPRODUCTIONS = (
             "strings of 128 symbols instead of 512, at most 3,000 steps of 32, one learning rate, "
             "1,024 test strings of each kind instead of 4,096."
         ),
-        duration="quick: half an hour on two cores (12 runs); paper: hours on a GPU (24 runs).",
+        core_hours=(0.9, None),
         figure=False,
         inside=True,
     ),

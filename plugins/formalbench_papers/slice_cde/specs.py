@@ -40,10 +40,7 @@ REPRODUCTIONS = (
             "success, Adam with a constant rate that decays on mastery instead of AdamW with a "
             "cosine, 16 test lengths with 256 strings each instead of every one."
         ),
-        duration=(
-            "quick: about an hour on two cores (39 runs, of which `grazzi-table3` shares nine); "
-            "paper: days on a GPU (300 runs)."
-        ),
+        core_hours=(3.0, None),
         figure=False,
     ),
 )

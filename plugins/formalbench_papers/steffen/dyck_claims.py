@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
 
-from formalbench_papers.framework.findings import Claim, TableCell
+from formalbench.analysis.statistics import wilson
+from formalbench.analysis.text import percent
+
+from formalbench_papers.framework.accuracies import TOLERANCE, Score
+from formalbench_papers.framework.answers import at_least, at_most, every, higher, rises
+from formalbench_papers.framework.findings import Answer, Claim, TableCell
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-2": "Dyck-(1, 2)", "dyck-2": "Dyck-2"}
 ATTENTIONS = ("soft", "hard")
@@ -37,11 +45,17 @@ its last ten epochs of 100 test strings each. Hard attention they tried on Dyck-
 FEWEST = 400
 """With fewer members a length is left out: too few are for training, or for the test."""
 
+LONG = 100
+"""Symbols of the strings that are claimed not to be learned."""
+
 LEARNED = 0.95
 """Accuracy from which a length counts as learned."""
 
-ALIKE = 0.1
-"""How far two accuracies may lie apart and still agree."""
+GUESSING = 0.6
+"""Up to this accuracy a length counts as not learned at all."""
+
+PAPER_STRINGS = 1000
+"""On how many strings each of the authors' accuracies rests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,29 +64,28 @@ class DyckPoint:
 
     Attributes:
         length: of the strings, in training and in the test.
-        accuracy: the mean over the seeds; a run that did not finish counts as chance.
-        low, high: its interval.
-        bits: mean cross-entropy over the seeds that finished; infinite if none did.
-        accuracies, each_bits: of each seed that finished.
-        outcome: how the runs ended.
+        score: accuracy, over the seeds; a run that did not finish counts as chance.
+        accuracies, bits: of each seed that finished; bits are cross-entropies.
         chance: accuracy of the best answer that sees only the length.
     """
 
     length: int
-    accuracy: float
-    low: float
-    high: float
-    bits: float
+    score: Score
     accuracies: tuple[float, ...]
-    each_bits: tuple[float, ...]
-    outcome: str
+    bits: tuple[float, ...]
     chance: float = 0.5
+
+    @property
+    def mean_bits(self) -> float:
+        """Mean cross-entropy over the seeds that finished; infinite if none did."""
+        return fmean(self.bits) if self.bits else math.inf
 
     @property
     def text(self) -> str:
         """As a table shows it."""
-        shares = f"{100 * self.accuracy:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-        return f"{shares}, {self.bits:.2f} bits; seeds: {self.outcome}"
+        score = self.score
+        shares = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
+        return f"{shares}; {score.outcome}), {self.mean_bits:.2f} bits"
 
 
 Curves = dict[tuple[str, str], list[DyckPoint]]
@@ -101,22 +114,38 @@ def published(key: tuple[str, str], length: int) -> tuple[float, float] | None:
 
 
 def cells(curves: Curves) -> list[TableCell]:
-    """Hold every number of the authors' against ours: they agree within ten points."""
+    """Hold every number of the authors' against ours.
+
+    A cell holds if our mean is within 2 points of theirs or in its 95 % interval, that of one run
+    on `PAPER_STRINGS` strings; it differs if the two intervals do not meet; otherwise the seeds
+    cannot tell.
+    """
     table = []
-    for key, curve in curves.items():
-        for point in curve:
-            theirs = published(key, point.length)
-            if theirs is not None:
-                table.append(
-                    TableCell(
-                        f"{LANGUAGES[key[0]]}, {key[1]}",
-                        f"n = {point.length}",
-                        f"{100 * theirs[0]:.1f} %, {theirs[1]:.2f} bits",
-                        point.text,
-                        abs(point.accuracy - theirs[0]) <= ALIKE,
-                    )
-                )
+    for (task, attention), length in product(PUBLISHED, LENGTHS):
+        if members(task, length) < FEWEST:
+            continue
+        theirs, bits = PUBLISHED[task, attention][LENGTHS.index(length)]
+        curve = {point.length: point for point in curves.get((task, attention), ())}
+        point = curve.get(length)
+        table.append(
+            TableCell(
+                f"{LANGUAGES[task]}, {attention}",
+                f"n = {length}",
+                f"{100 * theirs:.1f} %, {bits:.2f} bits",
+                point.text if point else "",
+                _agrees(point.score, theirs) if point else None,
+            )
+        )
     return table
+
+
+def _agrees(ours: Score, theirs: float) -> Answer:
+    if ours.mean is None or ours.low is None or ours.high is None:
+        return False
+    low, high = wilson(round(theirs * PAPER_STRINGS), PAPER_STRINGS)
+    if abs(ours.mean - theirs) <= TOLERANCE or low <= ours.mean <= high:
+        return True
+    return "cannot tell" if low <= ours.high and ours.low <= high else False
 
 
 def claims(curves: Curves) -> list[Claim]:
@@ -128,61 +157,84 @@ def claims(curves: Curves) -> list[Claim]:
     return checked
 
 
+def _shortest(curves: Curves, task: str, attention: str) -> DyckPoint | None:
+    """Return what the networks do at the shortest length with enough members."""
+    least = min(length for length in LENGTHS if members(task, length) >= FEWEST)
+    return _at(curves, task, attention, least)
+
+
+def _at(curves: Curves, task: str, attention: str, length: int) -> DyckPoint | None:
+    found = (point for point in curves.get((task, attention), ()) if point.length == length)
+    return next(found, None)
+
+
 def _short_strings(curves: Curves, task: str) -> Claim:
-    first = curves[task, "soft"][0]
+    first = _shortest(curves, task, "soft")
     return Claim(
-        f"{LANGUAGES[task]}: soft attention recognises short sequences well",
+        f"{LANGUAGES[task]}: soft attention recognises short sequences well: {LEARNED:.0%}",
         "report, abstract",
-        f"n = {first.length}: {first.text}",
-        first.accuracy >= LEARNED,
+        f"n = {first.length}: {first.text}" if first else "",
+        at_least(first.score, LEARNED) if first else None,
     )
 
 
 def _deteriorates(curves: Curves, task: str) -> Claim:
-    first, last = curves[task, "soft"][0], _at(curves[task, "soft"], 100)
+    first, last = _shortest(curves, task, "soft"), _at(curves, task, "soft", LONG)
     return Claim(
         f"{LANGUAGES[task]}: accuracy and cross-entropy deteriorate for longer sequences; length "
-        "100 is not learned",
+        f"{LONG} is not learned (at most {GUESSING:.0%})",
         "slides, Reproducing Hahn's Results; report, Figure 2",
-        f"n = {first.length}: {first.bits:.2f} bits; n = {last.length}: {last.text}",
-        last.accuracy < first.accuracy and last.bits > first.bits and last.accuracy < 0.6,
+        f"n = {first.length}: {first.text}; n = {last.length}: {last.text}"
+        if first and last
+        else "",
+        every(
+            [
+                rises(last.score, first.score),
+                higher(last.bits, first.bits) or False,
+                at_most(last.score, GUESSING),
+            ]
+        )
+        if first and last
+        else None,
     )
 
 
 def _hard_learns_nothing(curves: Curves) -> Claim:
-    curve = curves["dyck-2", "hard"]
-    best = max(curve, key=lambda point: point.accuracy)
+    first = _shortest(curves, "dyck-2", "hard")
     return Claim(
-        "Dyck-2: hard attention stays at chance even at the shortest length",
-        f"the authors' outputs: 46.8 % at n = 6, 49.3 % at n = {curve[0].length}",
-        f"best at n = {best.length}: {best.text}",
-        best.accuracy < 0.5 + ALIKE,
+        "Dyck-2: hard attention stays at chance even at the shortest length: at most "
+        f"{GUESSING:.0%}",
+        "the authors' outputs: 46.8 % at n = 6, 49.3 % at n = 10",
+        f"n = {first.length}: {first.text}" if first else "",
+        at_most(first.score, GUESSING) if first else None,
     )
 
 
 def _hard_before_soft(curves: Curves, task: str) -> Claim:
-    reach = {attention: _reach(curves[task, attention]) for attention in ATTENTIONS}
+    pairs = {
+        point.length: (point.score, hard.score)
+        for point in curves.get((task, "soft"), ())
+        if (hard := _at(curves, task, "hard", point.length)) is not None
+    }
+    learned = [tuple(at_least(one, LEARNED) for one in pair) for pair in pairs.values()]
     return Claim(
-        f"{LANGUAGES[task]}: hard attention fails at shorter strings than soft attention",
+        f"{LANGUAGES[task]}: hard attention fails at shorter strings than soft attention: there is "
+        f"a length at which soft attention alone reaches {LEARNED:.0%}",
         "Hahn (2020): hard attention recognises none, soft attention with a loss near 1 bit",
-        "; ".join(f"{name}: {_reached(length)}" for name, length in reach.items()),
-        reach["hard"] < reach["soft"],
+        "; ".join(
+            f"n = {length}: soft {percent(soft.mean)}, hard {percent(hard.mean)}"
+            for length, (soft, hard) in pairs.items()
+        ),
+        _first_alone(learned),
     )
 
 
-def _at(curve: Sequence[DyckPoint], length: int) -> DyckPoint:
-    return next(point for point in curve if point.length >= length)
-
-
-def _reach(curve: Sequence[DyckPoint]) -> int:
-    """Return the greatest length up to which every one is learned, or 0."""
-    reach = 0
-    for point in curve:
-        if point.accuracy < LEARNED:
-            break
-        reach = point.length
-    return reach
-
-
-def _reached(length: int) -> str:
-    return f"{100 * LEARNED:.0f} % up to n = {length}" if length else "not even the shortest"
+def _first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
+    """Say whether somewhere the first is learned and the second is not, and nowhere the reverse."""
+    if not learned:
+        return None
+    if (False, True) in learned:
+        return False
+    if (True, False) in learned:
+        return True
+    return "cannot tell" if any("cannot tell" in pair for pair in learned) else False

@@ -50,8 +50,9 @@ _REMARKS = (
     "(`exact-dyck-1`, `exact-dyck-1-3`), by the same plan.",
     "The slides double the activations and stop there (ε = 10⁻⁵). The curves called output layer "
     "add that of Chiang & Cholak's Proposition 2, with η = 0.001 nats.",
-    "Half of the strings are members; the others are near misses, edited members and uniform "
-    "strings. Only even lengths have members.",
+    "Half of the strings are members. Of the others three quarters have as many closing as opening "
+    "brackets, so that counting does not tell them; the rest are near misses, edited members and "
+    "uniform strings. Only even lengths have members.",
 )
 
 

@@ -46,9 +46,7 @@ REPRODUCTIONS = (
             "0.001 instead of 15,000 updates of one string at 0.0003: three times the strings, a "
             "fifth of the updates."
         ),
-        duration=(
-            "on two cores: quick, an hour and a half (60 runs); paper, some hours (114 runs)."
-        ),
+        core_hours=(2.8, 3.6),
     ),
     ReproductionSpec(
         name="steffen-layernorm",
@@ -63,6 +61,6 @@ REPRODUCTIONS = (
         reduced=(
             "12 lengths up to 500 instead of 24 up to 2,000, 100 strings at each instead of 1,000."
         ),
-        duration="quick: seconds on a CPU; paper: a quarter of an hour.",
+        core_hours=(0.002, 0.02),
     ),
 )

@@ -17,7 +17,8 @@ from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.retest import has_weights, score_again
+from formalbench_papers.framework.retest import score_again
+from formalbench_papers.framework.trained import NoWeightsError
 
 _AT = f"{MICRO}-at-"
 """What the metric's names begin with, before a position."""
@@ -36,15 +37,23 @@ def by_position(bench: Bench, records: Sequence[Record]) -> list[Positions | Non
     Returns:
         One per run; None for one that kept no weights.
     """
+    if not records:
+        return []
     protocol = records[0].protocol
     task = protocol.apply(bench.host.task(records[0].task.name, dict(records[0].task.options)))
     assert isinstance(task.source, HasBrackets)
     task = replace(task, extra_metrics=(CloseBrackets(task.source.closes, by="position"),))
     drawn = test_set(task, protocol)
-    return [
-        _placed(score_again(bench, record, task, drawn)) if has_weights(bench, record) else None
-        for record in records
-    ]
+
+    def find(record: Record) -> Positions | None:
+        step = {"test_id": record.test_id, "metric": _AT, "strings": drawn.fingerprint}
+        try:
+            found = bench.measured(step, lambda: _placed(score_again(bench, record, task, drawn)))
+        except NoWeightsError:
+            return None
+        return {int(place): Measure(*measure) for place, measure in found.items()}
+
+    return [find(record) for record in records]
 
 
 def share(placed: Positions, first: int, stop: int) -> float:
@@ -56,11 +65,11 @@ def share(placed: Positions, first: int, stop: int) -> float:
     return Measure(sum(one.total for one in within), sum(one.count for one in within)).mean
 
 
-def _placed(scores: Sequence[CellScore]) -> Positions:
-    placed: dict[int, Measure] = {}
+def _placed(scores: Sequence[CellScore]) -> dict[str, tuple[float, int]]:
+    placed: dict[str, Measure] = {}
     for score in scores:
         for name, measure in score.measures.items():
             if name.startswith(_AT):
-                place = int(name.removeprefix(_AT))
+                place = name.removeprefix(_AT)
                 placed[place] = placed.get(place, Measure(0.0, 0)).plus(measure)
-    return placed
+    return {place: (measure.total, measure.count) for place, measure in placed.items()}

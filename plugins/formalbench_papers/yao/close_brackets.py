@@ -10,11 +10,14 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
+from formalbench.analysis.statistics import Measured
+from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
 from formalbench.metrics.close_brackets import MACRO, MICRO
 
+from formalbench_papers.framework.accuracies import Score, score_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Row
 from formalbench_papers.framework.runs import Got, Wanted
@@ -22,7 +25,10 @@ from formalbench_papers.framework.runs import Got, Wanted
 K = TypeVar("K")
 
 PAPER = "yao"
-"""The protocol of the paper's size."""
+"""The protocol of as many updates as in the authors' code."""
+
+DEEP = "yao-15"
+"""The same for languages of depth 15."""
 
 NEAR_PERFECT = 0.95
 """What "near-perfect" is taken to mean: the paper gives no number; its text calls so what
@@ -36,11 +42,12 @@ REMARKS = (
     "embeddings as wide as its state.",
     "Every training step has fresh strings of one length, drawn as the paper's process draws "
     "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string, "
-    "which asks for no bracket, is left out. A step is a budget of tokens: the paper does not "
-    "say its batch size.",
-    "The rate falls linearly at the end, or as soon as there was no error in all training "
-    "strings between two evaluations; the paper stops early when the validation loss converges. "
-    "Gradients are clipped to norm 1.",
+    "which asks for no bracket, is left out. A step is a budget of tokens, as many as ten strings "
+    "have on average: the paper does not say its batch, its code has ten strings.",
+    "At the scale paper the rate is halved after each 4,900 updates without a gain on validation, "
+    "as after each epoch of the authors' code, which stops after three of them; here a run goes on "
+    "for 14,700 updates after 100 without an error, or to the end of its budget. At the scale "
+    "quick the rate falls linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",
@@ -89,15 +96,23 @@ class Trials:
         """Micro accuracy on the longer test strings, likewise."""
         return [_mean(_tested(record, MICRO)) for record in self.chosen]
 
-    @property
-    def validation(self) -> float:
-        """The mean over the trials."""
-        return sum(self.validations) / len(self.validations)
+    @cached_property
+    def validation(self) -> Score:
+        """The mean over the trials, with its interval."""
+        strings = [one.selected.strings if one.selected else 0.0 for one in self.chosen]
+        return self._score("validation", self.validations, strings)
 
-    @property
-    def test(self) -> float:
-        """The mean over the trials."""
-        return sum(self.tests) / len(self.tests)
+    @cached_property
+    def test(self) -> Score:
+        """Likewise."""
+        strings = [sum(one.test.cells.strings) if one.test else 0.0 for one in self.chosen]
+        return self._score("test", self.tests, strings)
+
+    def _score(self, split: str, values: Sequence[float], strings: Sequence[float]) -> Score:
+        runs = [Measured(*pair) for pair in zip(values, strings, strict=True)]
+        wanted = self.wanted
+        key = (split, wanted.model, wanted.row, wanted.column)
+        return score_of(runs, str(len(runs)), None, key, failing=0.0)
 
     @property
     def failures(self) -> int:
@@ -142,23 +157,19 @@ def _numbers(record: Record) -> Mapping[str, str | int | float]:
 
 
 def train(
-    bench: Bench, wanted: Mapping[K, Wanted], own: Callable[[K], bool] = lambda _: True
+    bench: Bench, wanted: Mapping[K, Wanted], now: Callable[[K], bool] = lambda _: True
 ) -> dict[K, Trials]:
-    """Train settings, and return what came of each under its key.
+    """Train settings, and return what there is of each under its key.
 
     Args:
         bench: trains.
-        wanted: every setting of the paper; its column is a point of the figure.
-        own: whether a setting belongs to the scale. Of the rest those are trained that were asked
-            for, and the others taken where all their records are there.
+        wanted: every setting of the paper, those that decide first.
+        now: whether a setting belongs to the scale.
     """
-    now = {key for key, one in wanted.items() if own(key) or one.column in bench.also}
-    rest = [key for key in wanted if key not in now]
-    bench.report(f"{len(now)} settings")
-    trained = iter(bench.train([one for key, one in wanted.items() if key in now]))
-    held = iter(bench.held([wanted[key] for key in rest]) if rest else ())
-    got = {key: next(trained) if key in now else next(held) for key in wanted}
-    return {key: Trials(one) for key, one in got.items() if one is not None}
+    own = {one.shown for key, one in wanted.items() if now(key)}
+    found = bench.train(list(wanted.values()), lambda one: one.shown in own)
+    pairs = zip(wanted, found, strict=True)
+    return {key: Trials(got) for key, got in pairs if got is not None}
 
 
 def records(outcomes: Iterable[Trials]) -> list[Record]:
@@ -166,15 +177,14 @@ def records(outcomes: Iterable[Trials]) -> list[Record]:
     return [record for one in outcomes for record in one.got.records]
 
 
-def percent(values: Sequence[float]) -> str:
-    """Return the mean of some shares in percent, and each of them.
+def told(score: Score, values: Sequence[float]) -> str:
+    """Return the mean of some trials in percent, its interval, and each of them.
 
-    Example:
-        >>> percent([0.95, 0.96])
-        '95.5 % (95.0, 96.0)'
+    Example: ``95.7 % (95.1–96.2; trials 96.0, 95.4)``.
     """
-    mean = f"{100 * sum(values) / len(values):.1f} %"
-    return f"{mean} ({', '.join(f'{100 * value:.1f}' for value in values)})"
+    mean = f"{percent(score.mean)} % ({percent(score.low)}–{percent(score.high)}"
+    each = ", ".join(percent(value) for value in values)
+    return f"{mean}; {'trials' if len(values) > 1 else 'trial'} {each})"
 
 
 def failed(outcomes: Sequence[Trials]) -> list[str]:

@@ -11,7 +11,6 @@ from formalbench.analysis.figures import BLUES, RED
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework.accuracies import obtain
 from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
@@ -109,7 +108,7 @@ def carry_out(bench: Bench) -> Findings:
     task = text_task(bench, CORPORA[bench.scale], "masked-lm")
     size = bench.choose((128, 4, 4), (768, 12, 12))
     wanted = [_wanted(name, task, PROTOCOLS[bench.scale], size) for name in POSITIONS]
-    held = obtain(bench, wanted, lambda one: True)
+    held = bench.train(wanted)
     return findings({one.row: got for one, got in zip(wanted, held, strict=True) if got})
 
 

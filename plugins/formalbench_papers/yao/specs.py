@@ -12,7 +12,8 @@ from formalbench_papers.framework.announcing import protocols
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
     {
-        "yao": "Yao et al. on learned models: 2e8 tokens, two learning rates, windows of lengths",
+        "yao": "Yao et al. on learned models: 120,000 steps of 512 tokens, two learning rates",
+        "yao-15": "Yao et al. on languages of depth 15: 100,000 steps of 1,024 tokens",
         "yao-fig4-quick": "Yao et al., Figure 4, on a CPU: 2e7 tokens, one learning rate",
         "yao-fig4-lstm-quick": "Yao et al., Figure 4, the LSTM on a CPU: 2e7 tokens, both rates",
         "yao-fig5-quick": "Yao et al., Figures 5 and 8, on a CPU: 5e6 tokens, one learning rate",
@@ -80,14 +81,10 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.yao.fig4a:carry_out",
         reduced=(
-            "layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--also 'L = 5'` adds one); "
+            "layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--only 'L = 5'` trains one); "
             f"{REDUCED}."
         ),
-        duration=(
-            "quick: about 40 minutes on two cores (12 runs), and 12 more per layer for each "
-            "number of layers added; paper: hours on a GPU (108 runs)."
-        ),
-        points=tuple(f"L = {layers}" for layers in LAYERS),
+        core_hours=(1.3, 55),
         inside=True,
     ),
     ReproductionSpec(
@@ -102,14 +99,10 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.yao.fig4bc:carry_out",
         reduced=(
-            "memory dimensions 10, 30 and 50 instead of ten up to 100 (`--also 'd = 20'` adds "
-            f"one); {REDUCED}."
+            "memory dimensions 10, 30 and 50 instead of ten up to 100 (`--only 'd = 20'` "
+            f"trains one); {REDUCED}."
         ),
-        duration=(
-            "quick: about 35 minutes on two cores (18 runs), and 12 more for each dimension "
-            "added; paper: hours on a GPU."
-        ),
-        points=tuple(f"d = {width}" for width in WIDTHS),
+        core_hours=(1.3, 45),
     ),
     ReproductionSpec(
         name="yao-fig5",
@@ -123,16 +116,12 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.yao.fig5:carry_out",
         reduced=(
-            "k = 2 and 8 with D = 3 and 5 instead of four by four (`--also 'k = 32, D = 10'` "
-            "adds one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh "
+            "k = 2 and 8 with D = 3 and 5 instead of four by four (`--only 'k = 32, D = 10'` "
+            "trains one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh "
             "tokens instead of up to 100 passes over 2,000,000; 50,000 tokens of validation "
             "instead of 200,000, and 200,000 of test instead of 1,000,000."
         ),
-        duration=(
-            "quick: about 20 minutes on two cores, and half an hour more for each language of "
-            "depth 10 or 15; paper: a day on a GPU."
-        ),
-        points=tuple(point(k, depth) for k, depth in product(TYPES, DEPTHS)),
+        core_hours=(0.6, 215),
     ),
     ReproductionSpec(
         name="yao-fig6",
@@ -149,7 +138,7 @@ REPRODUCTIONS = (
             "WikiText-103; 4 layers of width 128 instead of 12 of 768; 3,000 steps of 8 windows of "
             "512 tokens, about one pass, instead of 150 passes."
         ),
-        duration="quick: 45 minutes on two cores (2 runs); paper: days on a GPU (2 runs).",
+        core_hours=(2.8, 160000),
     ),
     ReproductionSpec(
         name="yao-theorem-4-3",
@@ -165,6 +154,6 @@ REPRODUCTIONS = (
         ),
         factory="formalbench_papers.yao.theorem_4_3:carry_out",
         reduced="Positions of up to 11 bits instead of 16.",
-        duration="quick: seconds on a CPU; paper: some nine minutes.",
+        core_hours=(0.003, 0.14),
     ),
 )

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from formalbench.analysis.figures import BLUES, GREY, INK, RED
+from formalbench.contracts.config import Value
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
-from torch import nn
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings
@@ -70,13 +70,9 @@ def carry_out(bench: Bench) -> Findings:
     found = []
     for bits in range(least, most + 1):
         bench.report(f"{MODEL}, positions of {bits} bits")
-        network = bench.network(MODEL, task, position_bits=bits)
-        found.append(Break(bits, tuple(_until_it_breaks(network, task, lengths_for(bits)))))
+        found.append(_until_it_breaks(bench, task, bits, lengths_for(bits)))
     bench.report(f"{MODEL}, positions in double precision")
-    network = bench.network(MODEL, task)
-    exact = Break(
-        0, tuple(_until_it_breaks(network, task, [2**bits for bits in range(1, most + 1)]))
-    )
+    exact = _until_it_breaks(bench, task, 0, [2**bits for bits in range(1, most + 1)])
     rows = [
         {"position_bits": one.bits or "", **asdict(test)}
         for one in (*found, exact)
@@ -109,14 +105,21 @@ def lengths_for(bits: int) -> list[int]:
     return sorted({*every, *near, *beyond})
 
 
-def _until_it_breaks(network: nn.Module, task: Task, lengths: Sequence[int]) -> list[MeasuredAt]:
+def _until_it_breaks(bench: Bench, task: Task, bits: int, lengths: Sequence[int]) -> Break:
     """Measure up to and with the first length at which an answer is wrong."""
-    tests = []
-    for length in lengths:
-        tests.append(measure(network, task, telling_strings(task, length)))
-        if tests[-1].accuracy < 1:
-            break
-    return tests
+    options: dict[str, Value] = {"position_bits": bits} if bits else {}
+
+    def measure_them() -> list[dict[str, float]]:
+        network = bench.network(MODEL, task, **options)
+        tests = []
+        for length in lengths:
+            tests.append(measure(network, task, telling_strings(task, length)))
+            if tests[-1].accuracy < 1:
+                break
+        return [asdict(test) for test in tests]
+
+    step = {"model": MODEL, "options": options, "task": TASK, "lengths": list(lengths)}
+    return Break(bits, tuple(MeasuredAt(**test) for test in bench.measured(step, measure_them)))
 
 
 def telling_strings(task: Task, length: int) -> Symbols:

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.errors import RequestError
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench_papers.chi import table1 as chi_table1
@@ -104,7 +103,7 @@ def test_other_tasks_are_shown_if_they_have_records(capsys, tmp_path, tiny, monk
 
 
 def test_a_small_campaign_makes_table_2(capsys, tmp_path, tiny):
-    code, _, err = tiny(capsys, "chi-table2")
+    code, first, err = tiny(capsys, "chi-table2")
     assert code == 1, err
     assert len(results(tmp_path)) == 8  # two probabilities, two models, two seeds
     rows = list(csv.DictReader(io.StringIO((tmp_path / "out" / "chi-table2.csv").read_text())))
@@ -117,21 +116,21 @@ def test_a_small_campaign_makes_table_2(capsys, tmp_path, tiny):
     assert at_half["runs"] == same["extrapolation, RNN", "P(1) = 0.5"]["runs"]
     for weights in (tmp_path / "results").rglob("*.safetensors"):
         weights.unlink()
+    _, out, _ = tiny(capsys, "chi-table2", "--no-training")
+    counted = [line for line in first.splitlines() if line.startswith("Cells: ")]
+    assert counted[0] in out  # what the networks answered is kept
+    (tmp_path / "out" / "chi-table2.measured.jsonl").unlink()
     _, out, err = tiny(capsys, "chi-table2", "--no-training")
-    assert "8 not run at this scale" in out
-    assert "no weights were kept" in err
+    assert "12 not run at this scale" in out
+    assert "kept no weights to look into" in err
 
 
 def score_again(folder):
     """Test the weights of the RNN for 0.5 on the strings that its runs were tested on."""
     host = PluginHost.load([folder / "tiny.yaml"])
     bench = Bench(host, "quick", lambda line: None, results=folder / "results", device="cpu")
-    (got,) = bench.held([Wanted("RNN", "", "rnn", "parity", "tiny", SMALL)])
+    (got,) = replace(bench, training=False).train(
+        [Wanted("RNN", "", "rnn", "parity", "tiny", SMALL)]
+    )
     task = host.task("parity")
     return retest(bench, got, task, draw_test_set(task, host.protocol("tiny")))
-
-
-def test_what_must_be_trained_is_refused_without_training(tmp_path):
-    bench = Bench(PluginHost.load(), "quick", print, results=tmp_path, training=False)
-    with pytest.raises(RequestError, match="--no-training: 1 of 1 models"):
-        bench.train([Wanted("parity", "RNN", "rnn", "parity", "quick")])

@@ -17,7 +17,7 @@ from formalbench_papers.framework.runs import Got, Wanted
 PARITY = PublishedResult(max=100.0, mean=98.9)
 
 
-def score(mean=1.0, best=None, low=None, high=None, chance=0.5):
+def score(mean=1.0, best=None, low=None, high=None, chance=0.5, missing=0):
     return Score(
         mean if best is None else best,
         mean,
@@ -25,6 +25,7 @@ def score(mean=1.0, best=None, low=None, high=None, chance=0.5):
         mean if high is None else high,
         chance,
         "3 seeds",
+        missing=missing,
     )
 
 
@@ -34,6 +35,7 @@ def score(mean=1.0, best=None, low=None, high=None, chance=0.5):
         ((100.0, 98.9), score(0.989, best=0.981), True),
         ((100.0, 98.9), score(0.989, best=0.979), "cannot tell"),  # maxima 2.1 apart
         ((100.0, 98.9), score(0.989, best=0.89), False),  # 11
+        ((100.0, 98.9), score(0.989, best=0.89, missing=1), "cannot tell"),
         ((100.0, 98.9), score(0.97, best=1.0), True),  # 1.9 points
         ((100.0, 98.9), score(0.96, best=1.0), False),
         ((100.0, 98.9), score(0.96, best=1.0, low=0.90, high=0.99), "cannot tell"),  # within it
@@ -122,20 +124,25 @@ PAPER = PERFECT | {
     )
     for task, title in PERFECT
 }
+CHANCES = {"cycle-navigation": 0.2, "modular-arithmetic": 0.2, "tomita-5": 0.75}
 AT_CHANCE = {
-    ("parity", "Transformer"): score(0.5, low=0.49, high=0.51),
-    ("cycle-navigation", "Transformer"): score(0.2, low=0.19, high=0.21, chance=0.2),
+    (task, "Transformer"): score(chance, low=chance - 0.01, high=chance + 0.01, chance=chance)
+    for task in chi_table1.AT_CHANCE
+    for chance in (CHANCES.get(task, 0.5),)
 }
+LEARNS, CHANCE = range(12), range(12, 17)
+"""The places of two groups of claims."""
 
 
-def claims_1(scores):
-    """The claims, where the first longer length changes nothing."""
-    later = {task: one for (task, model), one in scores.items() if model == "Transformer"}
-    return chi_table1.claims(scores, later)
+def claims_1(scores, learned=None):
+    """The claims, where the Transformer learned every training length."""
+    if learned is None:
+        learned = {task: one for (task, model), one in scores.items() if model == "Transformer"}
+    return chi_table1.claims(scores, learned)
 
 
-def verdicts_1(scores):
-    return [claim.verdict for claim in claims_1(scores)]
+def verdicts_1(scores, learned=None):
+    return [claim.verdict for claim in claims_1(scores, learned)]
 
 
 def test_the_claims_of_table_1_hold_of_the_paper_itself():
@@ -146,12 +153,14 @@ def test_the_claims_of_table_1_hold_of_the_paper_itself():
 @pytest.mark.parametrize(
     ("key", "changed", "failing"),
     [
-        (("d2", "RegularGPT (C=2)"), score(0.98), [2]),
-        (("parity", "Transformer"), score(0.6, low=0.55, high=0.65), [5, 6]),
-        (("cycle-navigation", "Transformer"), score(0.3, low=0.25, high=0.35, chance=0.2), [7, 8]),
-        (("d12", "RNN"), score(0.98), [9]),
-        (("even-pairs", "RegularGPT (C=2)"), score(0.94), [10]),
-        (("modular-arithmetic", "RegularGPT (C=3)"), score(0.9), [12]),
+        (("d2", "RegularGPT (C=2)"), score(0.98), [4]),
+        (("modular-arithmetic", "RegularGPT (C=2)"), score(0.955, best=0.955), []),
+        (("modular-arithmetic", "RegularGPT (C=2)"), score(0.94), [7, 18]),
+        (("parity", "Transformer"), score(0.6, low=0.55, high=0.65), [12]),
+        (("cycle-navigation", "Transformer"), score(0.3, low=0.25, high=0.35, chance=0.2), [13]),
+        (("d12", "RNN"), score(0.98), [17]),
+        (("even-pairs", "RegularGPT (C=2)"), score(0.94), [3, 18]),
+        (("modular-arithmetic", "RegularGPT (C=3)"), score(0.9), [20]),
     ],
 )
 def test_each_claim_of_table_1_can_fail(key, changed, failing):
@@ -159,28 +168,41 @@ def test_each_claim_of_table_1_can_fail(key, changed, failing):
     assert [index for index, one in enumerate(found) if one == "differs"] == failing
 
 
-def test_a_transformer_that_answers_at_the_first_length_only_is_told(make_record):
-    wanted = Wanted("parity", "Transformer", "transformer", "parity", "quick")
-    runs = [make_record("transformer", seed=s, accuracy=[100, 50, 50, 50]) for s in range(3)]
+def test_a_transformer_that_did_not_learn_its_training_lengths_says_nothing_of_longer_ones():
+    found = claims_1(PAPER | AT_CHANCE, learned={})
+    assert {found[i].verdict for i in CHANCE} == {"cannot tell"}
+    assert "no seed learned the training lengths" in found[12].ours
+
+
+def test_a_seed_that_is_missing_may_be_the_best():
+    found = verdicts_1({("d2", "RegularGPT (C=2)"): score(0.9, missing=2)})
+    assert found[4] == "cannot tell"
+
+
+def test_seeds_that_learned_their_lengths_are_told_from_the_others(make_record):
+    wanted = Wanted("parity", "Transformer", "transformer", "parity", "quick", seeds=4)
+    shares = ((1.0, 0.9), (0.6, 0.5), (0.99, 0.8))
+    runs = [
+        make_record("transformer", seed=seed, validation=near, accuracy=far)
+        for seed, (near, far) in enumerate(shares)
+    ]
     got = Got(wanted, runs)
-    assert Score.of_test(got).mean == pytest.approx(0.625)
-    later = Score.without_first_length(got)
-    assert (later.mean, later.at_chance) == (0.5, True)
-    scores = PAPER | AT_CHANCE | {("parity", "Transformer"): Score.of_test(got)}
-    found = chi_table1.claims(scores, {"parity": later})
-    assert [one.verdict for one in found[5:7]] == ["differs", "holds"]
+    assert [record.seed for record in got.learned.records] == [0, 2]
+    assert Score.of_test(got.learned).mean == pytest.approx(0.85)
+    assert (got.missing, Score.of_test(got).missing) == (1, 1)
+    assert Got(wanted, runs[1:2]).learned is None
 
 
 def test_a_transformer_as_good_as_regulargpt_is_said():
-    assert verdicts_1(PERFECT)[11] == "differs"
+    assert verdicts_1(PERFECT)[19] == "differs"
 
 
 def test_half_a_table_is_claimed_of_what_was_run():
     some = {key: value for key, value in PAPER.items() if key[0] in ("parity", "d2")}
     found = claims_1(some | {("parity", "Transformer"): AT_CHANCE["parity", "Transformer"]})
-    assert "of 2 tasks" in found[9].ours
+    assert "of 2 tasks" in found[17].ours
     assert (found[0].verdict, found[1].verdict) == ("holds", "not run at this scale")
-    assert found[12].verdict == "not run at this scale"
+    assert found[20].verdict == "not run at this scale"
 
 
 def scores_2():
@@ -193,25 +215,44 @@ def scores_2():
     for setting in chi_table2.SETTINGS:
         for p in chi_table2.PROBABILITIES:
             far = setting.startswith(chi_table2.FURTHER)
-            mean = 0.5 if far else 0.98
+            mean = 0.5 if far else 0.77 if p == 0.9 else 0.99
             scores[setting, "Transformer", p] = score(mean, low=mean - 0.01, high=mean + 0.01)
     return scores
 
 
+def claims_2(scores, learned=None):
+    return chi_table2.claims(scores, scores if learned is None else learned)
+
+
 def test_the_claims_of_table_2():
     scores = scores_2()
-    assert {one.verdict for one in chi_table2.claims(scores)} == {"holds"}
-    assert {one.verdict for one in chi_table2.claims({})} == {"not run at this scale"}
+    assert {one.verdict for one in claims_2(scores)} == {"holds"}
+    assert {one.verdict for one in claims_2({})} == {"not run at this scale"}
     worse = {("extrapolation", "RegularGPT", 0.9): score(0.9)}
-    better = {("same length", "Transformer", p): score(1.0) for p in chi_table2.PROBABILITIES}
+    better = {
+        ("same length", "Transformer", 0.5): score(0.975),
+        ("same length", "Transformer", 0.9): score(0.99),
+    }
+    poor = {("same length", "Transformer", 0.5): score(0.9)}
     further = {("extrapolation", "Transformer", 0.1): score(0.6)}
     for changed, text in (
         (worse, "RegularGPT, extrapolation: "),
         (better, "the Transformer, same length: "),
+        (poor, "the Transformer, same length: "),
         (further, "the Transformer, extrapolation: "),
     ):
-        differing = [c for c in chi_table2.claims(scores | changed) if c.holds is False]
+        differing = [c for c in claims_2(scores | changed) if c.holds is False]
         assert [claim.text.startswith(text) for claim in differing] == [True]
+
+
+def test_a_transformer_that_learned_nothing_leaves_table_2_open():
+    scores = scores_2()
+    learned = {key: one for key, one in scores.items() if key[1] != "Transformer"}
+    found = {one.text: one for one in claims_2(scores, learned)}
+    unsure = [one for one in found.values() if one.verdict == "cannot tell"]
+    assert len(unsure) == 4
+    assert all(one.text.startswith("the Transformer, ") for one in unsure)
+    assert all("no seed learned the training lengths at 0.1, " in one.ours for one in unsure)
 
 
 def test_wide_intervals_cannot_tell():
@@ -220,9 +261,8 @@ def test_wide_intervals_cannot_tell():
     scores = scores_2() | {
         ("extrapolation", "Transformer", 0.1): wide,
         ("extrapolation", "RNN", 0.1): score(0.9, best=1.0, low=0.6, high=1.0),
-        ("same length", "Transformer", 0.1): score(1.0),
     }
-    unsure = [one.text for one in chi_table2.claims(scores) if one.verdict == "cannot tell"]
+    unsure = [one.text for one in claims_2(scores) if one.verdict == "cannot tell"]
     assert len(unsure) == 2
     assert unsure[0].startswith("RNN, extrapolation: ")
     assert unsure[1].startswith("the Transformer, extrapolation: ")
@@ -236,7 +276,8 @@ def test_table_2_counts_apart_the_cells_that_can_tell():
         for p in chi_table2.PROBABILITIES
     }
     similar = {("same length", "Transformer", 0.9): score(0.77)}
-    found = chi_table2.findings({}, scores | differing | similar)
+    every = scores | differing | similar
+    found = chi_table2.findings({}, every, every)
     assert len(found.cells) == 60
     assert "Of the 10 cells with another number" in found.remarks[0]
     assert found.remarks[0].endswith("1 holds, 9 differ.")

@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from built_records import TO_ITS_END, build_record
+from formalbench.contracts.cells import Sums
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.record import Curve, History
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench.training.recipe import make_recipe
 from formalbench.training.regime import Regime
 from formalbench.training.run_state import RunState
-from formalbench_papers.chiang_cholak import fig4, fig4_curves
+from formalbench_papers.chiang_cholak import fig4, fig4_claims, fig4_curves
 from formalbench_papers.chiang_cholak.fig4_claims import claims
-from formalbench_papers.chiang_cholak.fig4_curves import (
-    LENGTHS,
-    SCALED,
-    STANDARD,
-    Mean,
-)
-from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.chiang_cholak.fig4_curves import LENGTHS, SCALED, STANDARD, mean_of
 from formalbench_papers.framework.bench import Bench
-
-SEEDS = {"quick": 5, "paper": 20}
+from formalbench_papers.framework.runs import Got, Wanted
 
 
 @pytest.fixture(scope="module")
@@ -29,14 +24,13 @@ def installed():
     return PluginHost.load()
 
 
-@pytest.mark.parametrize("scale", ["quick", "paper"])
 @pytest.mark.parametrize("length", LENGTHS)
-def test_the_protocols_are_the_papers(installed, scale, length):
-    protocol = installed.protocol(fig4.PROTOCOLS[scale].format(length))
+def test_the_protocols_are_the_papers(installed, length):
+    protocol = installed.protocol(fig4.PROTOCOL.format(length))
     task = protocol.apply(installed.task("first"))
     assert split_lengths(task, "train") == [length]
     assert split_lengths(task, "test") == [1000]
-    assert (protocol.batch, protocol.steps, protocol.seeds) == (1, 10_000, SEEDS[scale])
+    assert (protocol.batch, protocol.steps, protocol.seeds) == (1, 10_000, 20)
     assert protocol.optimiser.gradient_clip is None
     regime = Regime(protocol, [[length]], make_recipe(installed, protocol).schedule, "accuracy")
     run, (base,) = RunState(), protocol.learning_rates
@@ -49,21 +43,55 @@ def test_the_protocols_are_the_papers(installed, scale, length):
         assert regime.validates(run, done) == (done == 10_000)
 
 
-def score(mean):
-    """Five seeds that agree."""
-    return Score(mean, mean, mean - 0.01, mean + 0.01, 0.5, "5 seeds", mean)
+POINTS = 5
 
 
-def curve(accuracy, attention):
-    return Mean(
-        epoch=(50, 100),
-        runs=5,
-        bits=(1.0, 1.1 - accuracy),
-        accuracy=(0.5, accuracy),
-        attention=((0.0, 0.0), (0.001, attention)),
-        lowest=(0.5, accuracy),
-        highest=(0.5, accuracy),
+def run_of(task, seed, near, far, bits, attention, settled):
+    """A run: accuracy at its own length and at 1000; curves of bits, accuracy and attention."""
+    record = build_record(
+        task=f"{task}:classify",
+        seed=seed,
+        validation=near,
+        accuracy=[round(1000 * far)],
+        strings=1000,
+        training=TO_ITS_END,
     )
+    later = POINTS - 1
+    probes = {
+        "attention-on-first.layer.0.head.0": (0.0,) * POINTS,
+        "attention-on-first.layer.1.head.0": (
+            *(0.001 + i * attention / 100 for i in range(settled)),
+            *(attention,) * (POINTS - settled),
+        ),
+    }
+    curve = Curve(
+        length=1000,
+        strings=1000,
+        correct=(500, *(round(1000 * far),) * later),
+        millibits=(1000, *(round(1000 * bits),) * later),
+        probes=probes,
+    )
+    history = History(every=50, fingerprint="0" * 64, curves=(curve,))
+    entropy = Sums(total=(round(bits * 1e6),), count=(1000,))
+    cells = record.test.cells.model_copy(update={"metrics": {CROSS_ENTROPY: entropy}})
+    changed = {
+        "training": record.training.model_copy(update={"history": history}),
+        "test": record.test.model_copy(update={"cells": cells}),
+    }
+    return record.model_copy(update=changed)
+
+
+def got(task, kind, n, **changed):
+    """Five runs that agree, as the paper has them; or what is changed, of the first `runs`."""
+    far = STANDARDS[n] if kind == STANDARD else 1.0
+    usual = {"near": 1.0, "far": far, "bits": 1.01 - far, "attention": far}
+    usual["settled"] = 1 + LENGTHS.index(n)
+    if task == "parity":
+        usual |= {"near": 0.49, "far": 0.51, "bits": 1.0}
+    runs = changed.pop("runs", 5)
+    seeds = [usual | (changed if seed < runs else {}) for seed in range(5)]
+    wanted = Wanted(f"{task}, {n}", kind, "transformer", task, "tiny")
+    return Got(wanted, [run_of(task, i, **one) for i, one in enumerate(seeds)])
 
 
 KEYS = [("first", kind, n) for kind in (STANDARD, SCALED) for n in LENGTHS]
@@ -71,85 +99,87 @@ PARITY = ("parity", STANDARD, 10)
 STANDARDS = dict(zip(LENGTHS, (0.52, 0.7, 0.9, 0.98), strict=True))
 
 
-def evidence():
-    means, tests = {}, {PARITY: score(0.51)}
-    for key in KEYS:
-        _, kind, n = key
-        value = STANDARDS[n] if kind == STANDARD else 1.0
-        tests[key], means[key] = score(value), curve(value, value)
-    return means, tests, {PARITY: score(0.49)}
+@pytest.fixture(autouse=True)
+def _an_epoch_is_a_step(monkeypatch):
+    monkeypatch.setattr(fig4_curves, "EPOCH", 1)
 
 
-def verdicts(*arguments):
-    return [claim.holds for claim in claims(*arguments)]
+def verdicts(changes=None):
+    changes = changes or {}
+    found = {key: got(*key, **changes.get(key, {})) for key in (*KEYS, PARITY)}
+    return [claim.holds for claim in claims(found)]
 
 
 def test_what_the_paper_found_holds():
-    assert verdicts(*evidence()) == [True] * 9
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "failing"),
-    [
-        (("first", STANDARD, 10), 0.61, [0]),
-        (("first", STANDARD, 300), 0.99, [1]),
-        (("first", STANDARD, 100), 0.69, [2]),
-        (("first", SCALED, 30), 0.98, [3]),
-        (PARITY, 0.61, [7]),
-    ],
-)
-def test_what_the_test_contradicts_differs(key, value, failing):
-    means, tests, trained = evidence()
-    found = verdicts(means, tests | {key: score(value)}, trained)
-    assert [i for i, holds in enumerate(found) if holds is False] == failing
+    assert verdicts() == [True] * 12
 
 
 @pytest.mark.parametrize(
     ("key", "change", "failing"),
     [
-        (("first", SCALED, 30), {"bits": (1.0, 0.41)}, [4]),
-        (("first", SCALED, 30), {"attention": ((0.3, 0.2), (0.3, 0.2))}, [5]),
-        (("first", STANDARD, 30), {"attention": ((0.0, 0.0), (0.001, 0.95))}, [6]),
+        (("first", STANDARD, 300), {"near": 0.98}, [0]),
+        (("first", STANDARD, 10), {"far": 0.65}, [1]),
+        (("first", STANDARD, 300), {"far": 1.0}, [2]),
+        (("first", STANDARD, 100), {"far": 0.65}, [3]),
+        (("first", SCALED, 30), {"far": 0.95}, [4]),
+        (("first", SCALED, 30), {"bits": 0.06}, [5]),
+        (("first", SCALED, 30), {"bits": 0.4}, [5, 6]),
+        (("first", STANDARD, 30), {"attention": 0.95}, [8]),
+        (PARITY, {"far": 0.65}, [10]),
+        (PARITY, {"near": 0.8}, [11]),
+        (PARITY, {"near": 0.74}, []),  # some strings memorised
     ],
 )
-def test_what_the_curves_contradict_differs(key, change, failing):
-    means, tests, trained = evidence()
-    found = verdicts(means | {key: replace(means[key], **change)}, tests, trained)
+def test_each_claim_can_fail(key, change, failing):
+    found = verdicts({key: change})
     assert [i for i, holds in enumerate(found) if holds is False] == failing
 
 
-def test_a_mean_at_the_limit_of_which_one_seed_is_perfect_cannot_tell():
-    means, tests, trained = evidence()
-    one_of_five = Score(1.0, 0.6, 0.5, 0.95, 0.5, "5 seeds", 0.5)
-    found = verdicts(means, tests | {("first", STANDARD, 10): one_of_five}, trained)
-    assert found[0] == "cannot tell"
-    assert found[2] == "cannot tell"  # nor whether training on longer strings helps
-    all_claims = claims(means, tests | {("first", STANDARD, 10): one_of_five}, trained)
-    assert all_claims[0].verdict == "cannot tell"
-    assert "(50.0–95.0; 5 seeds)" in all_claims[0].ours
+def test_a_plateau_is_earlier_only_if_it_is():
+    assert verdicts({("first", STANDARD, 300): {"settled": 2}})[9] is False
+    assert fig4_claims._settled(mean_of(got("first", STANDARD, 300))) == 250
+    assert fig4_claims._settled(mean_of(got("first", STANDARD, 10))) == 100
 
 
-def test_parity_learned_at_its_own_length_is_learned():
-    means, tests, _ = evidence()
-    assert verdicts(means, tests, {PARITY: score(0.74)})[-1] is True  # some strings memorised
-    assert verdicts(means, tests, {PARITY: score(0.76)})[-1] is False
+def test_attention_that_does_not_grow_in_some_runs_cannot_tell():
+    found = verdicts({("first", SCALED, 30): {"attention": 0.0005, "settled": 1, "runs": 2}})
+    assert found[7] == "cannot tell"
 
 
-def test_curves_that_are_not_there_claim_nothing():
-    means, tests, trained = evidence()
-    del means["first", STANDARD, 10]
-    assert verdicts(means, tests, trained)[4:7] == [False] * 3
+def test_seeds_on_both_sides_cannot_tell():
+    key = ("first", STANDARD, 10)
+    found = {k: got(*k, **({"far": 1.0, "runs": 1} if k == key else {})) for k in (*KEYS, PARITY)}
+    made = claims(found)
+    assert made[1].verdict == "cannot tell"
+    assert made[3].verdict == "cannot tell"  # nor whether training on longer strings helps
+    assert "61.6 % (" in made[1].ours
+
+
+def test_what_did_not_learn_its_training_length_says_nothing_of_longer_strings():
+    unlearned = {("first", STANDARD, n): {"near": 0.6, "far": 0.5} for n in LENGTHS}
+    found = verdicts(unlearned)
+    assert found[0] is False
+    assert found[1:4] == ["cannot tell"] * 3
+    one_run = {("first", STANDARD, 10): {"near": 0.6, "far": 1.0, "runs": 1}}
+    assert verdicts(one_run)[1] is True  # the other four learned it
+
+
+def test_without_runs_nothing_is_claimed():
+    assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
+    some = {key: got(*key) for key in KEYS if key[1] == SCALED}
+    verdict = {claim.text[:20]: claim.verdict for claim in claims(some)}
+    assert verdict["Attention scaled by "] != "differs"
 
 
 def test_the_figure_has_the_papers_panels():
-    figure = fig4.draw(evidence()[0])
+    figure = fig4.draw({key: mean_of(got(*key)) for key in KEYS})
     panels = figure.get_axes()
     assert len(panels) == 6
-    lines = [[line for line in axes.lines if len(line.get_xdata()) == 2] for axes in panels]
+    lines = [[line for line in axes.lines if len(line.get_xdata()) == POINTS] for axes in panels]
     labels = [line.get_label() for line in lines[0] if line.get_label().startswith("n =")]
     assert labels == [f"n = {n}" for n in LENGTHS]
     accuracy = [line for line in panels[2].lines if line.get_label() == "n = 10"]
-    assert list(accuracy[0].get_ydata()) == [0.5, 0.52]
+    assert list(accuracy[0].get_ydata()) == [0.5, *[0.52] * 4]
 
 
 TINY = """\
@@ -173,15 +203,15 @@ watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
 
 def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(fig4, "PROTOCOLS", {"quick": "tiny-{}"})
-    monkeypatch.setattr(fig4_curves, "EPOCH", 1)
+    monkeypatch.setattr(fig4, "PROTOCOL", "tiny-{}")
+    monkeypatch.setattr(fig4, "QUICK_SEEDS", 2)
     for length in LENGTHS:
         (tmp_path / f"tiny-{length}.yaml").write_text(TINY.format(length))
     host = PluginHost.load(sorted(tmp_path.glob("*.yaml")))
     bench = Bench(host, "quick", lambda line: None, tmp_path / "results", "cpu", 1)
     found = fig4.carry_out(bench)
     assert len(found.records) == 2 * (len(KEYS) + len(fig4.PARITY_QUICK))
-    assert len(found.claims) == 9
+    assert len(found.claims) == 12
     assert len(found.rows) == 2 * (len(KEYS) + len(fig4.PARITY_QUICK))
     for row in found.rows:
         layers = [row[f"attention_on_1_layer_{layer}"] for layer in (1, 2)]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import formalbench_papers
 import pytest
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
+from formalbench_papers.framework import answers
+from formalbench_papers.framework.answers import higher
+from scipy.stats import ttest_ind
 
 
 def score(best, mean=0.5, low=0.4, high=0.6):
@@ -35,6 +38,31 @@ def test_the_best_seed_decides(found, reached):
 )
 def test_chance_is_within_the_interval_and_near_the_mean(found, holds):
     assert is_at_chance("x", "p", found).holds == holds
+    unlearned = is_at_chance("x", "p", found, learned=False)
+    assert unlearned.holds == (None if found is None else "cannot tell")
+
+
+@pytest.mark.parametrize(
+    ("ones", "others", "by", "expected"),
+    [
+        ((0.9, 0.8), (0.7, 0.6), 0.0, True),  # seed against seed
+        ((0.9, 0.8), (0.7, 0.6), 0.15, "cannot tell"),
+        ((0.7, 0.6), (0.9, 0.8), 0.0, False),
+        ((0.5, 0.5), (0.5, 0.5), 0.0, False),
+        ((0.9, 0.6), (0.7, 0.65), 0.0, "cannot tell"),
+        ((0.90, 0.91, 0.92, 0.89, 0.6), (0.60, 0.61, 0.62, 0.5, 0.59), 0.0, True),  # Welch
+        ((0.9,), (0.8,), 0.0, True),
+        ((), (0.8,), 0.0, None),
+    ],
+)
+def test_seeds_are_higher_one_by_one_or_by_their_means(ones, others, by, expected):
+    assert higher(ones, others, by) is expected or higher(ones, others, by) == expected
+
+
+def test_the_interval_of_a_difference_is_welchs():
+    ones, others = [0.90, 0.91, 0.95, 0.89, 0.6], [0.60, 0.61, 0.62, 0.5]
+    known = ttest_ind(ones, others, equal_var=False).confidence_interval(0.95)
+    assert answers._welch(ones, others) == pytest.approx((known.low, known.high))
 
 
 @pytest.mark.parametrize("name", formalbench_papers.__all__)

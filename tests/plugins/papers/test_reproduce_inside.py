@@ -12,9 +12,9 @@ from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench_papers import plugin
+from formalbench_papers.chi import clusters, receptive_field
 from formalbench_papers.chi import fig3 as chi_fig3
 from formalbench_papers.chi import fig4a as chi_fig4a
-from formalbench_papers.chi import receptive_field
 from formalbench_papers.chi.clusters import (
     components,
     count_clusters,
@@ -24,7 +24,8 @@ from formalbench_papers.chi.clusters import (
 from formalbench_papers.chi.vectors import look
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.trained import trained
+from formalbench_papers.framework.trained import NoWeightsError, trained
+from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
 
@@ -99,6 +100,22 @@ def test_clusters_are_counted_without_labels(number):
     assert count_clusters(points, cdist(points, points), mixed).agreement == 0.5
 
 
+def test_a_start_that_leaves_a_cluster_empty_is_left_out(monkeypatch):
+    calls = []
+
+    def sometimes(points, count, **how):
+        calls.append(count)
+        if count == 3 or len(calls) % 8 == 1:  # the first start, and every one with three
+            raise ClusterError
+        return kmeans2(points, count, **how)
+
+    monkeypatch.setattr(clusters, "kmeans2", sometimes)
+    points, labels = blobs(FAR[:2])
+    found = count_clusters(points, cdist(points, points), labels)
+    assert (found.clusters, found.agreement) == (2, 1.0)
+    assert calls.count(3) == 8
+
+
 @pytest.fixture(scope="module")
 def make_bench(tmp_path_factory):
     folder = tmp_path_factory.mktemp("inside")
@@ -137,11 +154,10 @@ def test_records_without_weights_or_results_are_one_line(make_bench, monkeypatch
     one = wanted(width=8, heads=4)
     with monkeypatch.context() as patch:
         patch.setattr("formalbench.store.weights.MAX_BYTES", 10)
-        with pytest.raises(RequestError, match="kept no weights to look into: remove it") as caught:
-            trained(make_bench(), [one])
+        ((network, _),) = trained(make_bench(), [one])
+        with pytest.raises(NoWeightsError, match="no weights to look into: remove it") as caught:
+            _ = network.module
     assert "\n" not in str(caught.value)
-    with pytest.raises(RequestError, match="kept no weights"):
-        trained(make_bench(), [one])
     monkeypatch.setattr(nn.Linear, "forward", lambda self, x: 1 / 0)
     with pytest.raises(RequestError, match="no run of lstm on parity finished: error, ZeroDiv"):
         trained(make_bench(), [wanted("lstm", width=4)])
@@ -229,25 +245,30 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("name", "rows"), [("chi-fig3", 2 * 2 * 46), ("chi-fig4a", 5 * 45)])
+@pytest.mark.parametrize(("name", "rows"), [("chi-fig3", 2 * 46), ("chi-fig4a", 5 * 45)])
 def test_the_figures_are_made_from_training_to_page(tiny, name, rows, capsys):
     folder = tiny / "out"
     command = ["reproduce", name, "--output", str(folder), "--results", str(tiny / "r")]
     code = run_command_line([*command, "--device", "cpu", "--jobs", "1"])
     out = capsys.readouterr().out
-    assert code == 1, out  # so little training: something differs
+    assert code == 0, out
     page = (folder / f"{name}.md").read_text()
-    assert "**differs**" in page
+    assert "cannot tell" in page  # of networks that learned nothing
     assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     data = list(csv.DictReader((folder / f"{name}.csv").read_text().splitlines()))
     if name == "chi-fig3":
         # 45 symbols: 23, 12, 6, 3, 2, 1 vectors.
-        assert len(data) == 2 * 2 * (23 + 12 + 6 + 3 + 2 + 1)
+        assert len(data) == 2 * (23 + 12 + 6 + 3 + 2 + 1)
         assert {row["state"] for row in data if row["language"] == "PARITY"} == {"0", "1"}
     else:
         assert len(data) == rows
         first = [float(row["cumulative"]) for row in data if row["position"] == "1"]
         assert first == pytest.approx([1] * 5, abs=1e-5)
+    assert (folder / f"{name}.measured.jsonl").read_text().count("\n") == (
+        4 if name == "chi-fig3" else 5
+    )
+    assert run_command_line(["reproduce", name, "--from-records", "--output", str(folder)]) == 0
+    assert (folder / f"{name}.md").read_text() == page
     kept = list((tiny / "r").rglob("*.safetensors"))
     records = [json.loads(path.read_text()) for path in (tiny / "r").rglob("*.json")]
     assert len(kept) == len(records) == (4 if name == "chi-fig3" else 5)

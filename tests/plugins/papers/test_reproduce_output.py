@@ -17,7 +17,7 @@ from formalbench_papers.framework.document import Circumstances, document, docum
 from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.output import as_csv
 from formalbench_papers.framework.page import as_markdown
-from formalbench_papers.framework.terminal import print_findings
+from formalbench_papers.framework.terminal import print_document
 from rich.console import Console
 
 HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")
@@ -130,7 +130,7 @@ def test_names_break_neither_page_nor_terminal_nor_sheet():
     for sign in ("<script", "](http", "**c", "\x1b", "\u202e"):
         assert sign not in page
     target = io.StringIO()
-    print_findings(document(toy(True), hostile(), HOW), hostile(), Console(file=target, width=80))
+    print_document(document(toy(True), hostile(), HOW), Console(file=target, width=80))
     shown = target.getvalue()
     assert "\x1b" not in shown
     assert "\u202e" not in shown
@@ -156,7 +156,7 @@ def test_the_table_fits_the_terminal(width):
     ]
     target = io.StringIO()
     findings = Findings([{"n": 1}], [], None, ("a remark " * 30,), cells)
-    print_findings(document(toy(True), findings, HOW), findings, Console(file=target, width=width))
+    print_document(document(toy(True), findings, HOW), Console(file=target, width=width))
     lines = target.getvalue().splitlines()
     assert max(map(len, lines)) <= width
     text = " ".join(target.getvalue().split())
@@ -219,6 +219,42 @@ def test_what_quick_reduces_is_said_at_quick_alone(scale, says):
     page = as_markdown(document(toy(True), hostile(), how))
     assert f"Scale: {scale}." in page
     assert ("a toy is small" in page) is says
+
+
+@pytest.mark.parametrize(
+    ("claims", "holds", "code"),
+    [
+        ((True, None, "cannot tell"), True, 0),
+        ((True, False), False, 1),
+        (("cannot tell", None), False, 0),
+        ((None,), False, 0),
+        ((), False, 0),
+    ],
+)
+def test_a_page_holds_if_a_claim_does_and_none_differs(
+    capsys, tmp_path, announce, claims, holds, code
+):
+    announce(toy(*claims))
+    assert run(capsys, "reproduce", "toy", "--output", tmp_path)[0] == code
+    assert json.loads((tmp_path / "toy.json").read_text())["holds"] is holds
+
+
+def test_the_cost_of_both_scales_is_said(capsys, tmp_path, announce):
+    announce(replace(toy(True), core_hours=(0.25, 1234.5)))
+    _, out, _ = run(capsys, "reproduce", "toy", "--output", tmp_path)
+    said = "CPU core hours: about 0.25 at quick, about 1,234 at paper."
+    assert said in out
+    assert said in (tmp_path / "toy.md").read_text()
+    _, listed, _ = run(capsys, "reproduce")
+    assert said in listed
+
+
+def test_a_page_of_nothing_is_written(capsys, tmp_path, announce):
+    empty = Findings([], [Claim("c", "p", "", None)], draw)
+    announce(replace(toy(), factory=lambda bench: empty))
+    code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
+    assert code == 0, err
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
 
 
 def test_the_environment_is_that_of_the_records(make_record):

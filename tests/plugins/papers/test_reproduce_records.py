@@ -9,12 +9,11 @@ from dataclasses import replace
 import pytest
 from formalbench.analysis.reproduced import read_document
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.host import PluginHost
 from formalbench_papers.framework.checking import reproductions_problems
 from formalbench_papers.framework.findings import Claim, Findings, TableCell
-from formalbench_papers.framework.kept import found_again, kept_records
+from formalbench_papers.framework.kept import Kept, found_again
 from formalbench_papers.framework.runs import Wanted
 
 TINY = """
@@ -76,11 +75,11 @@ def test_records_give_the_numbers_of_their_page(published):
         "toy.md",
         "toy.records.jsonl",
     }
-    records = kept_records(folder, "toy")
+    records = Kept.beside(folder, "toy").records
     assert [record.seed for record in records] == [0, 1]
     assert "[2 runs](toy.records.jsonl)" in (folder / "toy.md").read_text()
     assert problems(published) == []
-    found = found_again(TOY, "quick", records, PluginHost.load([protocol]))
+    found = found_again(TOY, "quick", Kept.beside(folder, "toy"), PluginHost.load([protocol]))
     assert [row["accuracy"] for row in found.rows] == [record.test.accuracy for record in records]
 
 
@@ -91,18 +90,13 @@ def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, pa
     before = {file.name: file.read_bytes() for file in folder.iterdir()}
     data = json.loads((folder / "toy.json").read_text())
     data[part][0]["accuracy" if part == "data" else "ours"] = 0.99 if part == "data" else "0.99"
-    data["notes"] = ["a word since"]
     (folder / "toy.json").write_text(json.dumps(data))
-    first, *others, last = problems(published)
-    assert first.endswith("toy.md: not what toy.json gives")
-    assert [line.endswith("toy.csv: not what toy.json gives") for line in others] == (
-        [True] if part == "data" else []
-    )
-    assert "toy.json: not what its records give" in last
+    *others, last = problems(published)
+    file = "csv" if part == "data" else "md"
+    assert [line.endswith(f"toy.{file}: not what toy.json gives") for line in others] == [True]
+    assert "toy.json: not what its records and measurements give" in last
     assert reproduce(protocol, "--from-records") == 0
     assert problems(published) == []
-    assert read_document(folder / "toy.json").notes == ("a word since",)
-    assert "a word since" in (folder / "toy.md").read_text()
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
 
 
@@ -118,7 +112,7 @@ def test_the_last_digits_of_another_processor_are_no_other_number(published, by,
         writer = csv.DictWriter(file, first)
         writer.writeheader()
         writer.writerows(data["data"])
-    said = "toy.json: not what its records give"
+    said = "toy.json: not what its records and measurements give"
     assert [said in line for line in problems(published)] == ([True] if found else [])
 
 
@@ -127,12 +121,11 @@ def test_records_that_are_missing_changed_or_too_many_are_found(published):
     kept = root / "leaderboard" / "reproductions" / "toy.records.jsonl"
     head, first, second = kept.read_text().splitlines()
     kept.write_text(f"{head}\n{first}\n")
-    assert problems(published) == [f"{kept}: 1 records, and the page says 2"]
+    assert problems(published) == [f"{kept}: 1 record, and the page says 2"]
     kept.write_text(f"{head}\n{first}\n{second[:-1]},1]\n")
     assert problems(published) == [f"{kept}: damaged"]
     kept.unlink()
-    (line,) = problems(published)
-    assert "toy.records.jsonl" in line
+    assert problems(published) == [f"{kept}: 0 records, and the page says 2"]
 
 
 def test_a_page_by_itself_is_found(published):
@@ -145,15 +138,47 @@ def test_a_page_by_itself_is_found(published):
     assert "toy.json: not the data of a reproduction" in problems(published)[1]
 
 
-def test_records_of_a_protocol_that_has_changed_stay_and_are_not_compared(published):
-    _, protocol = published
-    protocol.write_text(TINY.format(2))
-    assert problems(published) == []
-    assert reproduce(protocol, "--from-records") == 2
-
-
-def test_what_looks_into_networks_needs_their_weights(published):
+def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     root, protocol = published
-    records = kept_records(root / "leaderboard" / "reproductions", "toy")
-    with pytest.raises(RequestError, match="needs the weights"):
-        found_again(replace(TOY, inside=True), "quick", records, PluginHost.load([protocol]))
+    folder = root / "leaderboard" / "reproductions"
+    before = read_document(folder / "toy.json")
+    protocol.write_text(TINY.format(2))
+    (line,) = problems(published)
+    assert "toy.json: it is stale and does not say so" in line
+    assert reproduce(protocol, "--from-records") == 0
+    assert problems(published) == []
+    after = read_document(folder / "toy.json")
+    (note,) = after.notes
+    assert "2 of 2 runs" in note
+    assert "tiny (version 1)" in note
+    assert "## Stale" in (folder / "toy.md").read_text()
+    assert (after.cells, after.data) == (before.cells, before.data)  # as they were measured
+    protocol.write_text(TINY.format(1))
+    (line,) = problems(published)
+    assert "it is not stale any more" in line
+    assert reproduce(protocol, "--from-records") == 0
+    assert problems(published) == []
+
+
+def test_a_page_of_which_nothing_was_kept_is_stale(published):
+    root, _ = published
+    folder = root / "leaderboard" / "reproductions"
+    (folder / "toy.records.jsonl").unlink()
+    data = json.loads((folder / "toy.json").read_text()) | {"records": None}
+    (folder / "toy.json").write_text(json.dumps(data))
+    assert any("it is stale and does not say so" in line for line in problems(published))
+
+
+def test_an_experiment_that_has_changed_says_so(published, announce):
+    root, protocol = published
+    announce(replace(TOY, factory=other))
+    (line,) = problems(published)
+    assert "it is stale and does not say so" in line
+    assert reproduce(protocol, "--from-records") == 0
+    (note,) = read_document(root / "leaderboard" / "reproductions" / "toy.json").notes
+    assert note.startswith("The experiment has changed: none of these 2 runs")
+
+
+def other(bench):
+    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", "tiny", {"width": 4})])
+    return Findings([], [Claim("c", "p", "", None)], None, (), (), got.records if got else ())

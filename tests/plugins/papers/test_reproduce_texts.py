@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from formalbench import RequestError
 from formalbench.analysis.measures import perplexities
 from formalbench.host import PluginHost
-from formalbench_papers.chi import table3
+from formalbench_papers.chi import fig4b, table3
+from formalbench_papers.chi.receptive_field import Field
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.texts import HOW, text_task
 from formalbench_papers.yao import fig6
@@ -151,11 +153,40 @@ def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     assert [len(perplexities(record)) for record in found.records] == [1, 1]
 
 
+def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(fig4b, "CORPORA", {"quick": "tiny"})
+    monkeypatch.setattr(table3, "PROTOCOLS", {"quick": "small"})
+    monkeypatch.setattr(table3, "QUICK_THICKNESS", 1)
+    monkeypatch.setattr(fig4b, "MODEL", "RegularGPT 4/6")
+    monkeypatch.setattr(fig4b, "LENGTH", 32)
+    monkeypatch.setattr(fig4b, "WINDOWS", 3)
+    bench = Bench(host, "quick", lambda line: None, results=tmp_path / "results")
+    found = fig4b.carry_out(bench)
+    shares = [row["cumulative"] for row in found.rows]
+    assert len(shares) == 32
+    assert shares[0] == pytest.approx(1, abs=1e-5)
+    assert shares == sorted(shares, reverse=True)
+    assert shares[-1] == 0  # the last token is asked for, not read
+    found.draw().savefig(tmp_path / "figure.svg")
+    assert len(bench.measurements.used) == 1
+
+
+@pytest.mark.parametrize(
+    ("reach", "verdict"),
+    [((300,), "holds"), ((512, 200), "holds"), ((600,), "differs"), ((300, 900), "cannot tell"),
+     ((), "not run at this scale")],
+)  # fmt: skip
+def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach, verdict):
+    curve = np.linspace(1, 0, 8)
+    fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
+    assert verdicts(fig4b.claims(fields)) == [verdict]
+
+
 def test_no_network_stands_in_two_rows_of_table_3(host):
     bench = Bench(host, "quick", lambda line: None)
     rows = [model for model in table3.PAPER if model not in table3.AGAIN]
     assert set(table3.QUICK) <= set(rows)
-    made = [table3._wanted(model, "tiny:causal-lm", bench).model_options for model in rows]
+    made = [table3.wanted_runs(model, "tiny:causal-lm", bench).model_options for model in rows]
     assert all(one not in made[:place] for place, one in enumerate(made))
 
 
@@ -163,13 +194,13 @@ def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
     bench = Bench(host, "quick", lambda line: None)
     sizes = {}
     for model in table3.PAPER:
-        wanted = table3._wanted(model, "tiny:causal-lm", bench)
+        wanted = table3.wanted_runs(model, "tiny:causal-lm", bench)
         host.network(wanted.model, host.task(wanted.task), dict(wanted.model_options))
         sizes[model] = {**wanted.model_options}
     assert sizes["RegularGPT 64/6"]["chunk"] == 64
     assert sizes["RegularGPT 64/6"]["thickness"] == table3.QUICK_THICKNESS
     paper = Bench(host, "paper", lambda line: None)
-    wanted = table3._wanted("RegularGPT 128/12", "tiny:causal-lm", paper)
+    wanted = table3.wanted_runs("RegularGPT 128/12", "tiny:causal-lm", paper)
     assert wanted.model_options["thickness"] == 12
     assert wanted.protocol == "chi-table3"
     for name in ("chi-table3", "chi-table3-quick", "yao-fig6", "yao-fig6-quick"):

@@ -1,0 +1,109 @@
+"""Figure 4b of Chi et al. (2023): how local the receptive field of RegularGPT is on text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from formalbench.analysis.figures import BLUES, GREY
+from formalbench.analysis.text import plural
+
+from formalbench_papers.chi.receptive_field import Field, diagonal, measure_field
+from formalbench_papers.chi.specs import LENGTHS
+from formalbench_papers.chi.table3 import CORPORA, wanted_runs
+from formalbench_papers.framework.answers import across
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Claim, Findings, Row
+from formalbench_papers.framework.texts import text_task
+from formalbench_papers.framework.trained import TrainedNetwork, records_of, trained
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MODEL = "RegularGPT 128/6"
+"""Of Table 3: the largest chunk whose perplexity stays flat."""
+
+LENGTH = 2048
+WINDOWS = 96
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Train the model of Table 3, unless it is there, and measure its field on longer windows."""
+    task = text_task(bench, CORPORA[bench.scale], "causal-lm")
+    (networks,) = every = trained(bench, [wanted_runs(MODEL, task, bench)])
+    bench.report(f"gradients of windows of {LENGTH} tokens, {plural(len(networks), 'network')}")
+    fields = [_look(network, task, bench) for network in networks]
+    return Findings(
+        _rows(fields),
+        claims(fields),
+        lambda: _draw(fields),
+        _REMARKS,
+        records=records_of(every),
+    )
+
+
+def _look(network: TrainedNetwork, name: str, bench: Bench) -> Field:
+    """Return the receptive field of a network on the windows of the test."""
+
+    def look_inside() -> dict[str, Any]:
+        task = bench.task(name).of("test")
+        windows_BN = task.source.fixed(LENGTH, "")[:WINDOWS]  # type: ignore[attr-defined]
+        found = asdict(measure_field(network, MODEL, task, windows_BN, change=False))
+        return {**found, **{part: found[part].tolist() for part in ("cumulative", "one")}}
+
+    step = {"task": name, "find": "gradients", "length": LENGTH, "strings": WINDOWS}
+    found = network.find(step, look_inside)
+    return Field(**{**found, **{part: np.array(found[part]) for part in ("cumulative", "one")}})
+
+
+_REMARKS = (
+    "The tool is that of Figure 4a: the norm of the gradient of the loss of the last token with "
+    "respect to the vector of each token before it, as a share of the sum over the window, added "
+    f"up from the most recent token to the earliest; the mean over {WINDOWS} windows of the test.",
+    "Of which model of Table 3 the paper's figure is, is not said. Its tokens are word pieces, and "
+    "those of the scale quick are bytes: a window of so many reaches less far there.",
+    f"A field counts as local if 99 % of the gradient is in the last {LENGTHS[0]} tokens, as many "
+    "as a window of the training has; the limit is ours. On PARITY it covers all positions (Figure "
+    "4a).",
+)
+
+
+def claims(fields: Sequence[Field]) -> list[Claim]:
+    """Hold what was found against what the paper says about its figure."""
+    reach = ", ".join(f"{field.reach:.0f}" for field in fields)
+    return [
+        Claim(
+            f"On text RegularGPT's receptive field is local: 99 % of the gradient is in the last "
+            f"{LENGTHS[0]} of {LENGTH:,} tokens",
+            "“settles on the local windowed-attention pattern” (§7.4; Figure 4b)",
+            f"in the last {reach} tokens ({plural(len(fields), 'network')})" if fields else "",
+            across(field.reach <= LENGTHS[0] for field in fields),
+        )
+    ]
+
+
+def _rows(fields: Sequence[Field]) -> list[Row]:
+    return [
+        {"seed": field.seed, "position": position, "cumulative": round(float(share), 6)}
+        for field in fields
+        for position, share in enumerate(field.cumulative, start=1)
+    ]
+
+
+def _draw(fields: Sequence[Field]) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.8), layout="constrained")
+    axes = figure.subplots()
+    places = np.arange(1, LENGTH + 1)
+    style: dict[str, Any] = {"color": GREY, "linewidth": 1, "linestyle": (0, (4, 3))}
+    axes.plot(places, diagonal(LENGTH), label="all tokens alike", **style)
+    for field in fields:
+        label = "_" if field is not fields[0] else "RegularGPT, mean of windows"
+        axes.plot(places, field.cumulative, color=BLUES[1 + field.seed % 3], label=label)
+    axes.set(xlabel="position", ylabel="cumulative share of the gradient", xlim=(0, LENGTH))
+    axes.set_ylim(0, 1.02)
+    axes.legend()
+    return figure
