@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 from formalbench.contracts.metric import Measure
-from formalbench.contracts.protocol import Decay, EarlyEnd, Protocol
+from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import checkpoints
 from formalbench.training.checkpoints import Checkpointer, saved_cohorts
 from formalbench.training.programs import OneByOne, Together
@@ -29,7 +29,7 @@ PATIENT = PROTOCOL.model_copy(
     update={
         "steps": 400,
         "decay": Decay(steps=40, mastered=0.6, validated=0.99, share=0.5),
-        "patience": EarlyEnd(after=40, steps=80, gain=0.5),
+        "patience": Capping(after=40, steps=80, gain=0.5),
         "shared_lengths": True,
     }
 )

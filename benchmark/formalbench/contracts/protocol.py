@@ -106,7 +106,7 @@ class Decay(Part):
     share: Annotated[float, Field(gt=0.0)] | None = None
 
 
-class EarlyEnd(Part):
+class Capping(Part):
     """When a run that learns nothing more ends before its budget: its training is *capped*.
 
     At a validation after at least `after` steps, a run that has not mastered the training split is
@@ -295,7 +295,7 @@ class Protocol(Part):
     curriculum: Curriculum = Curriculum()
     decay: Decay = Decay()
     validation: Validation = Validation()
-    patience: EarlyEnd | None = None
+    patience: Capping | None = None
     test: Testing = Testing()
     splits: Lengths | None = None
     watch: Watch | None = None
