@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from itertools import product
 
 import pytest
 import torch
@@ -20,6 +21,8 @@ from formalbench_models.layers.random_places import random_places, shifted_place
 from formalbench_models.layers.t5 import BUCKETS, T5Attention, bucket
 from formalbench_models.layers.xpos import XposAttention
 from formalbench_models.plugin import formalbench_models
+from formalbench_models.positions import sinusoids
+from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch.func import functional_call
@@ -213,6 +216,25 @@ def test_kernels_stay_positive_and_can_come_back():
     assert (layer.shape_H.grad < 0).all()
 
 
+@torch.no_grad()
+def test_pairs_equally_far_apart_have_one_random_distance():
+    layer = shaken(RelativeAttention(8, 2, causal=False, log_length=False))
+    x_BND = torch.randn(3, 7, 8, dtype=torch.float64)
+    query, key = (
+        part.unflatten(-1, (2, 4)).transpose(1, 2)
+        for part in (layer.query(x_BND), layer.key_value(x_BND)[..., :8])
+    )
+    for first, stop in ((0, 7), (2, 5), (6, 7)):
+        span = Span(first, stop, places=PLACES)
+        bias = layer.terms(query[:, :, first:stop], key, span).bias
+        for string, head, i, j in product(range(3), range(2), range(first, stop), range(7)):
+            distance = PLACES[string, abs(i - j)] * (1 if i > j else -1 if i < j else 0)
+            code_D = sinusoids(distance[None], 8, torch.float64)[0]
+            code_E = layer.distance(code_D)[4 * head : 4 * head + 4]
+            want = (query[string, head, i] + layer.position_bias_HE[head]) @ code_E / 2
+            torch.testing.assert_close(bias[string, head, i - first, j], want, rtol=0, atol=1e-10)
+
+
 def test_random_places_are_a_rising_draw_that_depends_on_the_string_alone():
     symbols = strings(200, 12)
     places = random_places(symbols, None, 40)
@@ -233,7 +255,7 @@ def test_random_places_are_a_rising_draw_that_depends_on_the_string_alone():
     assert torch.equal(full, torch.arange(12).expand(200, 12))
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "alibi"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "alibi", "relative"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_randomised_positions_are_read_off_the_longer_range(positions, causal):
     options = {"positions": positions, "causal": causal, "width": 8, "heads": 2, "layers": 1}
@@ -304,7 +326,7 @@ def test_what_a_task_has_no_use_for_is_one_line(layout, options, told):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"randomised": 99, "positions": "relative"}, "randomised goes with positions sinusoidal"),
+        ({"randomised": 99, "positions": "none"}, "randomised goes with positions sinusoidal"),
         ({"randomised": 32769, "positions": "xpos"}, "randomised is at most 32768 with .* xpos"),
         ({"shifted": 9}, "shifted goes with positions learned"),
         ({"shifted": 9, "positions": "learned", "randomised": 99}, "not with randomised"),

@@ -41,7 +41,7 @@ PAIRED = ("rope", "xpos")
 
 NUMBERED = (
     *("sinusoidal", "learned", "alibi", "rope"),
-    *("t5", "kerple-log", "kerple-power", "fire", "xpos"),
+    *("relative", "t5", "kerple-log", "kerple-power", "fire", "xpos"),
 )
 """Positions that may be any rising numbers, not just 0, 1, 2, ..."""
 
