@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from itertools import product
@@ -10,6 +11,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
 from formalbench_models import attention
 from formalbench_models.alibi import AlibiAttention
@@ -200,6 +202,49 @@ def test_buckets_are_those_of_t5(causal):
     assert found == [logarithmic_bucket(offset, causal) for offset in offsets]
     assert set(found) == (set(range(BUCKETS)) if causal else set(range(BUCKETS)) - {16})
     assert bucket(16, False) == 10  # a boundary: log_16(16 / 8) · 8 is 2, and not a little less
+
+
+@pytest.mark.parametrize("positions", ["t5", "kerple-log", "kerple-power"])
+@pytest.mark.parametrize("init", ["linear", "library"])
+def test_layers_share_their_parameters_of_positions(positions, init):
+    options = {"positions": positions, "width": 8, "heads": 2, "layers": 3, "init": init}
+
+    def made(**more):
+        torch.manual_seed(5)
+        return transformer(fake_task(), **options, **more).double()
+
+    shared, apart = made(), made(shared_positions=False)
+    few, many = (sum(p.numel() for p in one.parameters()) for one in (shared, apart))
+    each = 2 * (BUCKETS if positions == "t5" else 2)
+    assert many - few == 2 * each
+    first = {
+        name: value
+        for name, value in apart.blocks[0].attention.state_dict().items()
+        if name in ("bucket_bias.weight", "scale_H", "shape_H")
+    }
+    for block in apart.blocks:  # the same numbers in every layer, and the networks are the same
+        block.attention.load_state_dict(first, strict=False)
+    batch = Batch(strings(3, 9))
+    torch.testing.assert_close(shared(batch), apart(batch), rtol=0, atol=1e-12)
+    # also where parameters come from outside, as in a cohort, and of a copy
+    other = {name: value + 0.1 for name, value in shared.named_parameters()}
+    found = functional_call(copy.deepcopy(shared), other, (batch,))
+    assert not torch.allclose(found, shared(batch))
+    changed = made()
+    changed.load_state_dict(other, strict=False)
+    torch.testing.assert_close(changed(batch), found, rtol=0, atol=1e-12)
+
+
+def test_fire_begins_to_interpolate_at_a_quarter_of_the_training_lengths():
+    options = {"positions": "fire", "width": 8, "heads": 2}
+    task = fake_task()
+    task.splits = Splits(train=(1, 40), test=(41, 60))
+    for more, want in (({}, 10), ({"threshold": 512}, 512)):
+        layer = transformer(task, **options, **more).blocks[1].attention
+        far, near = torch.tensor([8, want]), torch.tensor([4, 4])
+        share = layer.share(near, far)  # up to there, what counts is the distance alone
+        torch.testing.assert_close(share[0], share[1])
+        assert layer.share(near, 2 * far)[1] < share[1]
 
 
 def test_kernels_stay_positive_and_can_come_back():

@@ -79,6 +79,18 @@ class TransformerConfig(Config):
         minimum=0,
         maximum=65536,
     )
+    shared_positions: bool = option(
+        True,
+        "one table (t5) or kernel (kerple) of positions for all layers, as the authors have, and "
+        "not one for each",
+    )
+    threshold: int = option(
+        0,
+        "of fire: the distance up to which nothing is interpolated, at first; 0 for a quarter of "
+        "the longest training string",
+        minimum=0,
+        maximum=1_000_000,
+    )
     causal: bool = option(
         True,
         "see only the past, and read a string's one answer at its last symbol; false: see all of "
