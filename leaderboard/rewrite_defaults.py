@@ -53,8 +53,8 @@ class Change:
         models: whose option it is of.
         option: its name.
         old, new: its default before and after.
-        decides: whether the option decides anything on a task with this objective; where it does
-            not, it is left out whatever it was.
+        decides: whether the option decides anything in a record; where it does not, it is left
+            out whatever it was.
     """
 
     name: str
@@ -62,12 +62,17 @@ class Change:
     option: str
     old: Value
     new: Value
-    decides: Callable[[PluginHost, str], bool] = lambda host, objective: True
+    decides: Callable[[PluginHost, Record], bool] = lambda host, record: True
 
 
-def _may_see_all(host: PluginHost, objective: str) -> bool:
+def _may_see_all(host: PluginHost, record: Record) -> bool:
     """Return whether an answer may depend on the whole string: else there is a mask anyway."""
-    return host.objective(objective).sees_all
+    return host.objective(record.task.name.partition(":")[2]).sees_all
+
+
+def _has_tables(host: PluginHost, record: Record) -> bool:
+    """Return whether positions have parameters that layers can share."""
+    return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
 
 
 CHANGES: tuple[Change, ...] = (
@@ -78,6 +83,14 @@ CHANGES: tuple[Change, ...] = (
         old=False,
         new=True,
         decides=_may_see_all,
+    ),
+    Change(
+        "shared-positions",
+        frozenset({"transformer", "transformer-logn"}),
+        "shared_positions",
+        old=False,
+        new=True,
+        decides=_has_tables,
     ),
 )
 
@@ -102,12 +115,11 @@ def rewritten(
     if not isinstance(record, Record) or '"commit":' in record.to_json():
         return record
     options = dict(record.model.options)
-    objective = record.task.name.partition(":")[2]
     left_out = {one.name for one in changes if f"{one.name} {trace_of(record)}" in done}
     for change in changes:
         if record.model.name not in change.models or change.name in left_out:
             continue
-        if not change.decides(host, objective):
+        if not change.decides(host, record):
             options.pop(change.option, None)
         elif options.get(change.option) == change.new:
             del options[change.option]

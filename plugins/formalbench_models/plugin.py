@@ -53,7 +53,9 @@ def formalbench_models() -> Iterator[ModelSpec]:
 def _models() -> Iterator[ModelSpec]:
     yield _recurrent("rnn", "Elman network", "Elman 1990, Finding structure in time", "ElmanConfig")
     yield _recurrent("gru", "gated recurrent unit", "Cho et al. 2014")
-    yield _recurrent("lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997")
+    yield _recurrent(
+        "lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997", "LstmConfig"
+    )
     yield ModelSpec(
         name="transformer",
         version=1,

@@ -189,6 +189,12 @@ class Transformer(nn.Module):
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
+        kept = [block.attention for block in self.blocks if isinstance(block.attention, Attention)]
+        for attention in kept[1:] if config.shared_positions else ():
+            attention.share_positions(kept[0])
+        for attention in kept:
+            if isinstance(attention, FireAttention):
+                attention.begin_at(config.threshold or max(1, task.splits.train[1] // 4))
         self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(config.width, task.outputs)
         if config.init == "gpt2":

@@ -68,6 +68,18 @@ def apart_from_names(record):
         ),
         ("transformer", "reverse-string:transduce", {}, {"causal": False}),
         ("rnn", "parity:classify", {}, {}),
+        (
+            "transformer",
+            "parity:classify",
+            {"causal": True, "positions": "t5"},
+            {"positions": "t5", "shared_positions": False},
+        ),
+        (
+            "transformer",
+            "flip-flop:tag",
+            {"positions": "kerple-log"},
+            {"positions": "kerple-log", "shared_positions": False},
+        ),
     ],
 )
 def test_a_record_names_its_old_value_and_not_todays_default(

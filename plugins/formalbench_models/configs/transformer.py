@@ -41,7 +41,7 @@ PAIRED = ("rope", "xpos")
 
 NUMBERED = (
     *("sinusoidal", "learned", "alibi", "rope"),
-    *("t5", "kerple-log", "kerple-power", "fire", "xpos"),
+    *("relative", "t5", "kerple-log", "kerple-power", "fire", "xpos"),
 )
 """Positions that may be any rising numbers, not just 0, 1, 2, ..."""
 
@@ -78,6 +78,18 @@ class TransformerConfig(Config):
         "begin each string at a position drawn out of so many; 0 to begin at the first",
         minimum=0,
         maximum=65536,
+    )
+    shared_positions: bool = option(
+        True,
+        "one table (t5) or kernel (kerple) of positions for all layers, as the authors have, and "
+        "not one for each",
+    )
+    threshold: int = option(
+        0,
+        "of fire: the distance up to which nothing is interpolated, at first; 0 for a quarter of "
+        "the longest training string",
+        minimum=0,
+        maximum=1_000_000,
     )
     causal: bool = option(
         True,

@@ -74,6 +74,8 @@ def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
     if model in POSITIONS:
         layers = bench.choose(2, 12)
         options = {**size, "positions": POSITIONS[model], "layers": layers, "causal": True}
+        if model in ("KERPLE", "T5"):  # the authors' layers share their parameters of positions
+            options["shared_positions"] = bench.scale == "paper"
         return Wanted(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
     chunk, thickness = (int(part) for part in model.split()[1].split("/"))
     thickness = bench.choose(QUICK_THICKNESS, thickness)

@@ -8,8 +8,9 @@ with stack-augmented recurrent nets" (2015), §3.2. From the (normed) state x_t,
     V_t[i] = a_push·V_{t-1}[i-1] + a_noop·V_{t-1}[i] + a_pop·V_{t-1}[i+1],    V_{t-1}[-1] = v_t,
 
 the stack at first empty, that is 0 everywhere. With ``push=sigmoid`` v_t is the sigmoid of that, as
-Joulin & Mikolov have it; both of the authors' code bases push the map itself. What is added to x_t is W_y V_t[0], the top. The
-stack is as deep as the string is long, and goes from left to right, one step a position.
+Joulin & Mikolov have it; both of the authors' code bases push the map itself. What is added to x_t
+is W_y V_t[0], the top. The stack is as deep as the string is long, and goes from left to right, one
+step a position.
 
 Legend: B batch, N positions, Q of them asked for, D width, C numbers in a cell, S cells.
 """
