@@ -47,7 +47,7 @@ PERTURBED, RANDOM = "perturbed solution", "random weights"
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class TrainingSetting:
     """What a network starts from, and the lengths of its strings.
 
     Attributes:
@@ -63,11 +63,11 @@ class Training:
     tested: tuple[int, ...]
 
 
-RECOVERY = Training("length 10", PERTURBED, range(10, 11), (10,))
+RECOVERY = TrainingSetting("length 10", PERTURBED, range(10, 11), (10,))
 
 FROM_SCRATCH = (
-    Training("lengths 1 to 100", RANDOM, range(1, 101), tuple(range(5, 101, 5))),
-    Training("length 100", RANDOM, range(100, 101), (100,)),
+    TrainingSetting("lengths 1 to 100", RANDOM, range(1, 101), tuple(range(5, 101, 5))),
+    TrainingSetting("length 100", RANDOM, range(100, 101), (100,)),
 )
 """As the authors' `parity.py` trained until October 2021, and as it trains since unless told
 otherwise."""
@@ -84,7 +84,7 @@ class Course:
         tests: what each test found, a mean over the lengths tested.
     """
 
-    training: Training
+    training: TrainingSetting
     seed: int
     steps: tuple[int, ...]
     tests: tuple[MeasuredAt, ...]
@@ -175,7 +175,7 @@ def _entries(steps: int) -> list[float]:
     return sorted({1.0, *(1 - d for d in distances), *(1 + d for d in distances)})
 
 
-def _course(bench: Bench, task: Task, training: Training, seed: int) -> Course:
+def _course(bench: Bench, task: Task, training: TrainingSetting, seed: int) -> Course:
     """Return a training run, which is trained if nobody did."""
     bench.report(f"training from {training.start} on {training.name}, seed {seed}")
     steps, every, strings = bench.choose((1000, 25, 200), (10_000, 100, 1000))
@@ -205,7 +205,7 @@ def _course(bench: Bench, task: Task, training: Training, seed: int) -> Course:
 def _train(
     network: nn.Module,
     task: Task,
-    training: Training,
+    training: TrainingSetting,
     seed: int,
     steps: int,
     every: int,
@@ -297,7 +297,7 @@ def _claims(sweep: Sweep, courses: Sequence[Course]) -> list[Claim]:
     ]
 
 
-def _not_learned(training: Training, courses: Sequence[Course]) -> Claim:
+def _not_learned(training: TrainingSetting, courses: Sequence[Course]) -> Claim:
     last = [course.tests[-1] for course in courses]
     runs = [Measured(one.accuracy, one.strings) for one in last]
     score = score_of(runs, str(len(runs)), 0.5, ("fig3", training.name))

@@ -27,7 +27,7 @@ def overview(folder: Path) -> str:
     columns: list[Column[Result]] = [
         Column("result", "", lambda one: one["result"], form="words"),
         Column("what it says", "", lambda one: one["says"], form="words"),
-        Column("here", "", _here, form="words"),
+        Column("here", "", lambda one: _here(folder, one), form="words"),
         Column("state", "", lambda one: _state(folder, one), form="words"),
     ]
     return _TEMPLATES.render(
@@ -48,9 +48,11 @@ def _read(file: Path) -> Any:
     return yaml.safe_load(file.read_text(encoding="utf-8"))
 
 
-def _here(one: Result) -> str:
+def _here(folder: Path, one: Result) -> str:
     page = one.get("page")
-    return Markdown(f"[{page}]({page}.md)") if page else one.get("here", "")
+    if page is None:
+        return one.get("here", "")
+    return Markdown(f"[{page}]({page}.md)") if (folder / f"{page}.md").exists() else page
 
 
 def _state(folder: Path, one: Result) -> str:
