@@ -6,8 +6,8 @@ Everything lies in evidence/ of the checkout, which git ignores, and stays there
     cache/           checkpoints of runs that were interrupted
     results/         records and weights
 
-So the working tree may change while this trains. Its own code publishes the new records: whenever
-all planned runs of a model on a task are there, at the end, and every ten minutes.
+So the working tree may change while this trains. Its own code publishes the new records, every
+ten minutes and at the end, of each model on each task of which an entry of the plan lacks none.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -30,10 +30,11 @@ from typing import IO, TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.host.yaml_file import read_yaml
-from formalbench.running.plan import Run, ends, key_of
+from formalbench.running.plan import Run, RunKey, ends, key_of
+from formalbench.running.rates import due
 from formalbench.store import Store, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
-from formalbench_leaderboard.plan import PLAN, Plan, read_plan, runs_of
+from formalbench_leaderboard.plan import PLAN, Plan, read_plan
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -221,28 +222,34 @@ def publish_new(repository: Path, folder: Path) -> int:
 
 
 def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tuple[Path, Record]]]:
-    """Return the new records of each model on a task of whose planned runs none is missing."""
+    """Return the new records of each model on a task of which an entry lacks no run."""
     published = {
         key_of(record): record for record in Store(repository / PUBLISHED_RESULTS).records()
     }
-    groups: dict[tuple[str, str, str], dict[str, Run]] = {}
-    for run in runs_of(plan.entries):
-        place = (run.info.model, run.info.task, run.protocol.title)
-        groups.setdefault(place, {})[run.test_id] = run
-    found = []
+    groups: dict[tuple[int, str, str, str], list[Run]] = {}
+    for entry in plan.entries:
+        for run in entry.runs:
+            place = (entry.number, run.info.model, run.info.task, run.protocol.title)
+            groups.setdefault(place, []).append(run)
+    found, taken = [], set()
     for runs in groups.values():
-        new = []
-        for run in runs.values():
-            if key_of(run) in published and ends(published[key_of(run)], run):
-                continue
-            record = store.record_of(run)
-            if record is None or not ends(record, run):
-                break
-            new.append((store.path_of(run), record))
-        else:
-            if new:
-                found.append(new)
+        done = {key_of(run): record for run in runs if (record := _result(run, published, store))}
+        if due(runs, done):
+            continue
+        new = [run for run in runs if key_of(run) in done and not _result(run, published)]
+        new = [run for run in new if key_of(run) not in taken]
+        taken |= {key_of(run) for run in new}
+        if new:
+            found.append([(store.path_of(run), done[key_of(run)]) for run in new])
     return found
+
+
+def _result(
+    run: Run, published: Mapping[RunKey, Record], store: Store | None = None
+) -> Record | None:
+    """Return the record of a run, if it is a result: the published one, or that of a store."""
+    record = published.get(key_of(run)) or (store and store.record_of(run))
+    return record if record and ends(record, run) else None
 
 
 def _render_again(repository: Path, folder: Path, plan: Plan) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from _thread import interrupt_main
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from statistics import fmean
@@ -23,6 +23,7 @@ from formalbench.contracts.execution import JobsLeft
 from formalbench.contracts.record import Record
 from formalbench.running.estimate import estimate
 from formalbench.running.plan import Run, RunKey, RunPlan, ends, key_of
+from formalbench.running.rates import due
 from formalbench.running.session import Manner, run_plan, workplace
 from formalbench.store import Store
 from formalbench.store.packed import read_packed
@@ -53,6 +54,15 @@ class ResultFolders:
     results: Path
     repository: Path | None
 
+    def done(self, runs: Sequence[Run]) -> dict[RunKey, Record]:
+        """Return the records of both that are results of these runs."""
+        asked = {key_of(run): run for run in runs}
+        return {
+            key: record
+            for record in self.records()
+            if (key := key_of(record)) in asked and ends(record, asked[key])
+        }
+
     def records(self) -> list[Record]:
         """Read the records of both."""
         records = Store(self.results).records()
@@ -80,9 +90,10 @@ class Missing:
     """What an entry of a plan lacks.
 
     Attributes:
-        entry: the entry; of its runs only those that are missing, each in the first entry that
-            asks for it.
-        count: how many runs are missing; a reproduction counts as one.
+        entry: the entry.
+        count: how many of its runs are to be done, those of earlier entries aside; a learning rate
+            that is tried where another one fails counts once that is known. A reproduction counts
+            as one.
         core_hours: how long they take, one after another; None if no record tells.
     """
 
@@ -106,22 +117,20 @@ def missing(
         RequestError: for a file among the records that is no record.
     """
     records = place.records()
-    asked = {key_of(run): run for run in runs_of(plan.entries)}
-    done: set[RunKey] = {
-        key for record in records if (key := key_of(record)) in asked and ends(record, asked[key])
-    }
+    done = place.done(runs_of(plan.entries))
+    counted: set[RunKey] = set()
     found = []
     for entry in plan.entries:
         if entry.reproduction is not None:
             found.append(_missing_page(host, entry, place.pages))
             continue
-        left = tuple(run for run in entry.runs if key_of(run) not in done)
-        done |= {key_of(run) for run in left}
+        left = tuple(run for run in due(entry.runs, done) if key_of(run) not in counted)
+        counted |= {key_of(run) for run in left}
         told = estimate(RunPlan(left), device, {}, records)
         # Of a protocol without records nothing is known, of any other something of every run.
         seconds = _at_most(left, device, records) if told.sources["nothing"] else told.seconds
         hours = None if seconds is None else seconds / HOUR
-        found.append(Missing(replace(entry, runs=left), len(left), hours))
+        found.append(Missing(entry, len(left), hours))
     return found
 
 
@@ -265,9 +274,12 @@ def _train(
 ) -> list[str]:
     """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
     runs: Sequence[Run] = runs_of(entries)
-    records = run_plan(host, RunPlan(tuple(runs)), Store(place.results), manner, execute_live)
-    failed = sum(record.status != "finished" for record in records)
-    return [f"{failed} of {len(records)} runs failed: their records say why"] if failed else []
+    done = place.done(runs)
+    plan = RunPlan(tuple({key_of(run): run for run in runs}.values()))
+    records = run_plan(host, plan, Store(place.results), manner, done, execute_live)
+    new = [record for record in records if key_of(record) not in done]
+    failed = sum(record.status != "finished" for record in new)
+    return [f"{failed} of {len(new)} runs failed: their records say why"] if failed else []
 
 
 def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner: Manner) -> str:

@@ -123,9 +123,10 @@ def run_plan(
     plan: RunPlan,
     store: Store,
     manner: Manner,
+    done: Mapping[RunKey, Record],
     carry_out: Callable[..., list[Record]] = execute,
 ) -> Sequence[Record]:
-    """Carry out all runs of a plan, whether or not the store has their records.
+    """Carry out the runs of a plan that have no record.
 
     No session is announced. Weights that the store holds are tested, not trained again.
 
@@ -134,10 +135,11 @@ def run_plan(
         plan: may stand for several requests.
         store: where records go.
         manner: how; its trackers hear nothing.
+        done: the records that count, wherever they are.
         carry_out: `execute`, or something around it.
 
     Returns:
-        One record per run, in order.
+        One record per run, in order, learning rates aside that were not to be tried.
 
     Raises:
         RequestError: for an unknown executor, a device that is not there, or what a task or a
@@ -149,7 +151,7 @@ def run_plan(
         executor=manner.executor,
         fail_fast=manner.fail_fast,
         debug=manner.debug,
-        done={},
+        done=done,
     )
 
 

@@ -54,6 +54,10 @@ if TYPE_CHECKING:
     from formalbench.host.plugins import Plugin
 
 
+FEWEST_SEEDS = 3
+"""That a model's runs on a task are published with, if its protocol has no fewer."""
+
+
 class Admission:
     """Decides which records a repository takes in.
 
@@ -130,7 +134,8 @@ class Admission:
 
         A model's runs on a task go in together, or somebody could leave out the bad
         ones: every rate of the protocol's grid (with `fallback`, those that were to be
-        tried), and of each the seeds 0 to n - 1, where n is at least the protocol's number.
+        tried), and of each the seeds 0 to n - 1, where n is at least three, if the protocol
+        has no fewer.
 
         Args:
             new: the records to publish.
@@ -148,7 +153,7 @@ class Admission:
         first = records[0]
         protocol = self._registered(first.protocol)
         learned = first.model.kind == "learned"
-        least = protocol.seeds if learned else 1
+        least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
         lines = []
         for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
             seeds = {record.seed for record in records if record.learning_rate == wanted}
