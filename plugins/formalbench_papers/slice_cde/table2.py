@@ -98,9 +98,9 @@ _REMARKS = (
     "Length 40 is trained on and tested on in the paper; here tests begin at 41. Modular "
     "arithmetic has strings of odd lengths only.",
     "The paper's block-diagonal SLiCE has a state of 128, and its diagonal-plus-low-rank one of "
-    "57; so has the scale paper here, while at quick the state is 64. Ours are residual blocks with "
-    "a feed-forward layer; theirs have a linear map with a tanh in its place, and a layer norm at "
-    "the end, where ours read the direction of the state alone.",
+    "57; so has the scale paper here, while at quick the state is 64. Ours are residual blocks "
+    "with a feed-forward layer; theirs have a linear map with a tanh in its place, and a layer "
+    "norm at the end, where ours read the direction of the state alone.",
     "The paper's DeltaNet, mLSTM and sLSTM have four heads; so has the scale paper here, while "
     "those of quick have one. Its gated rows have six heads with keys of 256, wider than the "
     "network; here they have four, of its width.",
