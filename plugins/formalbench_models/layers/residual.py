@@ -15,6 +15,7 @@ Legend: B batch, N symbols, W width.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from formalbench import Batch, Task, Traits
@@ -76,6 +77,7 @@ class Backbone(nn.Module):
         mechanisms: what theorems call it.
         eigenvalues: of its transitions, ``[0, 1]`` or ``[-1, 1]``, if they are within either; of
             products, those of each factor.
+        block: makes a block of the config and its mixer.
     """
 
     def __init__(
@@ -85,13 +87,14 @@ class Backbone(nn.Module):
         mixer: Callable[[int], Mixer],
         mechanisms: tuple[str, ...],
         eigenvalues: str = "",
+        block: Callable[[Any, Mixer], nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(task.alphabet), config.width)
         if config.embedding_scale != 1:
             with torch.no_grad():
                 self.embedding.weight.mul_(config.embedding_scale)
-        self.blocks = nn.ModuleList(Block(config, mixer(index)) for index in range(config.layers))
+        self.blocks = nn.ModuleList(block(config, mixer(index)) for index in range(config.layers))
         self.norm = nn.RMSNorm(config.width, eps=EPSILON)
         self.traits = Traits(
             backbone=config.width,

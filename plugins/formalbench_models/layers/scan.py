@@ -60,7 +60,7 @@ def scan_by_symbol(factor: Tensor, added: Tensor, state: Tensor) -> Tensor:
     return torch.stack(states, dim=1)
 
 
-def matrix_scan(matrix: Tensor, state: Tensor, chunk: int) -> Tensor:
+def matrix_scan(matrix: Tensor, state: Tensor, chunk: int, *, apart: bool = False) -> Tensor:
     """Return the state after each symbol but for its size, (B, T, ..., E).
 
     No b: so the size of a state is a factor of all that follow, and is set anew after every chunk
@@ -71,23 +71,27 @@ def matrix_scan(matrix: Tensor, state: Tensor, chunk: int) -> Tensor:
         matrix: A, (B, T, ..., E, E).
         state: before the first symbol, (B, ..., E).
         chunk: C; 1 for symbol by symbol.
+        apart: whether the size of each vector of a state is free by itself.
     """
     chunk = min(chunk, matrix.shape[1])
+    rescale = _each_of_size_one if apart else _of_size_one_each
     if chunk == 1:
-        return matrix_scan_by_symbol(matrix, state)
+        return matrix_scan_by_symbol(matrix, state, rescale)
     if matrix.shape[-1] > COMPOSED and matrix.device.type == "cpu":
         # Unbound at once (see `_by_chunk`).
-        return _directions(matrix.unbind(1), state)
+        return _directions(matrix.unbind(1), state, rescale)
 
     def advance(matrix: Tensor, state: Tensor, added: Tensor | None) -> Tensor:
         return _applied(matrix, state)
 
-    return _by_chunk(torch.matmul, advance, matrix, None, state, chunk, _of_size_one_each)
+    return _by_chunk(torch.matmul, advance, matrix, None, state, chunk, rescale)
 
 
-def matrix_scan_by_symbol(matrix: Tensor, state: Tensor) -> Tensor:
+def matrix_scan_by_symbol(
+    matrix: Tensor, state: Tensor, rescale: Callable[[Tensor], Tensor]
+) -> Tensor:
     """Return what `matrix_scan` does: the definition."""
-    return _directions([matrix[:, time] for time in range(matrix.shape[1])], state)
+    return _directions([matrix[:, time] for time in range(matrix.shape[1])], state, rescale)
 
 
 def of_size_one(state: Tensor, over: Sequence[int]) -> Tensor:
@@ -106,10 +110,16 @@ def _of_size_one_each(state: Tensor) -> Tensor:
     return of_size_one(state, range(1, state.ndim))
 
 
-def _directions(matrices: Sequence[Tensor], state: Tensor) -> Tensor:
+def _each_of_size_one(state: Tensor) -> Tensor:
+    return of_size_one(state, [-1])
+
+
+def _directions(
+    matrices: Sequence[Tensor], state: Tensor, rescale: Callable[[Tensor], Tensor]
+) -> Tensor:
     states = []
     for matrix in matrices:
-        state = _of_size_one_each(_applied(matrix, state))
+        state = rescale(_applied(matrix, state))
         states.append(state)
     return torch.stack(states, dim=1)
 

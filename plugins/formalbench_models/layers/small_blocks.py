@@ -39,18 +39,19 @@ def by_string(x_PW: Tensor, batch: int, length: int, chunk: int) -> Tensor:
     return x_CNBW.permute(2, 1, 0, 3).flatten(1, 2)[:, :length]
 
 
-def block_scan(matrices: Sequence[Tensor], state_MEB: Tensor) -> Tensor:
+def block_scan(matrices: Sequence[Tensor], state_MEB: Tensor, *, apart: bool = False) -> Tensor:
     """Return the state after each symbol but for its size, as `matrix_scan`: (M, E, C, N, B).
 
     Args:
         matrices: A at each place of a chunk, C of (M, E, E, N, B).
         state_MEB: before the first symbol.
+        apart: whether the size of each block's vector is free by itself.
     """
     products = list(accumulate(matrices, lambda product, step: _product(step, product)))
     state, starts = state_MEB.unsqueeze(2), []
     for whole in products[-1].unbind(3):
         starts.append(state)
-        state = of_size_one(_product(whole, state), over=(0, 1, 2))
+        state = of_size_one(_product(whole, state), over=(1, 2) if apart else (0, 1, 2))
     begun = torch.stack(starts, dim=3)
     return torch.stack([_product(product, begun).squeeze(2) for product in products], dim=2)
 

@@ -27,6 +27,8 @@ CASES = [
     ("minlstm", {"normalised": True}),
     ("mlstm", {"heads": 2}),
     ("slice", {"states": 8}),
+    ("slice", {"states": 8, "normed": "block"}),
+    ("slice", {"states": 8, "shell": "slice", "normed": "block"}),
     ("slice", {"transitions": "dense", "states": 5}),
     ("slice", {"transitions": "low-rank", "states": 6, "rank": 2}),
 ]

@@ -21,6 +21,8 @@ from model_helpers import fake_task
         ("retnet", {"width": 12, "heads": 4}, "width / heads must be even here, not 3"),
         ("mlstm", {"block": 7}, "mlstm: width must be divisible by block: 64 is not by 7"),
         ("slice", {"states": 10}, "slice: states must be divisible by block: 10 is not by 4"),
+        ("slice", {"shell": "slice", "width": 32}, "slice: shell=slice .*: 64 is not 32"),
+        ("slice", {"normed": "block", "block": 1}, "slice: normed=block leaves nothing but"),
         ("slice", {"chunk": 65}, "slice: chunk=65: Input should be less than or equal to 64"),
         ("mamba", {"chunk": 0}, "mamba: chunk=0: Input should be greater than or equal to 1"),
         ("deltanet", {"eigenvalues": "-2..1"}, r"eigenvalues=-2\.\.1: Input should be '0\.\.1' or"),

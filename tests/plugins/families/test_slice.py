@@ -53,6 +53,41 @@ def test_a_state_of_zeros_has_finite_gradients(options, chunk):
     assert all(part.isfinite().all() for part in gradients_of(network, torch.ones(2, 40).long()))
 
 
+@torch.no_grad()
+def test_the_papers_block_adds_the_state_to_the_symbols():
+    network = at_first({}, shell="slice", layers=1)
+    (block,) = network.blocks
+    x_BNW = torch.randn(2, 9, 64)
+    y_BNW = x_BNW + block.mixer(x_BNW, ())[0]
+    y_BNW = y_BNW + (y_BNW @ block.merge.weight.T + block.merge.bias).tanh()
+    centred = y_BNW - y_BNW.mean(-1, keepdim=True)
+    want = centred / (centred.square().mean(-1, keepdim=True) + 1e-5).sqrt()
+    torch.testing.assert_close(block(x_BNW, ())[0], want)
+    assert not [name for name, _ in block.named_parameters() if "feed_forward" in name]
+
+
+@torch.no_grad()
+def test_each_block_can_be_read_by_itself():
+    symbols = torch.randn(1, 50, 64)
+    for normed, equal in (("block", True), ("state", False)):
+        mixer = at_first({}, shell="slice", normed=normed).blocks[0].mixer
+        sizes = mixer(symbols, ())[0].unflatten(-1, (16, 4)).square().mean(-1)
+        assert torch.allclose(sizes, torch.ones_like(sizes), atol=1e-4) == equal
+
+
+@pytest.mark.parametrize("chunk", [1, 16])
+@torch.no_grad()
+def test_a_block_that_shrinks_is_read_however_small_it_gets(chunk):
+    mixer = at_first({}, normed="block", shell="slice", chunk=chunk).blocks[0].mixer
+    mixer.choose.weight.zero_()
+    bias = torch.zeros(16, 4, 4)
+    bias[1].diagonal().fill_(-36.0)  # a tenth of it at every symbol, the others keep their size
+    mixer.choose.bias.copy_(bias.flatten())
+    states = mixer(torch.zeros(1, 300, 64), ())[0].unflatten(-1, (16, 4))
+    start = mixer.start / mixer.start.square().mean(-1, keepdim=True).sqrt()
+    torch.testing.assert_close(states[0, -1], start, rtol=1e-4, atol=1e-4)
+
+
 @every_kind
 def test_networks_begin_near_the_identity_as_the_published_ones_do(options):
     """Entries of A have a spread of sqrt(W / E) / 40: of 0.1, say, for blocks of 4 and W = 64."""

@@ -7,7 +7,11 @@ from dataclasses import replace
 
 import pytest
 from formalbench.cli.main import run_command_line
+from formalbench.host import PluginHost
+from formalbench.host.options import make_config
+from formalbench.running.plan import make_plan
 from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.grazzi import table3
 from formalbench_papers.huang import crasp
 from formalbench_papers.path_attention import flipflop
@@ -67,6 +71,29 @@ def test_a_small_campaign_trains_every_model_of_a_table(module, campaign, monkey
     assert {cell["row"] for cell in run} == {"parity"}
     assert [cell["column"] for cell in run] == [model.title for model in module.MODELS]
     assert all("1 seed" in cell["ours"] for cell in run)
+
+
+@pytest.mark.parametrize(
+    ("module", "title", "options"),
+    [
+        (table3, "Mamba [-1, 1]", {"width": 128, "eigenvalues": "-1..1", "convolution": 1}),
+        (table3, "sLSTM", {"width": 128, "heads": 4, "convolution": 0}),
+        (table3, "DeltaNet [0, 1]", {"width": 128, "heads": 4}),
+        (table2, "Mamba", {"width": 128, "states": 128}),
+        (table2, "mLSTM", {"width": 128, "heads": 4}),
+        (table2, "DeltaNet [-1, 1]", {"width": 128, "heads": 4, "eigenvalues": "-1..1"}),
+        (table2, "Gated DeltaNet", {"width": 128, "heads": 4}),
+        (table2, table2.BLOCKS, {"width": 128, "states": 128}),
+    ],
+)
+def test_at_the_scale_paper_sizes_are_those_of_the_papers_code(module, title, options):
+    (model,) = (one for one in module.MODELS if one.title == title)
+    assert model.name == {"Mamba": "mamba-2"}.get(title, model.name)
+    host = PluginHost.load()
+    wanted = Wanted("row", title, model.name, "parity", "quick", model.options("paper"), seeds=1)
+    (run,) = make_plan(host, wanted.request(), "cpu").runs
+    config = make_config(host.models.get(model.name)[0].spec, run.model.options)
+    assert config.model_dump().items() >= options.items()
 
 
 def test_a_task_may_be_for_fewer_models(campaign, monkeypatch):

@@ -7,8 +7,8 @@ are better at learning learning algorithms" (2024), §4; universal transformers:
 
     x_r = block(x_{r-1} + e),    r = 1 … R(n).
 
-With ``norm_rounds`` x_r is the last layer norm of that, as in the code of Yang et al., which loops a
-whole GPT-2; else that norm is taken once, of what is read.
+With ``norm_rounds`` x_r is the last layer norm of that, as in the code of Yang et al., which loops
+a whole GPT-2; else that norm is taken once, of what is read.
 
 R(n) is a multiple of ⌈log₂(n+1)⌉, of n, or of 1, and at least that once. Fan et al. know a number
 of rounds for each task and stop by the network's confidence; here R is a function of the length

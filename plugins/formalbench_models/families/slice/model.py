@@ -17,9 +17,14 @@ change a number by 1e11 at most (tanh), and has a layer norm after the layer, wh
 state reads the direction. Here the mixer reads nothing else, so that the size of h is free: it is
 set anew at the end of every chunk.
 
+With ``normed=block`` each block's direction is read by itself, which one that grows then does not
+hide.
+
 The paper computes h_0 from the first symbol; here it is learned, and the blocks of layers are
-those of `layers/residual.py`. Legend: B batch, T symbols, W width, S size of the state, M blocks
-of it, E size of a block, K rank, C symbols of a chunk, N chunks.
+those of `layers/residual.py`, or with ``shell=slice`` those of the paper's code (`SliceBlock`).
+
+Legend: B batch, T symbols, W width, S size of the state, M blocks of it, E size of a block, K rank,
+C symbols of a chunk, N chunks.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ from torch.nn import functional
 
 from formalbench_models.families.slice.config import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
-from formalbench_models.layers.residual import Backbone, Memory, Mixer
+from formalbench_models.layers.residual import Backbone, Block, Memory, Mixer
 from formalbench_models.layers.scan import matrix_scan, of_size_one
 from formalbench_models.layers.small_blocks import LARGEST, block_scan, by_place, by_string
 
@@ -59,10 +64,11 @@ class SliceMixer(Mixer):
             self.choose.weight.normal_().mul_(spread[:, None])
             self.choose.bias.normal_().mul_(spread)
         self.start = nn.Parameter(torch.randn(states // self.block, self.block))
-        self.merge = nn.Linear(states, config.width)
+        self.by_block = config.normed == "block"
+        self.merge = nn.Linear(states, config.width) if config.shell == "shared" else None
 
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+        """Return the change to x, or the direction of h, (B, T, W), and what to keep."""
         with torch.autocast(x_BTW.device.type, enabled=False):
             if memory:
                 (state_BME,) = memory
@@ -73,16 +79,20 @@ class SliceMixer(Mixer):
             states, last_BME = (self._small_blocks if small else self._blocks)(
                 wide(x_BTW), state_BME, chunk
             )
+            if self.by_block:
+                states = torch.unflatten(states, -1, self.start.shape)
             read = functional.rms_norm(of_size_one(states, over=[-1]), states.shape[-1:], eps=LEAST)
-        change = torch.tanh(self.merge(read.to(x_BTW.dtype)))
+        change = (read.flatten(-2) if self.by_block else read).to(x_BTW.dtype)
+        if self.merge is not None:
+            change = torch.tanh(self.merge(change))
         batch, length, _ = x_BTW.shape
         if small:
             change = by_string(change, batch, length, chunk)
-        return change, (of_size_one(last_BME, over=(1, 2)),)
+        return change, (of_size_one(last_BME, over=(2,) if self.by_block else (1, 2)),)
 
     def _blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
         """Return the states, (B, T, S), and the last ones."""
-        states_BTME = matrix_scan(self.matrices(x_BTW), state_BME, chunk)
+        states_BTME = matrix_scan(self.matrices(x_BTW), state_BME, chunk, apart=self.by_block)
         return states_BTME.flatten(2), states_BTME[:, -1]
 
     def _small_blocks(self, x_BTW: Tensor, state_BME: Tensor, chunk: int) -> tuple[Tensor, Tensor]:
@@ -95,7 +105,7 @@ class SliceMixer(Mixer):
             torch.addmm(begin[:, None], weight, x_PW.mT).view(shape)
             for x_PW in by_place(x_BTW, chunk).unbind()
         ]
-        states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0))
+        states_MECNB = block_scan(matrices, state_BME.permute(1, 2, 0), apart=self.by_block)
         last_MEB = states_MECNB[:, :, (length - 1) % chunk, (length - 1) // chunk]
         return states_MECNB.flatten(0, 1).flatten(1).mT, last_MEB.permute(2, 0, 1)
 
@@ -126,6 +136,27 @@ class SliceMixer(Mixer):
         return torch.unflatten(functional.linear(x_BTW, *self._entries()), -1, (blocks, size, size))
 
 
+class SliceBlock(nn.Module):
+    """A block of the paper's code: y = h + x, then LayerNorm(y + tanh(M y)).
+
+    There h is what it has grown to; here its direction, of root mean square 1.
+    """
+
+    def __init__(self, config: SliceConfig, mixer: Mixer) -> None:
+        super().__init__()
+        self.mixer = mixer
+        self.merge = nn.Linear(config.width, config.width)
+        self.norm = nn.LayerNorm(config.width)
+
+    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+        """Return the symbols after the block, (B, N, W), and what to keep."""
+        if not x_BNW.shape[1]:
+            return x_BNW, memory
+        state_BNW, memory = self.mixer(x_BNW, memory)
+        y_BNW = x_BNW + state_BNW
+        return self.norm(y_BNW + torch.tanh(self.merge(y_BNW))), memory
+
+
 def build(task: Task, config: SliceConfig) -> Backbone:
     """Build the network for a task."""
     kind = config.transitions
@@ -137,4 +168,5 @@ def build(task: Task, config: SliceConfig) -> Backbone:
     )
     # Divided by their norm, which the direction of h does not show, they are within it.
     eigenvalues = "[-1, 1]" if diagonal else ""
-    return Backbone(task, config, lambda _: SliceMixer(config), mechanisms, eigenvalues)
+    block = Block if config.shell == "shared" else SliceBlock
+    return Backbone(task, config, lambda _: SliceMixer(config), mechanisms, eigenvalues, block)

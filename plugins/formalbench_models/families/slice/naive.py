@@ -32,7 +32,9 @@ def naive(mixer: SliceMixer, x_TW: Tensor) -> Tensor:
                 change = entries[begin : begin + size * size].reshape(size, size)
             matrix = torch.eye(size, dtype=x.dtype) + change / 40
             state[index] = matrix @ state[index]
-        whole = torch.cat(state)
-        read = whole / whole.square().mean().sqrt()
-        changes.append(torch.tanh(mixer.merge.weight @ read + mixer.merge.bias))
+        parts = state if mixer.by_block else [torch.cat(state)]
+        read = torch.cat([part / part.square().mean().sqrt() for part in parts])
+        if mixer.merge is not None:
+            read = torch.tanh(mixer.merge.weight @ read + mixer.merge.bias)
+        changes.append(read)
     return torch.stack(changes)
