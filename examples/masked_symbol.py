@@ -1,7 +1,8 @@
 """An objective: some symbols of a string are hidden, and the network says which they were.
 
     formalbench check masked_symbol.py
-    formalbench run --plugin masked_symbol.py --model transformer --task dyck-1:masked-symbol
+    formalbench run --plugin masked_symbol.py --model "transformer[causal=false]" \\
+        --task dyck-1:masked-symbol
 
 It can be asked of any language that can draw its members; `Example.scored` marks the answers that
 count, and the alphabet a network is given has one symbol more than the language's.

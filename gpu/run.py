@@ -13,19 +13,110 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import plan
-from plan import Part
+HERE = Path(__file__).parent
+ROOT = HERE.parent
 
 GRACE = 45.0
 """Seconds that a part has to end by itself when it is told to."""
 
 STOP = "STOP"
 """A file of this name in the folder ends it after the part at hand."""
+
+COHORTS = ("regulargpt", "transformer", "lstm", "rnn", "deltanet", "mamba-2")
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something to do, by a program of its own.
+
+    Attributes:
+        name: of its log, and in the index.
+        what: it is, in a line.
+        command: the program and its arguments.
+        resumes: whether it goes on where it was cut off; if not, it begins anew the next time.
+    """
+
+    name: str
+    what: str
+    command: Sequence[str]
+    resumes: bool = False
+
+
+def parts_of(device: str, out: Path, *, short: bool = False) -> list[Part]:
+    """Return all parts.
+
+    Args:
+        device: ``cuda``, ``cuda:i`` or, to rehearse, ``cpu``.
+        out: the folder that everything goes to.
+        short: whether each is to do as little as it can.
+    """
+    return [
+        *_checks(device, short),
+        *_measurements(device, short),
+        _records(device, out, short),
+    ]
+
+
+def _checks(device: str, short: bool) -> Iterator[Part]:
+    few = ["-k", "rnn-"] if short else []
+    yield Part("machine", "the machine, and its torch", _measure("machine", device))
+    for name, what in (
+        ("answers", "answers and gradients are those of the CPU, in double precision"),
+        ("cohorts", "a cohort gives the numbers of its runs alone"),
+        ("graphs", "recorded steps give the numbers of others; training goes through"),
+    ):
+        yield Part(
+            f"test-{name}", what, _pytest(f"tests/device/test_{name}.py", "--device", device, *few)
+        )
+    if not short:
+        yield Part(
+            "test-training",
+            "what the tests keep for a GPU",
+            _pytest("tests/benchmark/test_training_parts.py"),
+        )
+
+
+def _measurements(device: str, short: bool) -> Iterator[Part]:
+    more = ["--short"] if short else []
+    for kind, what in (
+        ("graphs", "training steps with CUDA graphs and without"),
+        ("cohorts", "cohorts of 9 and 27 against one run at a time"),
+    ):
+        for model in COHORTS[-1:] if short else COHORTS:
+            yield Part(
+                f"{kind}-{model}",
+                f"{model}: {what}",
+                _measure(kind, device, "--model", model, *more),
+            )
+    yield Part(
+        "kernels",
+        "families against flash-linear-attention's kernels",
+        _measure("kernels", device, *more),
+    )
+
+
+def _records(device: str, out: Path, short: bool) -> Part:
+    """Return what trains the plan of the leaderboard."""
+    command = [sys.executable, "-m", "formalbench", "leaderboard", "fill", "--device", device]
+    command += ["--results", str(out / "results")]
+    if short:
+        command += ["--plan", str(HERE / "short-plan.yaml")]
+        command += ["--plugin", str(HERE / "short-protocol.yaml")]
+    return Part("records", "what leaderboard/plan.yaml lacks", command, resumes=True)
+
+
+def _measure(kind: str, device: str, *more: str) -> list[str]:
+    return [sys.executable, str(HERE / "measure.py"), kind, "--device", device, *more]
+
+
+def _pytest(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments]
 
 
 class Index:
@@ -108,7 +199,7 @@ def attempt(part: Part, folder: Path, limit: float) -> tuple[str, float]:
             part.command,
             stdout=log,
             stderr=subprocess.STDOUT,
-            cwd=plan.ROOT,
+            cwd=ROOT,
             env={**os.environ, **places, "PYTHONUNBUFFERED": "1"},
             start_new_session=True,
         )
@@ -148,7 +239,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Return the options."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cuda", help="cuda, cuda:i or, to rehearse, cpu")
-    parser.add_argument("--out", type=Path, default=plan.ROOT / "gpu-results", help="the folder")
+    parser.add_argument("--out", type=Path, default=ROOT / "gpu-results", help="the folder")
     parser.add_argument("--part-minutes", type=float, default=9.0, help="of a part at most")
     parser.add_argument("--minutes", type=float, default=float("inf"), help="of all at most")
     parser.add_argument("--only", default="", help="parts whose names begin like one of these")
@@ -162,7 +253,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Do the parts; return the exit code."""
     options = parse(arguments)
     out = options.out.resolve()
-    parts = plan.parts(options.device, out, short=options.short)
+    parts = parts_of(options.device, out, short=options.short)
     if options.only:
         beginnings = tuple(options.only.split(","))
         parts = [part for part in parts if part.name.startswith(beginnings)]

@@ -33,6 +33,7 @@ def ours(objective: str, width: int, example: Example) -> Callable[[], None]:
     length = example.inputs.shape[1]
     task = HOST.task(f"tiny:{objective}").at_lengths((length, length), (length, length))
     options = {"width": width, "heads": HEADS, "layers": LAYERS, "positions": "learned"}
+    options["causal"] = objective == "causal-lm"
     torch.manual_seed(0)
     network = HOST.network("transformer", task, options)
     optimiser = make_recipe(HOST, PROTOCOL).optimiser

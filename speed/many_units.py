@@ -112,7 +112,7 @@ def simulate(units: int, workers: int, losses: float, place: Path) -> Simulated:
     listed = ",".join(f"{rate / 100:g}" for rate in range(1, rates + 1))
     settings = parse_settings((*QUICKLY, f"protocol.learning_rates={listed}"))
     request = RunRequest(("rnn",), ("parity",), "", "quick", units // rates, settings)
-    plan = make_plan(host, request, "cpu")
+    plan = make_plan(host, request)
     first = replace(plan, runs=plan.runs[:1])
     (template,) = execute(host, first, Store(place / "first"), "cpu", jobs=1)
     jobs = place / "jobs"

@@ -1,9 +1,9 @@
-"""What sees no order beyond two neighbours: features of strings, and two plain classifiers.
+"""What sees little of the order: features of strings, and two plain classifiers.
 
 Remainders are for what an automaton sees beside: numbers of symbols, of those at every other place
 too, modulo a few.
 
-Legend: B strings, N positions, S symbols, F features, C classes, T thresholds.
+Legend: B strings, N positions, S symbols, F features, C classes, R runs, T thresholds.
 """
 
 from __future__ import annotations
@@ -17,12 +17,19 @@ import torch
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
 
-GROUPS = ("ends", "symbols", "neighbours", "balance")
+GROUPS = ("ends", "symbols", "neighbours", "balance", "places", "apart", "runs")
 """Groups of features; each goes with the length."""
 
 MODULI = (2, 3, 4, 5)
 """Numbers of symbols are seen modulo these, in a group of its own: ``remainders``."""
+
+LONGEST_RUN = 7
+"""Runs of equal symbols are counted by their length up to here; longer ones together."""
+
+MOST_PAIRS = 400
+"""Kinds of two runs beside each other, at most; of many symbols they count to less than 7."""
 
 BINS = 64
 """At most so many thresholds are tried of a feature."""
@@ -35,9 +42,7 @@ def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:
     one_hot_BNS = strings_BN[:, :, None] == np.arange(symbols)
     counts_BS = one_hot_BNS.sum(axis=1).astype(np.float64)
     pairs_BM = strings_BN[:, :-1] * symbols + strings_BN[:, 1:]
-    rows_BM = np.broadcast_to(np.arange(count)[:, None], pairs_BM.shape)
-    flat = (rows_BM * symbols**2 + pairs_BM).reshape(-1)
-    pairs_BP = np.bincount(flat, minlength=count * symbols**2).reshape(count, -1).astype(float)
+    pairs_BP = _counted(pairs_BM, symbols**2)
     ends_B = strings_BN[:, 0] * symbols + strings_BN[:, -1] if length else np.zeros(count, int)
     lengths_B = np.full((count, 1), float(length))
     plain = [lengths_B, lengths_B % 2]
@@ -52,9 +57,61 @@ def features(strings_BN: Ints, symbols: int) -> dict[str, Floats]:
         "symbols": [counts_BS, counts_BS / size],
         "neighbours": [pairs_BP, pairs_BP / size, pairs_BP == 0],
         "balance": _balance(counts_BS, size),
+        "places": _places(one_hot_BNS),
+        "apart": _apart(strings_BN, symbols),
+        "runs": _runs(strings_BN, symbols),
         "remainders": _remainders(counts_BS, one_hot_BNS[:, ::2].sum(axis=1)),
     }
     return {name: np.concatenate([*part, *plain], axis=1) for name, part in parts.items()}
+
+
+def _places(one_hot_BNS: Mask) -> list[Floats]:
+    """Return how many there are of each symbol in each half, and at every other place."""
+    size = one_hot_BNS.shape[1]
+    places = (np.s_[: size // 2], np.s_[size // 2 :], np.s_[::2], np.s_[1::2])
+    parts = [one_hot_BNS[:, some].sum(axis=1).astype(np.float64) for some in places]
+    # No differences: of those a tree that asks 6 times tells even from odd ones, up to some size.
+    return [*parts, *(part / max(size, 1) for part in parts)]
+
+
+def _apart(strings_BN: Ints, symbols: int) -> list[Floats]:
+    """Return how many there are of each pair of symbols two apart, and whether there are none."""
+    pairs_BM = strings_BN[:, :-2] * symbols + strings_BN[:, 2:]
+    counts_BP = _counted(pairs_BM, symbols**2)
+    return [counts_BP, counts_BP / max(strings_BN.shape[1], 1), counts_BP == 0]
+
+
+def _runs(strings_BN: Ints, symbols: int) -> list[Floats]:
+    """Return how many runs there are of each symbol and length, and of two of them in a row."""
+    count, length = strings_BN.shape
+    first_BN = np.ones((count, length), dtype=np.bool_)
+    first_BN[:, 1:] = strings_BN[:, 1:] != strings_BN[:, :-1]
+    at_R = np.flatnonzero(first_BN)
+    long_R = np.minimum(np.diff([*at_R, count * length]), LONGEST_RUN + 1) - 1
+    row_R, symbol_R = at_R // max(length, 1), strings_BN.reshape(-1)[at_R]
+    kinds = symbols * (LONGEST_RUN + 1)
+    single_R = row_R * kinds + symbol_R * (LONGEST_RUN + 1) + long_R
+    single_BK = np.bincount(single_R, minlength=count * kinds).reshape(count, -1).astype(float)
+    bound = LONGEST_RUN
+    while symbols * (symbols - 1) * (bound + 1) ** 2 > MOST_PAIRS:
+        bound -= 1
+    if bound < 1:
+        return [single_BK, single_BK == 0]
+    kind_R = symbol_R * (bound + 1) + np.minimum(long_R, bound)
+    together = row_R[:-1] == row_R[1:]
+    size = symbols * (bound + 1)
+    pair_R = (row_R[:-1] * size + kind_R[:-1]) * size + kind_R[1:]
+    pairs = np.bincount(pair_R[together], minlength=count * size**2).reshape(count, size, size)
+    other = np.arange(size)[:, None] // (bound + 1) != np.arange(size) // (bound + 1)
+    return [single_BK, single_BK == 0, pairs[:, other].astype(np.float64)]
+
+
+def _counted(kinds_BM: Ints, kinds: int) -> Floats:
+    """Return how often each kind occurs in each row, (B, kinds)."""
+    count = len(kinds_BM)
+    flat_BM = np.arange(count)[:, None] * kinds + kinds_BM
+    found = np.bincount(flat_BM.reshape(-1), minlength=count * kinds)
+    return found.reshape(count, kinds).astype(np.float64)
 
 
 def _balance(counts_BS: Floats, size: int) -> list[Floats]:

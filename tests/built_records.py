@@ -96,11 +96,17 @@ def build_record(
     parameters: int | None = None,
     test_id: str | None = None,
     training: dict[str, Any] | None = None,
+    not_finite: Sequence[int] = (),
 ) -> Record:
-    """Make a record that can be published; `accuracy` is a share, or the right ones per cell."""
+    """Make a record that can be published; `accuracy` is a share, or the right ones per cell.
+
+    At cells that are `not_finite` chance counts, and the run has diverged.
+    """
     correct = [round(accuracy * strings)] * 4 if isinstance(accuracy, float) else list(accuracy)
     used = protocol or PROTOCOL
     size = LARGE if kind == "learned" else BY_HAND
+    for index in not_finite:
+        correct[index], status = round(chance * strings), "diverged"
     window = -(-len(correct) // 64)
     counts = [len(correct[first : first + window]) for first in range(0, len(correct), window)]
     # A wrong answer costs a bit, and no two runs have the same cross-entropy to the last digit.
@@ -112,12 +118,15 @@ def build_record(
         "total": [1000 * one for one in wrong],
         "count": [strings * count for count in counts],
     }
+    for index in not_finite:
+        entropy["total"][index] = entropy["count"][index] = 0
     cells = {
         "length": [41 + 10 * index for index in range(len(correct))],
         "strings": [strings] * len(correct),
         "correct": correct,
         "metrics": {"cross-entropy": entropy},
         "window": window,
+        "not_finite": list(not_finite) or None,
     }
     test = {
         "metric": metric,
@@ -161,7 +170,7 @@ def build_record(
                 }
             },
         },
-        "test": test if status == "finished" else None,
+        "test": test if status == "finished" or not_finite else None,
         "environment": {
             "device": "cpu",
             "hardware": hardware,

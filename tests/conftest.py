@@ -196,21 +196,41 @@ def refused(cli, results) -> Callable[..., str]:
     return run
 
 
+@contextlib.contextmanager
+def ctrl_c_reaches_children() -> Iterator[None]:
+    """Start processes that Ctrl-C interrupts, also from a suite in the background.
+
+    A shell starts what runs in the background with SIGINT ignored, and a process inherits that.
+    """
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture
+def interruptible() -> Callable[[], contextlib.AbstractContextManager[None]]:
+    """Return what processes are started within that Ctrl-C is to interrupt."""
+    return ctrl_c_reaches_children
+
+
 @pytest.fixture
 def spawn() -> Iterator[Callable[..., subprocess.Popen[str]]]:
     """Start ``python …`` in a process of its own, which does not outlive the test."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*arguments: object, **environment: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            env={**os.environ, **environment},
-        )
+        with ctrl_c_reaches_children():
+            process = subprocess.Popen(
+                [sys.executable, *map(str, arguments)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+                env={**os.environ, **environment},
+            )
         started.append(process)
         return process
 
@@ -252,7 +272,7 @@ def python(spawn) -> Callable[..., str]:
 
     def run(*arguments: object, **environment: str) -> str:
         process = spawn(*arguments, **environment)
-        out, err = process.communicate(timeout=120)
+        out, err = process.communicate(timeout=600)
         assert process.returncode == 0, err
         return out
 

@@ -44,4 +44,4 @@ def train(host: PluginHost, folder: Path, runs: Iterable[Asked]) -> None:
         request = RunRequest(
             (model,), (task,), protocol=protocol, settings=parse_settings(settings)
         )
-        execute(host, make_plan(host, request, "cpu"), Store(folder), "cpu", jobs)
+        execute(host, make_plan(host, request), Store(folder), "cpu", jobs)

@@ -52,7 +52,7 @@ def run(
         tasks: task names, likewise; None for those of `suite`, and that empty for the default
             suite.
         suite: a suite's name.
-        protocol: a protocol's name; empty for the device's default.
+        protocol: a protocol's name; empty for the suite's, or `quick`.
         seeds: how many seeds, or which; None for the protocol's number.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:i``.
         settings: options, as ``{"model.chunk": 3, "protocol.steps": 400}``; of several values,

@@ -8,6 +8,7 @@ from pathlib import Path
 from formalbench.contracts.hooks import hookimpl
 from formalbench.contracts.specs import (
     ExecutorSpec,
+    MetricSpec,
     ObjectiveSpec,
     OptimiserSpec,
     ProbeSpec,
@@ -17,6 +18,7 @@ from formalbench.contracts.specs import (
 
 _FOLDER = Path(__file__).with_name("protocols")
 _OBJECTIVES = "formalbench.objectives."
+_METRICS = "formalbench.metrics."
 _PROBES = "formalbench.probes.attention:"
 _OPTIMISERS = "formalbench.training.optimisers:"
 _SCHEDULES = "formalbench.training.schedules:"
@@ -28,13 +30,13 @@ _EXECUTORS = "formalbench.running.executors."
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
     """Announce the protocols of this package."""
     yield ProtocolSpec(
-        "quick", "a CPU, minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml", "cpu"
+        "quick", "the default, minutes: 2,000 steps, 16 test lengths", _FOLDER / "quick.yaml"
     )
     yield ProtocolSpec(
         "standard",
-        "evidence: until mastered, at most 20,000 steps; 32 test lengths",
+        "for publishing: until mastered, at most 20,000 steps; 32 test lengths",
         _FOLDER / "standard.yaml",
-        "cuda",
+        earlier=(_FOLDER / "standard-v3.yaml",),
     )
 
 
@@ -64,6 +66,54 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
     )
     yield ObjectiveSpec(
         "decode", "the answer to a string, symbol by symbol", f"{_OBJECTIVES}transduce:Decode"
+    )
+
+
+@hookimpl
+def formalbench_metrics() -> Iterable[MetricSpec]:
+    """Announce the metrics of this package; each belongs to the objectives that name it."""
+    yield MetricSpec(
+        "accuracy",
+        1,
+        "the share of strings whose one answer is right",
+        f"{_METRICS}accuracy:Accuracy",
+        objectives=(),
+        named_by=("classify",),
+    )
+    yield MetricSpec(
+        "string-accuracy",
+        1,
+        "the share of strings whose answers are all right",
+        f"{_METRICS}accuracy:StringAccuracy",
+        objectives=(),
+        named_by=("tag", "next-symbols"),
+    )
+    yield MetricSpec(
+        "answer-accuracy",
+        1,
+        "the share of answers that are right",
+        f"{_METRICS}accuracy:AnswerAccuracy",
+        objectives=(),
+        named_by=("transduce", "decode", "causal-lm", "masked-lm"),
+    )
+    yield MetricSpec(
+        "close-bracket-string-accuracy",
+        1,
+        "the share of strings in which every closing bracket is predicted with 80 % or more",
+        f"{_METRICS}close_brackets:CloseBrackets",
+        objectives=(),
+        named_by=("generate",),
+    )
+    yield MetricSpec(
+        "cross-entropy",
+        1,
+        "-log2 of the probability of the right answer, in bits per answer",
+        f"{_METRICS}cross_entropy:CrossEntropy",
+        objectives=(),
+        named_by=(
+            *("classify", "tag", "next-symbols", "generate", "transduce", "decode"),
+            *("causal-lm", "masked-lm", "translate"),
+        ),
     )
 
 

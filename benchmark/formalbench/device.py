@@ -6,9 +6,11 @@ import os
 import platform
 import re
 import sys
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
@@ -98,10 +100,19 @@ def keep_freed_memory() -> None:
     set_option(map_at_most, 0)
 
 
-def describe_environment(device: str) -> Environment:
-    """Return the machine and the libraries, for a record."""
+def describe_environment(
+    device: str, source: str | None = None, packages: Mapping[str, str] = MappingProxyType({})
+) -> Environment:
+    """Return the machine, the libraries and the code, for a record.
+
+    Args:
+        device: ``cpu`` or ``cuda:i``.
+        source: SHA-256 of a run's source.
+        packages: versions of what its plugins imported, by distribution.
+    """
     import torch
 
+    from formalbench.commit import own_commit
     from formalbench.contracts.record import Environment
 
     cuda = device.startswith("cuda")
@@ -112,7 +123,9 @@ def describe_environment(device: str) -> Environment:
         hardware=gpu if cuda else cpu_name(),
         threads=torch.get_num_threads(),
         peak_memory_mib=_peak_bytes(device) >> 20,
-        versions=_versions(),
+        versions={**packages, **_versions()},
+        commit=own_commit() or None,
+        source=source,
     )
 
 

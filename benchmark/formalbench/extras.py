@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import MissingPackageError
 
 
 def need_package(asked: str, package: str, extra: str) -> None:
@@ -16,9 +16,9 @@ def need_package(asked: str, package: str, extra: str) -> None:
         extra: what installs it.
 
     Raises:
-        RequestError: saying what to install.
+        MissingPackageError: saying what to install.
     """
     if find_spec(package) is None:
-        raise RequestError(
+        raise MissingPackageError(
             f"{asked} needs the package {package}: pip install 'formalbench[{extra}]'"
         )

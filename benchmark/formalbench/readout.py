@@ -5,6 +5,7 @@ Legend: B strings, N symbols, D width of a state, K outputs.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
 
 
-def read_asked(read: nn.Module, states_BND: Tensor, asked_BN: Tensor | None) -> Tensor:
+def read_asked(
+    read: Callable[[Tensor], Tensor], states_BND: Tensor, asked_BN: Tensor | None
+) -> Tensor:
     """Return the logits of the answers that count, (B, N, K); 0 elsewhere.
 
     Args:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import shlex
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ from formalbench.ui.state import host_of
 
 from formalbench_leaderboard.auditing.command import add_command as add_audit
 from formalbench_leaderboard.evidence_commands import add_commands as add_evidence
+from formalbench_leaderboard.fill_command import add_command as add_fill
 from formalbench_leaderboard.publishing.commands import add_commands as add_publishing
 from formalbench_leaderboard.publishing.weights_commands import add_commands as add_weights
 
@@ -97,7 +100,10 @@ def show(
     everything: Annotated[
         bool,
         typer.Option(
-            "--all", help="In the terminal all rows and columns, exact models, papers' numbers."
+            "--all",
+            help="In the terminal all boards of the suite with all rows and columns, exact models, "
+            "papers' numbers. Default: the board on which the most was learned, on one screen, and "
+            "the commands that show the others.",
         ),
     ] = False,
     format: Annotated[
@@ -144,7 +150,7 @@ def show(
     from formalbench.ui.screen import Screen
 
     from formalbench_leaderboard import asked
-    from formalbench_leaderboard.renderers.terminal import Extent, print_page
+    from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, Extent, print_page
     from formalbench_leaderboard.sources import DEFAULT_SUITE, check_folders, suite_view
     from formalbench_leaderboard.theory import Predictions
 
@@ -174,12 +180,48 @@ def show(
     records: list[AnyRecord] = [*held.records, *held.verifications]
     if format == "table" and output is None:
         extent = Extent(everything, "yours", other_tasks=bool(results))
+        if not (everything or suite or protocol):
+            asked_for = {"--model": model, "--task": task, "--class": within}
+            words = [word for path in results or () for word in ("--results", str(path))]
+            words += [word for name, text in asked_for.items() if text for word in (name, text)]
+            others = _others(page, host, words, suites=not any(asked_for.values()))
+            page = replace(page, boards=page.boards[:1])
+            extent = replace(extent, lines=ONE_SCREEN, others=others)
         print_page(page, Screen(), extent)
     else:
         _show(page, records, host, suite or DEFAULT_SUITE, format, output, results or ())
     if held.invalid:
         tell_invalid(held.invalid)
         raise typer.Exit(1)
+
+
+def _others(
+    page: Page, host: PluginHost, words: Sequence[str], *, suites: bool
+) -> tuple[tuple[str, str], ...]:
+    """Name the boards beside a page's first one, each with the command that shows it.
+
+    Args:
+        page: of the default suite.
+        host: the plugins.
+        words: what was asked for, as words of the command.
+        suites: whether the other suites of which something is measured are named, too.
+    """
+    from formalbench_leaderboard.sources import DEFAULT_SUITE, suite_view
+
+    command = ["formalbench", "leaderboard", *words]
+    found = []
+    for board in page.boards[1:]:
+        mine = sum(row.is_new for row in board.rows)
+        yours = f", {plural(mine, 'row')} of yours" if mine else ""
+        found.append((f"protocol {board.name}{yours}", [*command, "--protocol", board.protocol]))
+    if suites:
+        rows = (row for board in page.boards for row in board.rows)
+        cells = Counter(result.task for row in rows for result in row.results)
+        names = [spec.spec.name for spec in host.suites.all() if spec.spec.name != DEFAULT_SUITE]
+        sizes = {name: sum(cells[one] for one in suite_view(host, name).tasks) for name in names}
+        measured = sorted((name for name in names if sizes[name]), key=lambda it: (-sizes[it], it))
+        found += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
+    return tuple((name, shlex.join(line)) for name, line in found)
 
 
 def _held(
@@ -290,4 +332,5 @@ def _refuse_lost_options(ctx: typer.Context) -> None:
 add_publishing(leaderboard)
 add_audit(leaderboard)
 add_evidence(leaderboard)
+add_fill(leaderboard)
 add_weights(leaderboard)

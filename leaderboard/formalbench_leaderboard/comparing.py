@@ -215,7 +215,7 @@ def _places(
 
 
 def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
-    """Return where a model stands, under one protocol if it is named; the newest version last."""
+    """Return where a model stands, under one protocol if it is named: its newest version last."""
     from formalbench.analysis.compare import Standing
 
     found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
@@ -224,4 +224,7 @@ def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[S
     known = {place.board.protocol for place in found}
     if protocol is not None and protocol not in known:
         raise unknown(f"protocol among the records of {name}", protocol, known)
-    return [place for place in found if protocol in (None, place.board.protocol)]
+    if protocol is None:
+        return found
+    under = [place for place in found if place.board.protocol == protocol]
+    return sorted(under, key=lambda place: place.board.version)

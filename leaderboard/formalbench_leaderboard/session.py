@@ -18,6 +18,7 @@ from formalbench.host.data_files import data_files
 from formalbench.ui.screen import Screen
 from rich.text import Text
 
+from formalbench_leaderboard.publishing.weights_kept import EVERY_RUN
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
 from formalbench_leaderboard.sources import read_with_published
 
@@ -50,6 +51,10 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
     for path in needed:
         words += ["--plugin", str(path)]
+    protocols = {record.protocol.title for record in records}
+    if EVERY_RUN not in protocols:
+        text = f"These runs are under {', '.join(sorted(protocols))}. The leaderboard ranks runs "
+        console.print(Text(printable(f"{text}under {EVERY_RUN}: --protocol {EVERY_RUN}.")))
     # Not wrapped, so that it can be copied whatever the width.
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
 

@@ -119,6 +119,9 @@ class Attention(nn.Module):
         self.forget = ForgetGates(width, heads) if forget else None
         self.drop: nn.Module = nn.Identity()
 
+    def share_positions(self, first: Attention) -> None:
+        """Use the position parameters of another layer, if this kind's are shared among layers."""
+
     def begin_as_the_library(self) -> None:
         """Draw the initial values of `torch.nn.MultiheadAttention`, and no longer those of layers.
 

@@ -15,6 +15,7 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "transformer": (
         *("transformer", "transformer-logn", "transformer-chi"),
         *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
+        "transformer-deletang",
         *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
         *("exact-parity", "exact-first", "flawed-first"),
         *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),

@@ -22,6 +22,7 @@ _CHIANG_CHOLAK: Mapping[str, Value] = {
     "norm": "post",
     "activation": "relu",
     "init": "library",
+    "causal": False,
 }
 
 
@@ -54,8 +55,26 @@ PAPERS = (
             "activation": "relu",
             "bias": False,
             "positions": "relative",
-            "causal": True,
         },
+    ),
+    _of_a_paper(
+        "transformer-deletang",
+        "five post-norm layers without a mask, read at an empty symbol behind the string",
+        "Delétang et al. 2023, section 4 and appendix A.1, and their code",
+        {
+            "heads": 8,
+            "layers": 5,
+            "norm": "post",
+            "activation": "relu",
+            "bias": False,
+            "init": "haiku",
+            "embedding_scale": 0.16,  # 0.02 times the root of the width
+            "positions": "sinusoidal-from-end",
+            "causal": False,
+            "marker": "end",
+        },
+        "classify",
+        "transduce",
     ),
     _of_a_paper(
         "transformer-chiang-cholak-first",

@@ -35,7 +35,7 @@ def _recurrent(
 def _regulargpt(name: str, chunk: int) -> ModelSpec:
     return ModelSpec(
         name=name,
-        version=1,
+        version=2,  # 1 padded each level with the state of padding there
         summary=f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
         factory="formalbench_models.regulargpt:RegularGPT",
         config=f"{_CONFIGS}regulargpt:RegularGptConfig",
@@ -53,11 +53,13 @@ def formalbench_models() -> Iterator[ModelSpec]:
 def _models() -> Iterator[ModelSpec]:
     yield _recurrent("rnn", "Elman network", "Elman 1990, Finding structure in time", "ElmanConfig")
     yield _recurrent("gru", "gated recurrent unit", "Cho et al. 2014")
-    yield _recurrent("lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997")
+    yield _recurrent(
+        "lstm", "long short-term memory", "Hochreiter & Schmidhuber 1997", "LstmConfig"
+    )
     yield ModelSpec(
         name="transformer",
         version=1,
-        summary="self-attention, two layers",
+        summary="causal self-attention, two layers",
         factory=TRANSFORMER,
         config=TRANSFORMER_CONFIG,
         reference="Vaswani et al. 2017",
@@ -65,7 +67,7 @@ def _models() -> Iterator[ModelSpec]:
     yield ModelSpec(
         name="transformer-logn",
         version=1,
-        summary="the transformer with logits scaled by the log of the length",
+        summary="`transformer` with logits scaled by the log of how many positions are attended to",
         factory=TRANSFORMER,
         config=TRANSFORMER_CONFIG,
         defaults={"log_length": True},

@@ -5,7 +5,8 @@ from Vaswani et al. (2017), §3.5; ``learned`` from Gehring et al. (2017); ``sca
 Chiang & Cholak (2022), §2.2; ``scalar-6000`` (a constant in the place of n) from Yao et
 al. (2021), who give a position as one number in a dimension of its own. The fixed codes of
 Chiang & Cholak's experiments (§2.2, 2.3, 4.1) are ``first``, I[i = 1], and ``parity``, i/n and
-cos iπ with learned scales.
+cos iπ with learned scales. ``sinusoidal-from-end`` gives the last position the code of 0, as the
+code of Delétang et al. (2023) does, so that a symbol read there has one code at every length.
 
 Legend: B batch, M = N+1 positions, D width, P distances or codes.
 """
@@ -47,7 +48,8 @@ class Embedding(nn.Module):
     Args:
         symbols: the number of symbols, added ones too.
         width: D.
-        positions: ``sinusoidal``, ``learned``, ``scalar``, ``scalar-6000``, ``first``,
+        positions: ``sinusoidal``, ``sinusoidal-from-end``, ``learned``, ``scalar``,
+            ``scalar-6000``, ``first``,
             ``parity``; anything else adds no code here.
         most: the longest string there will be; ``learned`` needs to know. Rows beyond
             the training lengths stay as they are drawn.
@@ -94,6 +96,9 @@ class Embedding(nn.Module):
         coded = place_M if places_BM is None else places_BM
         if self.positions == "sinusoidal":
             return x_BMD + sinusoids(coded, self.width, x_BMD.dtype)
+        if self.positions == "sinusoidal-from-end":
+            last = symbols_BM.shape[1] if lengths_B is None else lengths_B[:, None]
+            return x_BMD + sinusoids(last - 1 - place_M, self.width, x_BMD.dtype)
         if self.positions == "learned":
             self._check(symbols_BM.shape[1])
             learned: Tensor = self.position(coded)

@@ -18,7 +18,7 @@ from formalbench import Batch, Task, Traits, read_asked
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.configs.recurrent import ElmanConfig, RecurrentConfig
+from formalbench_models.configs.recurrent import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.layers.answers import answering_states
 from formalbench_models.prefixes import changes, prefixes
 from formalbench_models.recurrence import Recurrence, last_state, one_hot, states
@@ -193,6 +193,12 @@ def gru(task: Task, config: RecurrentConfig) -> Recurrent:
     return Recurrent("gru", task, config)
 
 
-def lstm(task: Task, config: RecurrentConfig) -> Recurrent:
-    """Build the LSTM for a task."""
-    return Recurrent("lstm", task, config)
+def lstm(task: Task, config: LstmConfig) -> Recurrent:
+    """Build the LSTM for a task; the second quarter of its gates forget."""
+    network = Recurrent("lstm", task, config)
+    if config.forget_bias:
+        with torch.no_grad():
+            for layer in range(config.layers):
+                bias = getattr(network.recurrence, f"bias_ih_l{layer}")
+                bias[config.width : 2 * config.width] += config.forget_bias
+    return network

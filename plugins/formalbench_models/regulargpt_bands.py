@@ -8,6 +8,7 @@ each position and head, where `RegularGptBlock.attend`, its reference, holds C k
 
 All positions before a lane's first are padding in one and the same state, so they are one more key,
 whose score has the log of the sum of exp r_j over those of them that are still in the chunk.
+Masked ones are no key at all.
 
 Legend: B batch, N positions, L lanes (the dilation), G blocks, S positions of a block, K keys of a
 block, C chunk, D width, H heads, E width of a head.
@@ -27,7 +28,7 @@ LEAST = 16
 def attend_in_bands(
     query_BND: Tensor,
     key_value_BND: tuple[Tensor, Tensor],
-    pad_D: tuple[Tensor, Tensor],
+    pad_D: tuple[Tensor, ...] | None,
     relative_CH: Tensor,
     dilation: int,
 ) -> Tensor:
@@ -36,7 +37,7 @@ def attend_in_bands(
     Args:
         query_BND: of all positions.
         key_value_BND: keys and values of all positions.
-        pad_D: the key and the value of each position before the first.
+        pad_D: the key and the value of each position before the first; None if these are masked.
         relative_CH: r_j of each head.
         dilation: C^l.
     """
@@ -53,14 +54,22 @@ def attend_in_bands(
 
     query_BLHGSE = lanes(query_BND) / math.sqrt(width // heads)
     key_BLHGKE, value_BLHGKE = (_with_before(lanes(x_BND)) for x_BND in key_value_BND)
-    pad_key_HGES, pad_value_HGSE = (x_D.reshape(heads, 1, 1, -1) for x_D in pad_D)
     scores_BLHGSK = query_BLHGSE @ key_BLHGKE.mT + _band(relative_CH, blocks, size)
+    if pad_D is None:
+        mixed_BLHGSE = scores_BLHGSK.softmax(-1) @ value_BLHGKE
+        return _in_order(mixed_BLHGSE)[:, :length]
+    pad_key_HGES, pad_value_HGSE = (x_D.reshape(heads, 1, 1, -1) for x_D in pad_D)
     pad_score_BLHGS1 = (query_BLHGSE * pad_key_HGES).sum(-1, keepdim=True)
     pad_score_BLHGS1 = pad_score_BLHGS1 + _beyond(relative_CH, blocks, size)
     weights = torch.cat((scores_BLHGSK, pad_score_BLHGS1), dim=-1).softmax(-1)
     mixed_BLHGSE = weights[..., :-1] @ value_BLHGKE + weights[..., -1:] * pad_value_HGSE
-    mixed_BGSLHE = mixed_BLHGSE.permute(0, 3, 4, 1, 2, 5)
-    return mixed_BGSLHE.reshape(batch, blocks * size * dilation, width)[:, :length]
+    return _in_order(mixed_BLHGSE)[:, :length]
+
+
+def _in_order(x_BLHGSE: Tensor) -> Tensor:
+    """Put the lanes' positions in order and the heads side by side: (B, N, D)."""
+    batch, lanes, heads, blocks, size, share = x_BLHGSE.shape
+    return x_BLHGSE.permute(0, 3, 4, 1, 2, 5).reshape(batch, blocks * size * lanes, heads * share)
 
 
 def _with_before(x_BLHGSE: Tensor) -> Tensor:

@@ -59,27 +59,33 @@ class RegularGptBlock(nn.Module):
     def keep_all(
         self,
         x_BND: Tensor,
-        pad_D: Tensor,
+        pad_D: Tensor | None,
         dilation: int,
         trace: Trace | None = None,
         name: str = "",
     ) -> Tensor:
         """Update every position m from the positions m - j·dilation, j < C: (B, N, D).
 
-        Positions before the first are all in the state `pad_D`.
+        Positions before the first are all in the state `pad_D`; if it is None, they are masked.
         """
         normed_BND = self.norm_attention(x_BND) if self.pre_norm else x_BND
-        pad_key_D, pad_value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
         key_BND, value_BND = self.key_value(normed_BND).chunk(2, dim=-1)
         query_BND = self.query(normed_BND)
+        pads = None if pad_D is None else self._pad_key_value(pad_D).chunk(2, dim=-1)
         if self.chunk >= LEAST and trace is None:
-            pads = (pad_key_D, pad_value_D)
             both = (key_BND, value_BND)
             attended_BND = attend_in_bands(query_BND, both, pads, self.relative_CH, dilation)
             return self.finish(x_BND, attended_BND)
+        nothing_D = key_BND.new_zeros(key_BND.shape[-1])
+        pad_key_D, pad_value_D = pads or (nothing_D, nothing_D)
         key_BNCD = windows(key_BND, pad_key_D, self.chunk, dilation)
         value_BNCD = windows(value_BND, pad_value_D, self.chunk, dilation)
-        attended_BND, weights_BNCH = self.attend(query_BND, key_BNCD, value_BNCD)
+        there_NC = None
+        if pads is None:
+            place_N = torch.arange(x_BND.shape[1], device=x_BND.device)
+            back_C = torch.arange(self.chunk - 1, -1, -1, device=x_BND.device) * dilation
+            there_NC = place_N[:, None] >= back_C
+        attended_BND, weights_BNCH = self.attend(query_BND, key_BNCD, value_BNCD, there_NC)
         if trace is not None:
             trace[f"{name}.attention"] = weights_BNCH
         return self.finish(x_BND, attended_BND, trace, name)
@@ -93,8 +99,12 @@ class RegularGptBlock(nn.Module):
         _, value_D = self._pad_key_value(pad_D).chunk(2, dim=-1)
         return self.finish(pad_D, value_D)
 
-    def attend(self, query_D: Tensor, key_CD: Tensor, value_CD: Tensor) -> tuple[Tensor, Tensor]:
+    def attend(
+        self, query_D: Tensor, key_CD: Tensor, value_CD: Tensor, there_C: Tensor | None = None
+    ) -> tuple[Tensor, Tensor]:
         """Attend from (..., D) to (..., C, D): the mixture (..., D), the weights (..., C, H).
+
+        Keys that `there_C` (..., C) says are not there are masked.
 
         Products of a vector with C vectors are too small for matrix kernels: they are
         written elementwise.
@@ -102,6 +112,8 @@ class RegularGptBlock(nn.Module):
         split = (self.heads, query_D.shape[-1] // self.heads)
         products_CHE = (query_D.unsqueeze(-2) * key_CD).reshape(*key_CD.shape[:-1], *split)
         scores_CH = products_CHE.sum(-1) / math.sqrt(split[1]) + self.relative_CH.flip(0)
+        if there_C is not None:
+            scores_CH = scores_CH.where(there_C.unsqueeze(-1), -math.inf)
         weights_CH = scores_CH.softmax(dim=-2)
         value_CHE = value_CD.reshape(*value_CD.shape[:-1], *split)
         mixed_HE = (weights_CH.unsqueeze(-1) * value_CHE).sum(-3)

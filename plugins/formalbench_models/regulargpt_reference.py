@@ -50,7 +50,7 @@ def apply_block(block: RegularGptBlock, x_BND: Tensor, dilation: int) -> Tensor:
 
 
 def reference(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
-    """Return the logits for every prefix, the empty one first: (B, N+1, K).
+    """Return the logits for every prefix, the empty one first: (B, N+1, K); a text has no such.
 
     Each prefix is given to the network on its own, and has the levels of its own length or, if the
     network says so, those of the whole string.
@@ -58,7 +58,7 @@ def reference(network: RegularGPT, symbols_BN: Tensor) -> Tensor:
     length = symbols_BN.shape[1]
     every = [
         answer(network, symbols_BN[:, :end], length if network.as_string else end)
-        for end in range(length + 1)
+        for end in range(int(network.of_text), length + 1)
     ]
     return torch.stack(every, dim=1)
 
@@ -73,13 +73,16 @@ def answer(network: RegularGPT, symbols_BN: Tensor, length: int | None = None) -
     """
     length = symbols_BN.shape[1] if length is None else length
     levels = next(level for level in count(1) if network.chunk**level >= length)
-    # So much padding that its beginning is out of reach of what is answered.
+    vectors_VD, pad_D = network.vectors()
+    # So much padding that its beginning is out of reach of what is answered; a text has none.
     reach = sum((network.chunk - 1) * network.chunk**level for level in range(levels))
-    front = reach * len(network.blocks) + 1
-    x_BND: Tensor = network.embedding(network.alphabet.prepend(symbols_BN, "pad", front))
+    front = 0 if network.of_text else reach * len(network.blocks) + 1
+    symbols_BN = network.alphabet.prepend(symbols_BN, "pad", front)
+    x_BND = vectors_VD[symbols_BN]
+    is_pad_N = torch.arange(symbols_BN.shape[1]) < front
     for level in range(levels):
+        x_BND = torch.where(is_pad_N[:, None], pad_D, x_BND)
         for block in network.blocks:
             assert isinstance(block, RegularGptBlock)
             x_BND = apply_block(block, x_BND, network.chunk**level)
-    logits: Tensor = network.readout(network.norm(x_BND[:, -1]))
-    return logits
+    return network.answer(network.norm(x_BND[:, -1]))

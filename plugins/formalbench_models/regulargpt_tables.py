@@ -46,7 +46,10 @@ class Table:
         rows = torch.arange(size**self.chunk, device=self.states_VD.device)
         digits_VC = torch.stack([rows // size**j % size for j in reversed(places)], dim=1)
         pad = sum(self.pad * size**j for j in places)
-        return Table(block.keep_last(self.look_up(digits_VC)), pad, self.chunk)
+        states_VD = block.keep_last(self.look_up(digits_VC))
+        # Every level pads with the same vector.
+        states_VD = torch.where((rows == pad)[:, None], self.states_VD[self.pad], states_VD)
+        return Table(states_VD, pad, self.chunk)
 
     def look_up(self, rows: Tensor) -> Tensor:
         """Return the states in these rows: (...) to (..., D)."""

@@ -9,6 +9,9 @@ R sinusoidal in the signed distance; u and v belong to each layer and head. Dist
 shared by all pairs, so that nothing of size N·N·D is ever made: the second product is
 taken with every distance, then each row is shifted to its own.
 
+With random positions r_0 < r_1 < … a pair d apart has the distance ±r_d, as in the code of Ruoss et
+al. (2023): all pairs equally far apart have the same one, so that rows can still be shifted.
+
 Legend: B batch, N keys, Q queries, P distances, D width, H heads, E width of a head.
 """
 
@@ -42,20 +45,23 @@ class RelativeAttention(Attention):
         scale = 1 / math.sqrt(query_BHQE.shape[-1])
         about_content_BHQE = (query_BHQE + self.content_bias_HE[:, None]) * scale
         about_position_BHQE = (query_BHQE + self.position_bias_HE[:, None]) * scale
-        distance_HEP = self._distances(span, keys, query_BHQE)
-        bias_BHQN = shift(about_position_BHQE @ distance_HEP, keys)
+        distance_BHEP = self._distances(span, keys, query_BHQE)
+        bias_BHQN = shift(about_position_BHQE @ distance_BHEP, keys)
         return Terms(about_content_BHQE, key_BHNE, bias_BHQN)
 
     def _distances(self, span: Span, keys: int, like: Tensor) -> Tensor:
-        """Return W_R R for every distance from a query to a key, falling, then zero, (H, E, P+1).
+        """Return W_R R for each distance from a query to a key, then 0: (1 or B, H, E, P+1).
 
-        The zero is the room that `shift` needs.
+        Distances fall. The zero is the room that `shift` needs.
         """
         greatest, least = span.stop - 1, span.first - keys + 1
-        distance_P = torch.arange(greatest, least - 1, -1, device=like.device)
-        code_PD = sinusoids(distance_P, self.distance.in_features, like.dtype)
-        projected_PD = functional.pad(self.distance(code_PD), (0, 0, 0, 1))
-        return projected_PD.reshape(len(projected_PD), self.heads, -1).permute(1, 2, 0)
+        distance_BP = torch.arange(greatest, least - 1, -1, device=like.device)[None]
+        if span.places is not None:
+            distance_BP = distance_BP.sign() * span.places[:, distance_BP[0].abs()]
+        code_BPD = sinusoids(distance_BP, self.distance.in_features, like.dtype)
+        projected_BPD = functional.pad(self.distance(code_BPD), (0, 0, 0, 1))
+        apart_BPHE = torch.unflatten(projected_BPD, -1, (self.heads, -1))
+        return apart_BPHE.permute(0, 2, 3, 1)
 
 
 def shift(scores_BHQP: Tensor, keys: int) -> Tensor:

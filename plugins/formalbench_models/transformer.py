@@ -3,18 +3,23 @@
 Source: Vaswani et al., "Attention is all you need" (2017); pre-LN: Xiong et al., "On layer
 normalization in the transformer architecture" (2020). No dropout.
 
-One begin symbol stands in front of every string. A bidirectional network that answers once reads
-it, as CLS. A causal one answers at the last symbol, or at all of them: the begin symbol stands
-for the empty prefix. Where an answer may depend on its prefix only, the network is causal whatever
-was asked for.
+One begin symbol stands in front of every string. A causal network answers at the last symbol, or
+at all of them: the begin symbol stands for the empty prefix. One without a mask that answers once
+reads the begin symbol, as CLS. Where an answer may depend on its prefix only, the network is causal
+whatever was asked for.
 
-Legend: B batch, N symbols, M = N+1 positions, Q of them read, D width, H heads, K outputs.
+With ``marker=end`` an empty symbol stands behind every string instead, and is read for its one
+answer (Delétang et al. 2023). Where there is an answer at every symbol, nothing is added.
+
+Legend: B batch, N symbols, M positions (N and what is added), Q of them read, D width, H heads,
+K outputs.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import torch
 from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits, read_asked
 from torch import Tensor, nn
 
@@ -83,7 +88,7 @@ def check_mask(config: TransformerConfig, causal: bool) -> None:
         value = getattr(config, name)
         if value in values and not causal:
             told = str(value).lower()
-            raise RequestError(f"{name}={told} needs a causal mask: add --set causal=true")
+            raise RequestError(f"{name}={told} needs a causal mask: leave causal=true")
 
 
 class TransformerBlock(nn.Module):
@@ -155,13 +160,20 @@ class Transformer(nn.Module):
         super().__init__()
         # An answer may see the whole string if it is the only one, or if the objective says so.
         whole = task.layout == "last" or task.objective.sees_all
-        if config.positions in ("scalar", "parity") and not whole:
+        if config.positions in ("scalar", "parity", "sinusoidal-from-end") and not whole:
             raise RequestError(
                 f"positions={config.positions} tells every prefix the length of the whole string: "
                 "for this objective use positions=scalar-6000"
             )
-        self.alphabet = ExtendedAlphabet(len(task.alphabet), "begin")
+        self.begins = config.marker == "begin"
+        if not self.begins and task.layout == "prefixes":
+            raise RequestError(
+                "marker=end has no position for the empty prefix: for this objective use "
+                "marker=begin"
+            )
+        self.alphabet = ExtendedAlphabet(len(task.alphabet), "begin" if self.begins else "empty")
         self.layout = task.layout
+        self.added = int(self.begins or self.layout == "last")
         self.causal = config.causal or not whole
         check_mask(config, self.causal)
         most = max(task.splits.train[1], task.splits.test[1])
@@ -177,10 +189,21 @@ class Transformer(nn.Module):
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
                 block.load_state_dict(self.blocks[0].state_dict())
+        kept = [block.attention for block in self.blocks if isinstance(block.attention, Attention)]
+        for attention in kept[1:] if config.shared_positions else ():
+            attention.share_positions(kept[0])
+        for attention in kept:
+            if isinstance(attention, FireAttention):
+                attention.begin_at(config.threshold or max(1, task.splits.train[1] // 4))
         self.norm = make_norm(config) if config.norm == "pre" else nn.Identity()
         self.readout = nn.Linear(config.width, task.outputs)
         if config.init == "gpt2":
             self._begin_as_gpt2()
+        if config.init == "haiku":
+            self._begin_as_haiku()
+        if config.embedding_scale != 1:
+            with torch.no_grad():
+                self.embedding.symbol.weight.mul_(config.embedding_scale)
         self.traits = Traits(
             causal=self.causal,
             padding=True,
@@ -207,9 +230,19 @@ class Transformer(nn.Module):
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
+    def _begin_as_haiku(self) -> None:
+        """Draw haiku's initial values of linear maps, cut off at two deviations of 1/√n."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                deviation = module.in_features**-0.5
+                bounds = {"a": -2 * deviation, "b": 2 * deviation}
+                nn.init.trunc_normal_(module.weight, std=deviation, **bounds)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+
     def forward(self, batch: Batch) -> Tensor:
         """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
-        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        lengths_B = None if batch.lengths is None else batch.lengths + self.added
         x_BMD, every = self._embed(batch, lengths_B)
         for block in self.blocks[:-1]:
             x_BMD, _ = block(x_BMD, every, lengths_B)
@@ -226,7 +259,7 @@ class Transformer(nn.Module):
             (B, H, M, M) and ``state.{l+1}`` (B, M, D), what leaves it; ``first.position``
             (B,), of the first symbol, and ``answer.position`` (B,) if there is one answer.
         """
-        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        lengths_B = None if batch.lengths is None else batch.lengths + self.added
         x_BMD, every = self._embed(batch, lengths_B)
         trace = {"state.0": x_BMD}
         for index, block in enumerate(self.blocks):
@@ -239,15 +272,32 @@ class Transformer(nn.Module):
     def _positions(self, batch: Batch) -> dict[str, Tensor]:
         """Return where the first symbol is, and the answer if there is one, for a trace."""
         place_B = batch.symbols.new_ones(len(batch.symbols))
-        found = {"first.position": place_B}
+        found = {"first.position": place_B if self.begins else 0 * place_B}
         if self.layout == "last":
             ends_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
-            found["answer.position"] = ends_B if self.causal else 0 * place_B
+            found["answer.position"] = 0 * place_B if self._reads_the_front else ends_B
         return found
+
+    @property
+    def _reads_the_front(self) -> bool:
+        """Whether a string's one answer is read at the begin symbol."""
+        return self.begins and not self.causal
+
+    def _marked(self, batch: Batch) -> Tensor:
+        """Return the symbols with the one that is added, (B, M)."""
+        if self.begins:
+            return self.alphabet.prepend(batch.symbols, "begin")
+        if not self.added:
+            return batch.symbols
+        symbols_BM = self.alphabet.append(batch.symbols, "empty")
+        if batch.lengths is None:
+            return symbols_BM
+        place_M = torch.arange(symbols_BM.shape[1], device=symbols_BM.device)
+        return torch.where(place_M == batch.lengths[:, None], self.alphabet["empty"], symbols_BM)
 
     def _embed(self, batch: Batch, lengths_B: Tensor | None) -> tuple[Tensor, Span]:
         """Return the input, (B, M, D), and the span of all positions."""
-        symbols_BM = self.alphabet.prepend(batch.symbols, "begin")
+        symbols_BM = self._marked(batch)
         count, places_BM = symbols_BM.shape[1], None
         if self.range:
             _check_range(self.range, count - 1, True)
@@ -259,19 +309,19 @@ class Transformer(nn.Module):
     def _read_span(self, batch: Batch) -> tuple[int, int]:
         """Return the positions that the topmost block must update, as first and stop."""
         length = batch.symbols.shape[1]
-        if self.layout == "last" and not self.causal:
+        if self.layout == "last" and self._reads_the_front:
             return 0, 1
         if self.layout == "last" and batch.lengths is None:
-            return length, length + 1
-        return 0, length + 1
+            return length, length + 1  # the last symbol behind a begin symbol, or the empty one
+        return 0, length + self.added
 
     def _select(self, x_BQD: Tensor, batch: Batch) -> Tensor:
         """Return the states to answer from, of those in the read span."""
         if self.layout == "each":
-            return x_BQD[:, 1:]
+            return x_BQD[:, self.added :]
         if self.layout != "last":
             return x_BQD
-        if not self.causal or batch.lengths is None:
+        if self._reads_the_front or batch.lengths is None:
             return x_BQD[:, 0]
         index_B1D = batch.lengths[:, None, None].expand(-1, 1, x_BQD.shape[2])
         return x_BQD.gather(1, index_B1D).squeeze(1)

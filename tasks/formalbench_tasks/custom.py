@@ -12,6 +12,7 @@ from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.definition import Definition
 from formalbench_tasks.regular import RegularLanguage
+from formalbench_tasks.runs import LongRuns
 from formalbench_tasks.spoilt import ORDER, Spoilt
 
 
@@ -81,9 +82,46 @@ class CustomLanguage(UniformLanguage):
         return not np.array_equal(two_QSS, two_QSS.transpose(0, 2, 1))
 
 
+class LongRunsLanguage(UniformLanguage):
+    """The same with runs of equal symbols that are short in some strings and long in others.
+
+    Non-members are members in which the border between two runs was moved by a symbol, where there
+    are such (`formalbench_tasks.runs`). Any change to this is a new number in
+    `formalbench_tasks.yaml_task.SAMPLERS`.
+    """
+
+    def sample(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw as many members as non-members (up to one) where the length has both."""
+        classes_B = self._classes(stream, length, count)
+        if not self._mixed(length):
+            return self._runs.draw(stream, length, classes_B)
+        strings_BN = np.empty((count, length), dtype=np.int64)
+        inside = np.flatnonzero(classes_B == 1)
+        outside = np.flatnonzero(classes_B == 0)
+        strings_BN[inside] = self._runs.draw(stream, length, classes_B[inside])
+        strings_BN[outside] = self._runs.draw_near(stream, length, len(outside))
+        return strings_BN
+
+    def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw members of exactly this length, (count, length).
+
+        Raises:
+            ValueError: if there is none.
+            RequestError: if they would be too long.
+        """
+        if not self.has_members(length):
+            raise ValueError(f"no string of length {length} has class 1")
+        return self._runs.draw(stream, length, np.ones(count, dtype=np.int64))
+
+    @cached_property
+    def _runs(self) -> LongRuns:
+        return LongRuns(self.automaton, lambda strings: self.classify(strings) == 1)
+
+
 DRAWN: Mapping[str, Callable[[Definition], UniformLanguage]] = {
     "near-misses": CustomLanguage,
     "edited": EditedLanguage,
     "uniform": UniformLanguage,
+    "long-runs": LongRunsLanguage,
 }
 """By what a file says under ``sampling``."""

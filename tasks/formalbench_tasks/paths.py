@@ -2,7 +2,7 @@
 
 The number of strings of length t that lead from a state to a class grows like S^t.
 It is kept as a mantissa and a power of two of its own for every state, so nothing
-over- or underflows at any length. Only +, ÷ and exact scaling by powers of two are
+over- or underflows at any length. Only +, ×, ÷ and exact scaling by powers of two are
 used, in a fixed order: the drawn symbols are the same on every machine.
 
 Counts of long strings are not kept, but counted again from every few thousandth: drawing
@@ -57,11 +57,19 @@ class Paths:
         classes_Q: (Q,) the class of each state.
         start: the state of the empty string.
         stretch: lengths whose counts are kept at a time; None for as many as memory bears.
+        weights_S: how often each symbol counts, whole numbers up to 1,000: a string counts as
+            often as the product of its symbols' says. None for once.
     """
 
     def __init__(
-        self, transitions_QS: Ints, classes_Q: Ints, start: int, stretch: int | None = None
+        self,
+        transitions_QS: Ints,
+        classes_Q: Ints,
+        start: int,
+        stretch: int | None = None,
+        weights_S: Ints | None = None,
     ) -> None:
+        self._weights_S1 = None if weights_S is None else weights_S[:, None].astype(np.float64)
         self._states, self._symbols = transitions_QS.shape
         self.num_classes = max(2, int(classes_Q.max()) + 1)  # a language may be empty
         offsets_C = np.arange(self.num_classes, dtype=np.int64) * self._states
@@ -150,7 +158,7 @@ class Paths:
             yield partial(self._choose_by_string, self._counts.at(remaining))
 
     def _choose_by_string(self, row: Row, rows_B: Ints, uniform_B: Floats) -> Ints:
-        counts_SB, _ = _branches(*row, self._next_SR[:, rows_B])
+        counts_SB, _ = _branches(*row, self._next_SR[:, rows_B], self._weights_S1)
         chosen_B: Ints = (uniform_B >= _cumulative(counts_SB)).sum(axis=0)
         return chosen_B
 
@@ -188,12 +196,13 @@ class Paths:
             np.stack([mantissas for mantissas, _ in rows]),
             np.stack([exponents for _, exponents in rows]),
             self._next_SR,
+            self._weights_S1,
         )
         return _cumulative(counts_TSR)
 
     def _longer(self, row: Row) -> Row:
         """Return the counts of strings that are longer by one symbol."""
-        counts_SR, top_R = _branches(*row, self._next_SR)
+        counts_SR, top_R = _branches(*row, self._next_SR, self._weights_S1)
         total_R = counts_SR[0]
         for symbol in range(1, self._symbols):
             total_R = total_R + counts_SR[symbol]
@@ -240,12 +249,14 @@ class Counts:
         return self._rows[offset]
 
 
-def _branches(mantissas: Floats, exponents: Ints, next_SR: Ints) -> tuple[Floats, Ints]:
+def _branches(
+    mantissas: Floats, exponents: Ints, next_SR: Ints, weights_S1: Floats | None
+) -> tuple[Floats, Ints]:
     """Return the counts (…, S, R) after each symbol, and the exponents (…, R) they share."""
     exponents_SR = exponents.take(next_SR, axis=-1)
     top_R = exponents_SR.max(axis=-2)
     counts = _scale(mantissas.take(next_SR, axis=-1), exponents_SR - top_R[..., None, :])
-    return counts, top_R
+    return counts if weights_S1 is None else counts * weights_S1, top_R
 
 
 def _cumulative(counts_SR: Floats) -> Floats:

@@ -22,11 +22,13 @@ Optional in both: ``summary``, ``reference``, ``keywords``, a list of what else 
 every change to the language), ``objectives``, what is asked of it, the default first, and
 ``splits: {train: [1, 40], test: [41, 500]}``, with ``step: 2`` for every second length only.
 
-``sampling`` says how strings are drawn. Members are always uniform, and as many as non-members
-where a length has both. Non-members are mostly near misses if nothing is said, or
-``near-misses`` (`formalbench_tasks.custom`); half edited members and half uniform if it is
-``edited``; all uniform if it is ``uniform``. The last two are for languages whose published
-strings are drawn so: counting gets far on them.
+``sampling`` says how strings are drawn. There are as many members as non-members where a length
+has both, and members are uniform but for ``long-runs``. Non-members are mostly near misses if
+nothing is said, or ``near-misses`` (`formalbench_tasks.custom`); half edited members and half
+uniform if it is ``edited``; all uniform if it is ``uniform``. These two are for languages whose
+published strings are drawn so: counting gets far on them. With ``long-runs``, for languages in
+which the parity of runs of equal symbols decides, some strings have short runs and others long
+ones, and a non-member is a member with one border between runs moved (`formalbench_tasks.runs`).
 
 A task's version names its test strings, and those hang on the file and on how this package draws
 from it. So the version in listings and records is 1000 times the number that `SAMPLERS` gives the
@@ -69,7 +71,7 @@ from formalbench_tasks.yaml_parts import (
 if TYPE_CHECKING:
     from formalbench.contracts.language import Language
 
-SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0}
+SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0, "long-runs": 0}
 """The ways of drawing strings; raised whenever one draws any other string of the same file."""
 
 OBJECTIVES = ("classify", "tag", "next-symbols")

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from formalbench import Measure, Metric, PairedCorpus, RequestError
+from formalbench import Measure, Metric, PairedCorpus
 from formalbench.contracts.metric import State
+from formalbench.extras import need_package
 
 if TYPE_CHECKING:
     from formalbench import Example
@@ -39,7 +40,7 @@ class Bleu(Metric):
         tokenised: whether words and marks stand apart already; else sacrebleu cuts them.
 
     Raises:
-        RequestError: one line, if the library is not there.
+        MissingPackageError: one line, if the library is not there.
     """
 
     name = NAME
@@ -115,7 +116,7 @@ def compared(
         tokenised: as for `Bleu`.
 
     Raises:
-        RequestError: one line, if the library is not there.
+        MissingPackageError: one line, if the library is not there.
     """
     import os
 
@@ -145,12 +146,9 @@ def scorer(*, tokenised: bool, references: list[list[str]] | None = None) -> Any
     """Return sacrebleu's BLEU.
 
     Raises:
-        RequestError: one line, if the library is not there.
+        MissingPackageError: one line, if the library is not there.
     """
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ImportError:
-        raise RequestError(
-            "BLEU needs the library sacrebleu: pip install 'formalbench[text]'"
-        ) from None
+    need_package("BLEU", "sacrebleu", "text")
+    from sacrebleu.metrics.bleu import BLEU
+
     return BLEU(tokenize="none" if tokenised else "13a", force=True, references=references)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench import (
+    MetricSpec,
     ObjectiveSpec,
     ProtocolSpec,
     Splits,
@@ -68,6 +69,27 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
         "what does the text say in the other language?",
         "formalbench_text.objectives.translate:Translate",
         reference="Chiang & Cholak (2022), section 4.4",
+    )
+
+
+@hookimpl
+def formalbench_metrics() -> Iterable[MetricSpec]:
+    """Announce the metrics; each belongs to the objectives that name it."""
+    yield MetricSpec(
+        "perplexity",
+        1,
+        "2 to the power of the mean cross-entropy in bits",
+        "formalbench_text.metrics:Perplexity",
+        objectives=(),
+        named_by=("causal-lm", "masked-lm", "translate"),
+    )
+    yield MetricSpec(
+        "bleu",
+        1,
+        "BLEU of translations, from 0 to 1, by the library sacrebleu",
+        "formalbench_text.bleu:Bleu",
+        objectives=(),
+        named_by=("translate",),
     )
 
 

@@ -45,10 +45,10 @@ def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, 
 def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
     monkeypatch.setattr(scout, "PATIENCE", 5.0)
     monkeypatch.setattr(attempt, "PATIENCE", 5.0)
-    done = run("mine,gru", mine(**{place: HANG}), time_limit=10.0)
+    done = run("mine,gru", mine(**{place: HANG}), time_limit=40.0)
     assert done.code == 1, done.err
     assert told(done) == {
-        "mine": ("timeout", "nothing was heard of it for 15 s, so it was ended"),
+        "mine": ("timeout", "nothing was heard of it for 45 s, so it was ended"),
         "gru": ("finished", ""),
     }
 

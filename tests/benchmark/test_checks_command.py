@@ -1,5 +1,7 @@
 """The command that checks a plugin."""
 
+import sys
+
 import pytest
 from formalbench.checks import check_plugin
 from formalbench.contracts.errors import RequestError
@@ -93,3 +95,22 @@ def test_a_package_should_be_light(write, python, tmp_path):
 def test_a_plugin_that_is_not_there(tmp_path):
     with pytest.raises(RequestError, match="no such file"):
         check_plugin(tmp_path / "nowhere.py")
+
+
+@pytest.mark.parametrize("model", ["lstm", "encoder-decoder"])
+def test_a_task_whose_package_is_missing_is_left_out_with_one_line(cli, monkeypatch, model):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    done = cli("check", model)
+    assert done.code == 0, done.err
+    assert done.err.splitlines() == [
+        f"formalbench: {model} was not checked on tiny-pairs:translate: "
+        "BLEU needs the package sacrebleu: pip install 'formalbench[text]'"
+    ]
+    assert done.lines[-1].endswith("promises kept, 0 broken")
+
+
+def test_what_every_metric_belongs_to_is_listed(cli):
+    listed = {row["name"]: row for row in cli("list", "metrics", "--json").data}
+    assert listed["accuracy"]["named_by"] == ["classify"]
+    (line,) = [line for line in cli("list", "metrics").lines if " string-accuracy" in line]
+    assert line.split()[1:3] == ["tag,", "next-symbols"]

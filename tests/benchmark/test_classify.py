@@ -61,7 +61,7 @@ def test_among_equals_the_lowest_class_is_the_answer(logits, answer, dtype):
 def test_right_strings_are_counted_and_bits_added_up():
     logits = torch.tensor([[0.0, math.log(3.0)], [0.0, math.log(3.0)], [0.0, 0.0]]).double()
     example = Example(torch.zeros(3, 1), torch.tensor([1, 0, 0]))
-    accuracy, cross_entropy = Classify().metrics(Stated())
+    accuracy, cross_entropy, _ = Classify().metrics(Stated())
     assert isinstance(accuracy, Accuracy)
     assert isinstance(cross_entropy, CrossEntropy)
     assert Classify().right(logits, example, accuracy).tolist() == [True, False, True]

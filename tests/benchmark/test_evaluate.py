@@ -59,7 +59,7 @@ def test_counts_by_hand():
     right = torch.tensor([-1.0, 1.0, -1.0]).double()
     bits = torch.log2(1 + torch.exp(-right * difference)).mean().item()
     assert one.measures["cross-entropy"].mean == pytest.approx(bits)
-    assert list(one.measures) == ["accuracy", "cross-entropy"]  # the primary one's first
+    assert list(one.measures)[:2] == ["accuracy", "cross-entropy"]  # the primary one's first
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from formalbench.checks.trials import trial_task
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
@@ -196,7 +197,8 @@ def test_metrics_that_cannot_be_named_are_the_plugins_fault(known):
 def test_a_metric_of_a_plugin_is_measured_where_it_says(host):
     host.metrics.add(MetricSpec("logit-size", 2, "", Logits, ("classify",)), host.plugins[0])
     task = host.task("parity")
-    assert [metric.name for metric in task.metrics] == ["accuracy", "cross-entropy", "logit-size"]
+    own = ["accuracy", "cross-entropy", "mutual-information"]
+    assert [metric.name for metric in task.metrics] == [*own, "logit-size"]
     assert task.primary.name == "accuracy"
     assert [metric.name for metric in task.extra_metrics] == ["logit-size"]
     assert host.task("parity:tag").extra_metrics == ()
@@ -204,7 +206,7 @@ def test_a_metric_of_a_plugin_is_measured_where_it_says(host):
 
 def test_two_metrics_of_one_name_are_refused(host):
     host.metrics.add(MetricSpec("accuracy", 1, "", Accuracy, ("classify",)), host.plugins[0])
-    with pytest.raises(RequestError, match="parity:classify has two metrics of one name"):
+    with pytest.raises(RequestError, match="metric 'accuracy' is announced twice"):
         host.task("parity")
 
 
@@ -285,11 +287,23 @@ def test_what_the_engine_and_the_texts_announce(host):
     assert names(host.schedules) == {"constant", "linear", "cosine", "inverse-sqrt", "plateau"}
     assert names(host.executors) == {"serial", "local"}
     assert names(host.probes) == {"attention-on-first", "attention-entropy"}
+    assert names(host.metrics, "formalbench-text") == {"perplexity", "bleu"}
     for name in names(host.objectives):
         assert host.objective(name).name == name
 
 
-@pytest.mark.parametrize("kind", ["optimisers", "schedules", "executors", "trackers", "probes"])
+def test_every_metric_of_an_objective_is_announced_with_it(host):
+    for entry in host.objectives.all():
+        name = entry.spec.name
+        task = host.task(trial_task(host, name))
+        announced = {one.spec.name for one in host.metrics.all() if name in one.spec.named_by}
+        assert {metric.name for metric in task.metrics} == announced
+        assert task.extra_metrics == ()
+
+
+@pytest.mark.parametrize(
+    "kind", ["optimisers", "schedules", "executors", "trackers", "probes", "metrics"]
+)
 def test_every_factory_that_the_engine_announces_can_be_found(host, kind):
     from formalbench.host.host import load
     from formalbench.host.options import make_config

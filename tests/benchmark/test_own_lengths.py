@@ -128,7 +128,7 @@ def test_protocols_never_share_a_cohort(write, tiny):
     runs = [
         run
         for name in ("tiny", "long")
-        for run in make_plan(host, replace(asked, protocol=name), "cpu").runs
+        for run in make_plan(host, replace(asked, protocol=name)).runs
     ]
     assert [[run.protocol.name for run in cohort] for cohort in cohorts_of(runs)] == [
         ["tiny", "tiny"],

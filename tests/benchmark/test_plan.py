@@ -21,14 +21,14 @@ def tasks_of(made):
 def plan(tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
 
-    def plan(models, tasks=(), *, device="cpu", settings=(), **more):
+    def plan(models, tasks=(), *, settings=(), **more):
         request = RunRequest(tuple(models), tuple(tasks), settings=parse_settings(settings), **more)
-        return make_plan(host, request, device)
+        return make_plan(host, request)
 
     return plan
 
 
-def test_the_default_is_the_default_suite_and_the_devices_protocol(plan):
+def test_the_default_is_the_default_suite_under_quick(plan):
     made = plan(["lstm"])
     assert tasks_of(made) == tuple(
         f"{name}:classify"
@@ -36,10 +36,10 @@ def test_the_default_is_the_default_suite_and_the_devices_protocol(plan):
     )
     assert [protocol.name for protocol in made.protocols] == ["quick"]
     assert len(made.runs) == 6 * 3
-    gpu = plan(["lstm"], ["parity"], device="cuda:0")
-    assert [protocol.name for protocol in gpu.protocols] == ["standard"]
-    assert {(run.learning_rate, run.seed) for run in gpu.runs} == {
-        (0.001, seed) for seed in range(3)
+    published = plan(["lstm"], ["parity"], protocol="standard")
+    assert [protocol.name for protocol in published.protocols] == ["standard"]
+    assert {(run.learning_rate, run.seed) for run in published.runs} == {
+        (rate, seed) for rate in (0.001, 0.0003) for seed in range(5)
     }
 
 
@@ -86,18 +86,18 @@ def test_all_is_every_learned_model(plan, odd_models):
 
 
 def test_an_exact_model_runs_once(plan):
-    (run,) = plan(["rejecting"], ["first"], device="cuda:0").runs
+    (run,) = plan(["rejecting"], ["first"]).runs
     assert (run.learning_rate, run.seed, run.info.steps) == (None, 0, 0)
 
 
 def test_a_suite_brings_its_protocol(tiny, odd_models, write):
     path = write("s.yaml", "name: mine\ntasks: [first, 'parity:tag[p=0.25]']\nprotocol: tiny\n")
     host = PluginHost.load([path, tiny, odd_models])
-    made = make_plan(host, RunRequest(("bag",), suite="mine"), "cpu")
+    made = make_plan(host, RunRequest(("bag",), suite="mine"))
     assert tasks_of(made) == ("first:classify", "parity:tag")
     assert made.runs[-1].task.options == {"p": 0.25}
     assert [protocol.name for protocol in made.protocols] == ["tiny"]
-    other = make_plan(host, RunRequest(("bag",), suite="mine", protocol="quick"), "cpu")
+    other = make_plan(host, RunRequest(("bag",), suite="mine", protocol="quick"))
     assert [protocol.name for protocol in other.protocols] == ["quick"]
 
 
@@ -192,7 +192,7 @@ def test_texts_and_lists_are_no_sweeps(plan, write, tiny):
     host = PluginHost.load([tiny, text])
     settings = parse_settings(["words=a,b"])
     request = RunRequest(("texts",), ("first",), protocol="tiny", seeds=1, settings=settings)
-    (run,) = make_plan(host, request, "cpu").runs
+    (run,) = make_plan(host, request).runs
     assert run.model.options == {"words": "a,b"}
 
 
@@ -276,7 +276,7 @@ def test_a_run_has_one_identity_in_every_process(plan, tiny, odd_models, python)
         "from formalbench.running.plan import RunRequest, make_plan\n"
         f"host = PluginHost.load([Path({str(tiny)!r}), Path({str(odd_models)!r})])\n"
         "request = RunRequest(('bag',), ('parity',), protocol='tiny')\n"
-        "print(*(run.test_id for run in make_plan(host, request, 'cuda:3').runs))"
+        "print(*(run.test_id for run in make_plan(host, request).runs))"
     )
     here = [run.test_id for run in plan(["bag"], ["parity"], protocol="tiny").runs]
     assert python("-c", code, PYTHONHASHSEED="5").split() == here
@@ -287,7 +287,7 @@ def test_a_plan_needs_no_torch(tiny, odd_models, python):
         "import sys\nfrom pathlib import Path\nfrom formalbench.host import PluginHost\n"
         "from formalbench.running.plan import RunRequest, make_plan\n"
         f"host = PluginHost.load([Path({str(tiny)!r})])\n"
-        "make_plan(host, RunRequest(('lstm', 'transformer'), protocol='tiny'), 'cpu')\n"
+        "make_plan(host, RunRequest(('lstm', 'transformer'), protocol='tiny'))\n"
         "print('torch' in sys.modules)"
     )
     assert python("-c", code).strip() == "False"

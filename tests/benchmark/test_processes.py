@@ -13,7 +13,7 @@ from formalbench.running.progress import Follower, ProgressFile
 from formalbench.running.scheduler import execute
 from formalbench.store import Store
 
-PATIENCE = 40.0
+PATIENCE = 600.0
 
 
 class Listener:
@@ -71,7 +71,7 @@ def numbers(record):
 
 def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
-    plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"), "cpu")
+    plan = make_plan(host, RunRequest(("bag",), ("first", "parity"), protocol="tiny"))
     alone = execute(host, plan, Store(tmp_path / "one"), "cpu", jobs=1)
     listener = Listener()
     host.observe(listener, "listener")
@@ -89,7 +89,7 @@ def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, od
     host.observe(listener, "listener")
     request = RunRequest(("dying", "bag"), ("first",), protocol="tiny", seeds=2)
     store = Store(tmp_path / "results")
-    records = execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs=2)
+    records = execute(host, make_plan(host, request), store, "cpu", jobs=2)
     told = [(record.model.name, record.status, record.message) for record in records]
     assert told == [
         *[("dying", "error", "the worker process died, twice")] * 2,
@@ -147,7 +147,7 @@ def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
     )
     host = PluginHost.load([tiny, write("once.py", DYING_ONCE), pool])
     request = RunRequest(("once",), ("first",), protocol="tiny", seeds=2)
-    plan, store = make_plan(host, request, "cpu"), Store(tmp_path / "results")
+    plan, store = make_plan(host, request), Store(tmp_path / "results")
     records = execute(host, plan, store, "cpu", jobs=1, executor=executor)
     assert [record.status for record in records] == ["finished"] * 2
 
@@ -205,14 +205,16 @@ def test_ctrl_c_exits_130_with_one_line_and_no_workers(start_slow, results):
 
 
 @pytest.fixture
-def start_slowly(spawn, tiny, odd_models, write):
-    """Start a session whose workers take their time to start; return it while they do."""
+def start_slowly(spawn, tiny, odd_models, write, tmp_path):
+    """Start a session; return it while its workers start, and the file they wait for."""
     write(
         "site/sitecustomize.py",
         """
-        import sys, time
+        import os, pathlib, sys, time
         if "--multiprocessing-fork" in sys.orig_argv:
-            time.sleep(1.5)
+            pathlib.Path(f"starts-{os.getpid()}").touch()
+            while not pathlib.Path("go-on").exists():
+                time.sleep(0.05)
         """,
     )
 
@@ -222,19 +224,19 @@ def start_slowly(spawn, tiny, odd_models, write):
             "--protocol", "tiny", "--plugin", tiny, "--plugin", odd_models,
             "--device", "cpu", "--jobs", 2, PYTHONPATH="site",
         )  # fmt: skip
-        wait_for(lambda: session.poll() is not None or len(descendants(session.pid)) >= 2)
-        time.sleep(0.5)
+        wait_for(lambda: session.poll() is not None or [*tmp_path.glob("starts-*")])
         assert session.poll() is None, session.communicate()
-        return session, descendants(session.pid)
+        return session, descendants(session.pid), tmp_path / "go-on"
 
     return start
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_ctrl_c_while_the_workers_start(start_slowly):
-    session, workers = start_slowly()
+    session, workers, go_on = start_slowly()
     os.killpg(session.pid, signal.SIGINT)
     _, err = session.communicate(timeout=PATIENCE)
+    go_on.touch()
     assert session.returncode == 130
     assert "Traceback" not in err
     wait_for(lambda: not any(alive(pid) for pid in workers))
@@ -242,9 +244,10 @@ def test_ctrl_c_while_the_workers_start(start_slowly):
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_session_killed_while_its_workers_start_leaves_none(start_slowly):
-    session, workers = start_slowly()
+    session, workers, go_on = start_slowly()
     session.kill()
     session.wait(PATIENCE)
+    go_on.touch()
     wait_for(lambda: not any(alive(pid) for pid in workers))
 
 

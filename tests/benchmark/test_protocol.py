@@ -11,14 +11,10 @@ def test_the_defaults_of_a_cpu_and_a_gpu(host):
     assert (quick.steps, quick.seeds, quick.learning_rates) == (2000, 3, (0.001,))
     assert (quick.test.lengths, quick.test.strings) == (16, 256)
     assert quick.curriculum.kind == "interleaved"
-    assert (standard.steps, standard.batch, standard.seeds) == (20_000, 32, 3)
-    assert standard.learning_rates == (0.001,)
+    assert (standard.steps, standard.batch, standard.seeds) == (20_000, 32, 5)
+    assert standard.learning_rates == (0.001, 0.0003)
     assert (standard.test.lengths, standard.test.strings) == (32, 256)
     assert standard.curriculum.kind == "uniform"
-    assert {e.spec.device: e.spec.name for e in host.protocols.all() if e.spec.device} == {
-        "cpu": "quick",
-        "cuda": "standard",
-    }
 
 
 @pytest.mark.parametrize(
@@ -89,10 +85,14 @@ SHIPPED = {
         "test": {"lengths": 16, "strings": 256},
     },
     "standard": {
-        "version": 3, "learning_rates": (0.001,), "batch": 32, "steps": 20_000,
-        "evaluate_every": 40, "schedule": {"name": "constant", "warm_up": 200},
+        "version": 4, "seeds": 5, "learning_rates": (0.001, 0.0003), "fallback": True,
+        "batch": 32, "steps": 20_000, "evaluate_every": 40,
+        "schedule": {"name": "constant", "warm_up": 200},
         "optimiser": {"name": "adam", "gradient_clip": 1.0, **ADAM},
-        "decay": {"steps": 600, "final": 0.02, "mastered": 0.005},
+        "decay": {
+            "steps": 600, "final": 0.02, "mastered": 0.005, "validated": 0.99, "share": 0.5,
+        },
+        "patience": {"after": 5000, "steps": 5000, "gain": 0.01},
         "validation": {"every": 200, "lengths": 16, "strings": 64},
         "test": {"lengths": 32, "strings": 256},
     },
@@ -140,6 +140,14 @@ SHIPPED = {
 def test_what_a_shipped_protocol_comes_to(host, name):
     contents = host.protocol(name).model_dump()
     assert {key: contents[key] for key in SHIPPED[name]} == SHIPPED[name]
+
+
+def test_the_version_before_is_still_known(host):
+    old, new = host.protocol("standard", version=3), host.protocol("standard")
+    assert (old.version, old.decay.validated) == (3, None)
+    assert host.protocol("standard", {"test.strings": "64"}, 3).key == ("standard", 3)
+    assert host.protocol("standard", version=new.version) == new
+    assert host.protocol("standard", version=1) == new  # nothing is left of that one
 
 
 def test_every_shipped_protocol_draws_strings_of_its_own(host):

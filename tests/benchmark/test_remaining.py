@@ -69,7 +69,7 @@ def test_work_is_steps_and_lengths():
 
     def symbols(task, *texts):
         request = RunRequest(("rnn",), (task,), "", "quick", 1, parse_settings(texts))
-        (run,) = make_plan(host, request, "cpu").runs
+        (run,) = make_plan(host, request).runs
         (work,) = work_of(host, [run]).values()
         assert work.model == "rnn"
         return work.symbols

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 import torch
 from formalbench.contracts.metric import Measure
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Capping, Decay, Protocol
 from formalbench.training import checkpoints
 from formalbench.training.checkpoints import Checkpointer, saved_cohorts
 from formalbench.training.programs import OneByOne, Together
@@ -25,6 +25,16 @@ PROTOCOL = Protocol.model_validate(
     }
 )  # fmt: skip
 
+PATIENT = PROTOCOL.model_copy(
+    update={
+        "steps": 400,
+        "decay": Decay(steps=40, mastered=0.6, validated=0.99, share=0.5),
+        "patience": Capping(after=40, steps=80, gain=0.5),
+        "shared_lengths": True,
+    }
+)
+"""Small training errors wait for a validation that is never good, so that every run is capped."""
+
 
 class Killed(BaseException):
     pass
@@ -37,7 +47,9 @@ def checkpointer(runs=RUNS, key="key"):
     return Checkpointer(key, [Member(rate, seed) for rate, seed in runs])
 
 
-def cohort(host, checkpointer, *, program=Together, report=lambda progress: None):
+def cohort(
+    host, checkpointer, *, program=Together, report=lambda progress: None, protocol=PROTOCOL
+):
     task = host.task("parity")
 
     def choose(networks, task, device):
@@ -47,9 +59,9 @@ def cohort(host, checkpointer, *, program=Together, report=lambda progress: None
         return host.network("rnn", task, {"width": 8})
 
     members = [Member(rate, seed, report) for rate, seed in RUNS]
-    recipe = make_recipe(host, PROTOCOL)
+    recipe = make_recipe(host, protocol)
     device = torch.device("cpu")
-    return Cohort(build, task, PROTOCOL, members, device, recipe, choose, checkpointer)
+    return Cohort(build, task, protocol, members, device, recipe, choose, checkpointer)
 
 
 def numbers(trained):
@@ -59,8 +71,9 @@ def numbers(trained):
     ]
 
 
+@pytest.mark.parametrize("protocol", [PROTOCOL, PATIENT], ids=["plain", "patient"])
 @pytest.mark.parametrize("program", [OneByOne, Together])
-def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program):
+def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program, protocol):
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     heard = []
 
@@ -70,15 +83,19 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program)
             raise Killed
 
     with pytest.raises(Killed):
-        train_cohort(cohort(host, checkpointer(), program=program, report=kill))
+        train_cohort(cohort(host, checkpointer(), program=program, report=kill, protocol=protocol))
     assert checkpointer().path.exists()
     heard.clear()
 
     def hear(progress):
         heard.append(progress.step)
 
-    again = train_cohort(cohort(host, checkpointer(), program=program, report=hear))
-    whole = train_cohort(cohort(host, None, program=program))
+    again = train_cohort(
+        cohort(host, checkpointer(), program=program, report=hear, protocol=protocol)
+    )
+    whole = train_cohort(cohort(host, None, program=program, protocol=protocol))
+    ended = {one.ended for one in whole}
+    assert ended == ({"capped"} if protocol is PATIENT else {"budget"})
     assert heard[0] == 70  # the interval in flight is all that was lost
     assert numbers(again) == numbers(whole)
     for one, other in zip(again, whole, strict=True):

@@ -326,7 +326,7 @@ def test_a_changed_plugin_stops_the_workers_with_its_reason(tiny, odd_models, wr
     path = write("mine.py", odd_models.read_text())
     host = PluginHost.load([tiny, path])
     request = RunRequest(("bag",), ("first",), protocol="tiny")
-    plan = make_plan(host, request, "cpu")
+    plan = make_plan(host, request)
     path.write_text(path.read_text() + "\n# changed\n")
     with pytest.raises(RequestError, match="changed while it was in use"):
         execute(host, plan, Store(results), "cpu", jobs=2)

@@ -80,7 +80,7 @@ def unit_of(tiny, odd_models, write, tmp_path, monkeypatch):
         request = RunRequest(
             (model,), ("first",), protocol=protocol, seeds=1, settings=parse_settings(settings)
         )
-        runs = make_plan(host, request, "cpu").runs
+        runs = make_plan(host, request).runs
         return Unit(runs, tmp_path / "store", tuple(host.locals()))
 
     return unit_of

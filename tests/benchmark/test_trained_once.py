@@ -218,7 +218,7 @@ def test_two_tests_of_a_run_at_a_time_train_it_once(tiny, odd_models, results):
     host.observe(Observer(), "observer")
     settings = parse_settings(["protocol.test.strings=8,16,32"])
     request = RunRequest(("bag",), ("first",), protocol="tiny", seeds=2, settings=settings)
-    plan = make_plan(host, request, "cpu")
+    plan = make_plan(host, request)
     records = execute(host, plan, Store(results), "cpu", jobs=3)
     assert [record.status for record in records] == ["finished"] * 6
     assert sorted(seed for _, seed in heard) == [0, 1]

@@ -117,6 +117,138 @@ def test_mastery_begins_the_decay_early(train, rates):
     assert done.best.measures["accuracy"] == Measure(24, 24)
 
 
+class Overfitted(Knowing):
+    """Is right in training alone, up to a step; from then on in validation, too."""
+
+    def __init__(self, task, until=1000):
+        super().__init__(task)
+        self.until, self.calls = until, 0
+
+    def forward(self, batch):
+        self.calls += self.training
+        right = self.training or self.calls > self.until
+        return super().forward(batch) * (1.0 if right else -1.0)
+
+
+VALIDATED = {"steps": 20, "final": 0.5, "mastered": 0.02, "validated": 0.99}
+
+
+@pytest.mark.parametrize(
+    ("until", "ended", "steps"),
+    [
+        (1000, ("budget", 200), "never"),
+        (0, ("mastered", 40), "at the first validation after the training error"),
+        (45, ("mastered", 80), "at a later one"),
+    ],
+)
+def test_mastery_needs_the_next_validation(train, until, ended, steps):
+    used = protocol(
+        steps=200,
+        decay=VALIDATED,
+        curriculum={"kind": "uniform"},
+        validation={"every": 20, "lengths": 3, "strings": 8},
+    )
+    (done,) = train(used, Member(1e-9, 0), network=lambda task: Overfitted(task, until))
+    assert (done.ended, done.steps) == ended, steps
+
+
+def test_a_training_error_that_rose_again_before_the_validation_counts(train):
+    """The error is small in the first interval alone; then a bad validation undoes it."""
+
+    class Once(Overfitted):
+        def forward(self, batch):
+            logits_BC = super().forward(batch)
+            forgets = self.training and self.calls > 10
+            return -logits_BC if forgets else logits_BC
+
+    def ended(until):
+        used = protocol(
+            steps=100,
+            decay=VALIDATED,
+            curriculum={"kind": "uniform"},
+            validation={"every": 20, "lengths": 3, "strings": 8},
+        )
+        (done,) = train(used, Member(1e-9, 0), network=lambda task: Once(task, until))
+        return done.ended, done.steps
+
+    assert ended(until=0) == ("mastered", 40)
+    assert ended(until=20) == ("budget", 100)
+
+
+def test_mastered_0_disables_mastery(train):
+    used = protocol(decay={"steps": 20, "mastered": 0.0}, curriculum={"kind": "uniform"})
+    (done,) = train(used, Member(1e-9, 0), network=Knowing)  # no error from the start
+    assert (done.ended, done.steps) == ("budget", 40)
+
+
+PATIENCE = {"after": 60, "steps": 40, "gain": 0.1}
+
+
+class Improving(Knowing):
+    """Is right in validation on the strings of lengths up to a share of the steps so far."""
+
+    def __init__(self, task, until):
+        super().__init__(task)
+        self.until, self.calls = until, 0
+
+    def forward(self, batch):
+        self.calls += self.training
+        right = not self.training and batch.symbols.shape[1] <= min(self.calls, self.until) / 2
+        return super().forward(batch) * (1.0 if right else -1.0)
+
+
+@pytest.mark.parametrize(
+    ("until", "steps"),
+    [(0, 60), (41, 60), (42, 100), (79, 100), (80, 120)],
+)
+def test_a_run_is_capped_where_validation_has_not_got_better_for_its_patience(train, until, steps):
+    """Of the 3 lengths, 1 is learned after 2 steps, 21 after 42, and 40 after 80."""
+    used = protocol(
+        steps=1000,
+        decay={"steps": 20, "final": 0.5},
+        curriculum={"kind": "uniform"},
+        validation={"every": 20, "lengths": 3, "strings": 8},
+        patience=PATIENCE,
+    )
+    (done,) = train(used, Member(1e-9, 0), network=lambda task: Improving(task, until))
+    assert (done.ended, done.status, done.steps) == ("capped", "finished", steps + 20)
+
+
+def test_a_run_that_masters_its_lengths_or_comes_to_its_budget_is_not_capped(train):
+    changes = {"curriculum": {"kind": "uniform"}, "patience": {"after": 40, "steps": 40}}
+    (done,) = train(protocol(steps=200, **changes), Member(1e-9, 0), network=Knowing)
+    assert (done.ended, done.steps) == ("mastered", 30)
+    (done,) = train(protocol(steps=60, **changes), Member(1e-9, 0), network=Stuck)
+    assert (done.ended, done.steps) == ("budget", 60)
+
+
+@pytest.mark.parametrize(("share", "decay"), [(None, 40), (0.25, 10), (0.5, 20), (9.0, 40)])
+def test_the_decay_after_mastery_is_a_share_of_the_steps_before(train, rates, share, decay):
+    """The run masters its lengths in 35 steps, as of the evaluation after 40."""
+
+    class Late(Knowing):
+        def forward(self, batch):
+            self.calls = getattr(self, "calls", 0) + self.training
+            return super().forward(batch) * (-1.0 if self.calls <= 25 else 1.0)
+
+    used = protocol(
+        steps=200,
+        curriculum={"kind": "uniform"},
+        decay={"steps": 40, "final": 0.5, "share": share},
+    )
+    (done,) = train(used, Member(0.001, 0), network=Late)
+    assert (done.ended, done.steps) == ("mastered", 40 + decay)
+    assert rates[39] == pytest.approx(0.001)
+    assert rates[-1] == pytest.approx(0.0005)
+    assert len(rates) == 40 + decay
+
+
+def test_the_decay_at_the_end_of_the_budget_is_whole(train):
+    used = protocol(decay={"steps": 20, "mastered": 0.0, "share": 0.1}, steps=100)
+    (done,) = train(used, Member(1e-9, 0), network=Stuck)
+    assert (done.ended, done.steps) == ("budget", 100)
+
+
 class Stuck(Knowing):
     """Is always wrong."""
 

@@ -29,9 +29,7 @@ def kept(odd_host, results):
     """Train and return the host, the record and the path of its weights."""
 
     def run(model="bag", seeds=1, jobs=1):
-        plan = make_plan(
-            odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds), "cpu"
-        )
+        plan = make_plan(odd_host, RunRequest((model,), ("parity",), protocol="tiny", seeds=seeds))
         store = Store(results)
         records = execute(odd_host, plan, store, "cpu", jobs)
         return [(record, weights_path(store.path_of(record))) for record in records]
@@ -132,7 +130,7 @@ run_command_line(sys.argv[1:])
         "--jobs", 1, "--device", "cpu", "--plugin", tiny,
     ]  # fmt: skip
     process = spawn("-c", killing, *command)
-    process.communicate(timeout=60)
+    process.communicate(timeout=600)
     assert process.returncode == -signal.SIGKILL
     assert len(list(results.rglob("*.safetensors"))) == 1
     assert Store(results).records() == []
@@ -140,6 +138,38 @@ run_command_line(sys.argv[1:])
     (record,) = Store(results).records()
     (path,) = results.rglob("*.safetensors")
     assert record.weights == hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_disk_that_fills_up_fails_the_run_and_the_same_command_repeats_it(
+    spawn, cli, tiny, results, jobs
+):
+    # No file may be longer than this: there is room for a record and none for an LSTM's weights.
+    limited = """
+import resource, sys
+from formalbench.cli.main import run_command_line
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+    sys.exit(run_command_line(sys.argv[1:]))
+"""
+    (results.parent / "limited.py").write_text(limited)
+    command = [
+        "run", "--model", "lstm", "--task", "parity", "--protocol", "tiny", "--seeds", 2,
+        "--jobs", jobs, "--device", "cpu", "--plugin", tiny,
+    ]  # fmt: skip
+    process = spawn(results.parent / "limited.py", *command)
+    _, err = process.communicate(timeout=600)
+    assert process.returncode == 1, err
+    lines = [line for line in err.splitlines() if "error: the weights were not kept: " in line]
+    assert len(lines) == 2
+    assert not list(results.rglob("*.safetensors"))
+    assert [record.status for record in Store(results).records()] == ["error", "error"]
+
+    again = cli(*command)
+    assert again.code == 0, again.err
+    for record in Store(results).records():
+        path = weights_path(Store(results).path_of(record))
+        assert record.weights == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_tied_and_frozen_tensors_and_buffers():

@@ -7,7 +7,7 @@ import weakref
 
 import pytest
 import torch
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, UnwritableError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.grouping import cohorts_of, divided
@@ -20,7 +20,7 @@ from formalbench.training import trainer
 
 def plan(host, model, seeds=2, settings=()):
     request = RunRequest((model,), ("first",), protocol="tiny", seeds=seeds, settings=settings)
-    return make_plan(host, request, "cpu").runs
+    return make_plan(host, request).runs
 
 
 @pytest.fixture
@@ -125,19 +125,20 @@ def test_what_did_not_fit_is_gone_before_its_halves_begin(host_with_tiny, do, mo
     assert [record.status for record, _ in done] == ["finished"] * 4
 
 
-def test_weights_without_room_cost_the_weights_only(host_with_tiny, do, monkeypatch, capsys):
+def test_a_run_whose_weights_have_no_room_has_failed(host_with_tiny, do, monkeypatch):
     real = records.write_atomically
 
     def full(path, contents):
         if path.suffix == ".safetensors":
-            raise RequestError(f"cannot write {path}: No space left on device")
+            raise UnwritableError(f"cannot write {path}: No space left on device")
         real(path, contents)
 
     monkeypatch.setattr(records, "write_atomically", full)
     for record, weights in do(plan(host_with_tiny, "bag", 2)):
-        assert (record.status, record.weights, weights) == ("finished", None, None)
-    told = capsys.readouterr().err.splitlines()
-    assert [line.endswith("kept without its weights") for line in told] == [True, True]
+        assert (record.status, record.test, record.weights) == ("error", None, None)
+        assert record.message.startswith("the weights were not kept: cannot write ")
+        assert record.message.endswith(".safetensors: No space left on device")
+        assert weights is None
 
 
 def test_the_record_tells_the_threads_of_the_run(host_with_tiny, do):

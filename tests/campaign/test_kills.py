@@ -28,7 +28,7 @@ def unit(tiny, tmp_path):
     """Two runs that train as one program."""
     settings = parse_settings([RATES, "protocol.batch=2", "protocol.steps=30", "width=4"])
     request = RunRequest(("gru",), ("first",), protocol="tiny", seeds=1, settings=settings)
-    runs = make_plan(PluginHost.load([tiny]), request, "cpu").runs
+    runs = make_plan(PluginHost.load([tiny]), request).runs
     return Unit(runs, tmp_path / "store")
 
 

@@ -6,6 +6,7 @@ import re
 import shlex
 from pathlib import Path
 
+import documented_commands
 import pytest
 import typer
 from formalbench.cli.app import build_app
@@ -29,16 +30,10 @@ NAMES = {  # parameters that hold names, and what these are names of
 
 
 def shown(page):
-    """Return the commands of a page's blocks, and those in its sentences that have options."""
-    text = page.read_text("utf-8").replace("\\\n", " ")
-    blocks = re.findall(r"^```[^\n]*\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    blocks += re.findall(r"^    (.*)$", text, re.MULTILINE)
-    command = re.compile(r"^(?:\$ |!)?(?:~/\S*/)?(formalbench [^\n]*)$", re.MULTILINE)
-    found = [line for block in blocks for line in command.findall(block)]
-    for code in re.findall(r"(?<!`)`(formalbench [^`\n]*)`(?!`)", text):
-        found += [code] if " --" in code and "…" not in code else []
-    for line in found:
-        yield line.partition(" | ")[0].partition("   #")[0].partition(" #")[0].strip()
+    """Return the commands that a page shows, without what is piped into them or out of them."""
+    for line in documented_commands.shown(page):
+        command = re.sub(r"^(echo|printf) [^|]*\| *", "", documented_commands.bare(line))
+        yield command.partition(" | ")[0]
 
 
 EVERY = [

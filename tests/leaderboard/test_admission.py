@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
+import yaml
+from built_records import TO_ITS_END
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.metric import Metric
@@ -105,6 +107,15 @@ MEASURED = {
         with_metric(record, "cross-entropy", total=(0, 0), count=(200, 200)), window=2
     ),
     "asked for more or fewer answers": lambda record: with_cells(record, answers=(200,) * 4),
+    "its mutual-information is negative": lambda record: with_metric(
+        record, "mutual-information", total=(0.0, 0.0, 0.0, -0.1)
+    ),
+    "its mutual-information is more than answers can tell": lambda record: with_metric(
+        record, "mutual-information", total=(0.0, 0.0, 0.0, 100.1)
+    ),
+    "has nothing wrong, and its cross-entropy is that of errors": lambda record: with_metric(
+        record, "cross-entropy", total=(0, 0, 0, 100_200)
+    ),
 }
 
 
@@ -112,6 +123,40 @@ MEASURED = {
 def test_metrics_that_the_test_strings_cannot_give_are_refused(host, make_record, reason):
     with pytest.raises(RequestError, match=reason):
         Admission(host).check(MEASURED[reason](make_record()))
+
+
+def test_a_right_answer_may_cost_what_knowing_nothing_does(host, make_record):
+    """Of two classes the right one has at least one half; with a wrong string any cost may be."""
+    check = Admission(host).check
+    check(with_metric(make_record(), "cross-entropy", total=(0, 0, 0, 100_000)))
+    check(with_metric(make_record(accuracy=[100, 100, 100, 99]), "cross-entropy",
+                      total=(0, 0, 0, 10**9)))  # fmt: skip
+    with pytest.raises(RequestError, match="more strings wrong than its cross-entropy"):
+        check(with_metric(make_record(accuracy=[100, 100, 100, 90]), "cross-entropy",
+                          total=(0, 0, 0, 9_900)))  # fmt: skip
+    with pytest.raises(RequestError, match="its validation has nothing wrong"):
+        check(make_record(bits=1.01))
+    check(make_record(bits=1.0))
+
+
+def test_records_from_before_mutual_information_was_measured_are_taken(host, make_record):
+    check = Admission(host).check
+    check(make_record())
+    check(with_metric(make_record(), "mutual-information", total=(99.5,) * 4))
+
+
+def test_a_test_that_is_not_finite_somewhere_counts_as_chance_there(host, make_record):
+    check = Admission(host).check
+    record = make_record(not_finite=[2, 3])
+    check(record)
+    cells = record.test.cells
+    with pytest.raises(RequestError, match="it does not count as chance"):
+        check(with_cells(record, correct=(*cells.correct[:3], 51)))
+    with pytest.raises(RequestError, match="counts more or fewer answers"):
+        check(with_metric(record, "cross-entropy", count=(100, 100, 0, 100)))
+    wrong = make_record(not_finite=[3], accuracy=[90, 100, 100, 100])
+    with pytest.raises(RequestError, match="more strings wrong"):
+        check(with_metric(wrong, "cross-entropy", total=(0, 0, 0, 0)))
 
 
 def test_a_forged_identity_of_the_training_is_refused(host, make_record):
@@ -216,6 +261,33 @@ def test_every_seed_and_rate_belongs_to_it(host, make_runs, make_record):
     (line,) = admission.incomplete(runs[:3], [])
     assert "seeds 0, 1, 2 at learning rate 0.0003 missing" in line
     assert len(admission.incomplete([make_record(seed=2**53)], [])) == 2
+
+
+def test_with_fallback_a_rate_is_asked_for_where_a_seed_before_it_did_not_learn(
+    host, make_record, protocol
+):
+    decay = {"validated": 0.99}
+    used = {**protocol, "fallback": True, "decay": decay}
+    (entry,) = host.protocols._entries["quick"]
+    entry.spec.path.write_text(yaml.safe_dump(used))
+
+    def missing(*validations, at_next=0):
+        runs = [
+            make_record(protocol=used, seed=seed, validation=share, training=TO_ITS_END)
+            for seed, share in enumerate(validations)
+        ]
+        runs += [
+            make_record(protocol=used, seed=seed, rate=0.0003, training=TO_ITS_END)
+            for seed in range(at_next)
+        ]
+        return [line.partition(" missing")[0] for line in Admission(host).incomplete(runs, [])]
+
+    place = "regulargpt on parity: "
+    assert missing(1.0, 0.99, 1.0) == []
+    assert missing(1.0, 0.98, 1.0) == [f"{place}seeds 0, 1, 2 at learning rate 0.0003"]
+    assert missing(1.0, 0.98, 1.0, at_next=3) == []
+    assert missing(1.0, 1.0, 1.0, at_next=2) == [f"{place}seed 2 at learning rate 0.0003"]
+    assert missing(1.0, 1.0) == [f"{place}seed 2 at learning rate 0.001"]
 
 
 def test_a_seed_between_others_is_missed(host, make_runs):

@@ -47,7 +47,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FORMALBENCH_CACHE", str(folder / "cache"))
         store = Store(folder / "results")
-        (record,) = execute(host, make_plan(host, request, "cpu"), store, "cpu", jobs=1)
+        (record,) = execute(host, make_plan(host, request), store, "cpu", jobs=1)
     torch.set_num_threads(threads)
     return host, record
 

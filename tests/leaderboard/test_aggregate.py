@@ -3,7 +3,10 @@ from __future__ import annotations
 import pytest
 from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
+from formalbench.analysis.results import telling_cells
 from formalbench.analysis.statistics import wilson
+from formalbench.contracts.cells import Sums
+from formalbench.contracts.objective import MUTUAL_INFORMATION
 
 
 def result_of(runs):
@@ -179,6 +182,48 @@ def test_a_failed_run_is_told_and_counts_as_chance(make_record):
     assert found.scaled.values == pytest.approx([1.0, 1.0, 0.0])
     assert found.result.low == pytest.approx(0.5, abs=0.03)
     assert found.result.high == pytest.approx(1.0, abs=0.02)
+
+
+def test_a_run_that_diverged_at_some_lengths_keeps_the_others_and_is_marked(make_record):
+    runs = [make_record(seed=0), make_record(seed=1, not_finite=[2, 3])]
+    result = result_of(runs)
+    assert result.outcome == "2 of 2 finished (1 diverged at some lengths)"
+    assert result.marked
+    assert result.mean == pytest.approx((1.0 + 0.75) / 2)
+    assert result.longest_99 == 51
+    assert result_of(runs[:1]).marked is False
+    assert result_of([make_record(seed=0), make_record(seed=1, status="diverged")]).marked
+
+
+def test_a_run_that_failed_is_at_chance_at_every_length_of_a_curve(make_record):
+    runs = [make_record(accuracy=[100, 90, 80, 70]), make_record(seed=1, status="error")]
+    facts = facts_of(runs)
+    first, other = telling_cells(aggregate(runs, facts, ["key"]).result, facts)
+    assert (first.correct, other.correct) == ((100, 90, 80, 70), (50, 50, 50, 50))
+    assert first.length == other.length
+
+
+def test_mutual_information_is_the_mean_over_seeds_and_finite_cells(make_record):
+    def informed(record, total):
+        cells = record.test.cells
+        count = cells.metrics["cross-entropy"].count
+        sums = Sums(total=total, count=count)
+        cells = cells.model_copy(update={"metrics": {**cells.metrics, MUTUAL_INFORMATION: sums}})
+        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+
+    runs = [
+        informed(make_record(accuracy=[0] * 4), (100.0, 100.0, 90.0, 80.0)),
+        informed(make_record(accuracy=[0] * 4, seed=1, not_finite=[3]), (50.0, 50.0, 50.0, 0.0)),
+        make_record(seed=2),
+    ]
+    result = result_of(runs)
+    assert [run.information for run in result.runs] == [
+        (1.0, 1.0, 0.9, 0.8),
+        (0.5, 0.5, 0.5, None),
+        None,
+    ]
+    assert result.information == pytest.approx(5.2 / 7)
+    assert result_of(runs[2:]).information is None
 
 
 def test_without_any_finished_run_the_score_is_zero_and_the_rest_unknown(make_record):

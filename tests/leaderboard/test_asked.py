@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 
 import pytest
 from formalbench.contracts.errors import RequestError
@@ -56,9 +58,12 @@ def test_my_rows_are_marked_under_the_protocol_that_i_ran_alone(
         store.write(record)
     for record in make_runs("newcomer", task="parity:classify"):
         store.write(record)
-    shown = invoke("--results", store.path)
-    rows = [line for line in lines_of(shown, "rnn") if line[0] != "!"]
-    assert ["(yours)" in row for row in rows] == [True, False]
+    for protocol_name, marked in (("own", True), ("quick", False)):
+        shown = invoke("--results", store.path, "--protocol", protocol_name)
+        rows = [line for line in lines_of(shown, "rnn") if line[0] != "!"]
+        assert ["(yours)" in row for row in rows] == [marked]
+    (other,) = lines_of(invoke("--results", store.path), "protocol")[-1:]
+    assert " ".join(other).startswith("protocol own (version 1), 1 row of yours formalbench")
 
 
 def test_my_own_results_are_marked_too(invoke, published, make_runs):
@@ -157,7 +162,7 @@ def test_options_in_a_name_keep_their_commas(invoke, published, make_record):
     assert {row["model"] for row in board["rows"]} == {"rnn", name}
 
 
-def test_a_pipe_has_every_row_and_all_has_the_rest(invoke, repository, make_record):
+def test_a_pipe_has_the_rows_of_one_screen_and_all_has_the_rest(invoke, repository, make_record):
     store = Store(repository / "leaderboard" / "results")
     for number in range(20):
         store.write(make_record(f"model-{number:02}", "parity:classify"))
@@ -165,7 +170,35 @@ def test_a_pipe_has_every_row_and_all_has_the_rest(invoke, repository, make_reco
     for shown, tables in ((first, 1), (every, 2)):  # the ranking, and the table of the task
         named = [line for line in shown.stdout.splitlines() if "model-" in line]
         assert len([line for line in named if not line.startswith("!")]) == 20 * tables
-        assert len([line for line in named if "has a single seed" in line]) == 20
+        noted = len([line for line in named if "has a single seed" in line])
+        assert noted == (20 if shown is every else 0)
         assert max(map(len, shown.stdout.splitlines())) <= 80
     assert "IQM" not in first.stdout
     assert "IQM" in every.stdout
+    assert "--all: 40 more notes, " in first.stdout
+
+
+def test_one_board_on_one_screen_and_the_commands_that_show_the_others(
+    invoke, published, make_runs, make_record, protocol
+):
+    for number in range(60):
+        Store(published).write(make_record(f"model-{number:02}", "parity:classify"))
+    for record in make_runs("rnn", task="parity:classify", protocol=protocol | {"name": "other"}):
+        Store(published).write(record)
+    shown = invoke().stdout.splitlines()
+    assert len(shown) <= 60
+    assert sum("model-" in line for line in shown) > 20
+    boards = [line for line in shown if line.startswith("formalbench leaderboard: ")]
+    (other,) = [line for line in shown if line.startswith("  protocol ")]
+    name, command = re.split("  +", other.strip())
+    assert name.removeprefix("protocol ") not in boards[0]
+    words = shlex.split(command)
+    assert words[:2] == ["formalbench", "leaderboard"]
+    (head,) = [line for line in invoke(*words[2:]).stdout.splitlines() if "suite default" in line]
+    assert name in head
+    whole = invoke("--suite", "default").stdout
+    assert whole.count("formalbench leaderboard: suite default") == 2
+    assert len({f"model-{number:02}" for number in range(60)} - set(whole.split())) == 0
+    narrowed = invoke("--task", "parity").stdout.splitlines()
+    assert len(narrowed) <= 60
+    assert "formalbench leaderboard --task parity --protocol" in narrowed[-2]

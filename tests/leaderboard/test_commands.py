@@ -330,6 +330,20 @@ def test_the_command_that_publishes_can_be_typed_as_it_is(
         assert last == f"To publish: formalbench leaderboard publish --results own{shown}"
 
 
+def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_record, capsys):
+    session = Session(Path("own"), quiet=False)
+    standard = make_record().protocol.model_copy(update={"name": "standard"})
+    hint = "The leaderboard ranks runs under standard: --protocol standard."
+    for record, said in (
+        (make_record(), True),
+        (make_record().model_copy(update={"protocol": standard}), False),
+    ):
+        plugin.formalbench_session_finished(session=session, records=[record])
+        shown = " ".join(capsys.readouterr().out.split())
+        assert (f"These runs are under quick. {hint}" in shown) is said
+        assert "To publish: " in shown
+
+
 def test_quiet_session_prints_nothing(repository, many_records, capsys):
     session = Session(repository.parent / "own", quiet=True)
     plugin.formalbench_session_finished(session=session, records=many_records)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +12,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.colours import COLOURS, colour_of, luminance, on_dark
 from formalbench.analysis.cost import TRAINING_COST, training_seconds
+from formalbench.analysis.figures import styled
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.store import Store
@@ -22,7 +27,7 @@ from formalbench_leaderboard.publishing.rendered import (
     uncompared_figures,
 )
 from formalbench_leaderboard.renderers import cost_figure, figures, length_figure
-from formalbench_leaderboard.renderers.marks import marks
+from formalbench_leaderboard.renderers.marks import mark_of
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
 from formalbench_leaderboard.web import assemble
 from formalbench_leaderboard.web.contents import contents
@@ -182,12 +187,56 @@ def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
     assert training_seconds(row, board_of(records, ())) is None  # of no task
 
 
-def test_no_two_models_look_alike(make_record):
-    options = [{"chunk": chunk} for chunk in range(2, 9)]
-    records = [make_record("a", options=some) for some in options]
-    records += [make_record(f"model-{number}") for number in range(12)]
-    looks = marks(board_of(records).rows)
-    assert len(set(looks.values())) == len(records)
+def test_no_two_models_look_alike():
+    names = [*COLOURS, *(f"a[chunk={chunk}]" for chunk in range(2, 9))]
+    names += [f"model-{number}" for number in range(12)]
+    assert len({mark_of(name) for name in names}) == len(names)
+    assert len({colour_of(name) for name in names}) == len(names)
+
+
+def test_the_colours_of_the_table_are_told_apart():
+    parts = [[int(one[at : at + 2], 16) for at in (1, 3, 5)] for one in COLOURS.values()]
+    assert min(math.dist(a, b) for a, b in itertools.combinations(parts, 2)) > 30
+
+
+def test_every_colour_is_seen_on_paper():
+    names = [*COLOURS, *(f"model-{number}" for number in range(200))]
+    names += [f"lstm[width={number}]" for number in range(50)]
+    for name in names:
+        assert re.fullmatch("#[0-9a-f]{6}", colour_of(name))
+        assert luminance(colour_of(name)) < 0.28  # of white it is 1
+        dark = on_dark(colour_of(name))
+        assert luminance(dark) > 0.23  # of black it is 0
+        assert dark == colour_of(name) or luminance(colour_of(name)) < 0.25
+
+
+def test_a_model_looks_alike_whoever_is_beside_it(make_record):
+    """A name that the table lacks, too: the name alone decides."""
+    names = ("gru", "a-plugin", "zz")
+    alone = {name: board_of([make_record(name)]) for name in names}
+    beside = board_of([make_record(name) for name in names])
+    for name, board in alone.items():
+        (line,), lines = (
+            [
+                one
+                for one in length_figure.draw(on).axes[0].lines
+                if one.get_label() == f"model {name}"
+            ]
+            for on in (board, beside)
+        )
+        assert [line.get_color()] == [one.get_color() for one in lines] == [colour_of(name)]
+        assert [line.get_marker()] == [one.get_marker() for one in lines]
+
+
+def test_a_task_without_a_line_has_no_panel(make_record):
+    records = [make_record("rnn"), make_record("rnn", "first:classify", validation=0.7)]
+    board = board_of(records, ("parity", "first"))
+    assert len(board.facts) == 2
+    with styled():
+        figure = length_figure.draw(board)
+    assert [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()] == ["parity"]
+    nothing = board_of(records[1:], ("first",))
+    assert figures.drawings(nothing, "default") == []
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190])

@@ -7,10 +7,14 @@ import io
 import json
 
 import pytest
+from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of
 from formalbench.analysis.build import View, build_page
+from formalbench.analysis.map import MapCell
+from formalbench.analysis.map_sentences import brief, told
 from formalbench.analysis.tables import of_task, ranking
 from formalbench.analysis.tables.outcomes import validation
+from formalbench.analysis.tables.ranking import cell
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.web.assemble import render as render_html
 from formalbench_leaderboard.web.definitions import Definitions
@@ -53,6 +57,41 @@ def test_what_was_not_trained_has_nothing_to_learn(make_record):
 def test_a_run_that_did_not_finish_learned_nothing_but_is_told_otherwise(make_record):
     found = result_of([make_record(status="diverged")])
     assert (found.learned, found.unlearned) == (0, False)
+
+
+def test_every_face_says_what_was_capped(make_record):
+    capped = {**TO_ITS_END, "ended": "capped", "steps": 400}
+    bad = [
+        make_record("rnn", validation=0.8, training={**capped, "ended": ended}, seed=seed)
+        for seed, ended in enumerate(("capped", "budget"))
+    ]
+    learned = make_record("lstm", training=capped)  # it learned all the same
+    page = build_page([*bad, learned, make_record("gru", training=capped, validation=0.9)], VIEW)
+    (board,) = page.boards
+    rows = {row.model: row.on("parity") for row in board.rows}
+    assert [(name, found.capped) for name, found in sorted(rows.items())] == [
+        *(("gru", 1), ("lstm", 0), ("rnn", 1))
+    ]
+    assert validation(rows["rnn"]) == "80.0 (not learned in 400 steps, 1 capped)"
+    assert cell(rows["rnn"]) == "[80.0]‡"
+    assert "‡" not in cell(rows["lstm"])
+    for name, sign in {
+        "table": "‡: training was capped", "markdown": "‡", "latex": "ddagger", "csv": "capped",
+    }.items():  # fmt: skip
+        assert sign in renderer(name)(page), name
+
+
+def test_the_map_says_what_was_capped():
+    cell = MapCell("parity", "unlearned", "", seeds=5, validation=0.58, budget=5800, capped=3)
+    assert brief(cell) == "[58]‡"
+    said = "not learned within 5,800 steps, 3 of 5 runs capped: validation accuracy 58.0 %"
+    assert told(cell) == said
+
+
+def test_some_seeds_that_were_capped_are_marked(make_record):
+    capped = {**TO_ITS_END, "ended": "capped"}
+    runs = [make_record(), make_record(validation=0.8, seed=1, training=capped)]
+    assert cell(result_of(runs)).endswith("°‡")
 
 
 def test_the_score_counts_the_test_all_the_same(unlearned):

@@ -168,10 +168,14 @@ def test_a_name_is_escaped(make_record):
             ["can negative-eigenvalues-count-to-two"],
         ),
         ("mamba-2[eigenvalues=-1..1]", "tomita-3:classify", []),
-        ("transformer[positions=none]", "first:classify", ["cannot order-blind"]),
-        ("transformer[positions=none]", "parity:classify", ["cannot sensitive-functions"]),
+        ("transformer[causal=false, positions=none]", "first:classify", ["cannot order-blind"]),
         (
-            "transformer[causal=true, positions=none]",
+            "transformer[causal=false, positions=none]",
+            "parity:classify",
+            ["cannot sensitive-functions"],
+        ),
+        (
+            "transformer[positions=none]",
             "first:classify",
             ["can counting-transformers", "can c-rasp-experiments"],
         ),

@@ -144,7 +144,7 @@ def test_table_fits_by_choosing_columns(make_record, width):
     assert max(map(cell_len, lines)) <= width
     rows = [line for line in lines if line.split()[:1] == ["1"]]
     whole = [line for line in rows if "transformer[positions=relative] " in line]
-    assert len(whole) == (0 if width < 80 else len(rows) / 2)  # where there is room for the name
+    assert len(whole) == (0 if width < 60 else len(rows) / 2)  # where there is room for the name
 
 
 def test_markdown_page_says_what_a_reader_needs(many_records, host):

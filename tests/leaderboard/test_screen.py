@@ -45,31 +45,33 @@ def words_of(runs):
     return {word for line in lines for word in line.split()}
 
 
-@pytest.mark.parametrize("height", [24, 30, 50])
-@pytest.mark.parametrize("width", [80, 120])
-def test_it_fits_the_screen_with_every_task_and_mine(page, height, width):
+@pytest.mark.parametrize(
+    ("width", "height", "tables"),
+    [(80, 36, 2), (80, 50, 2), (120, 24, 1), (120, 30, 1), (120, 50, 1)],
+)
+def test_it_fits_the_screen_with_every_task_and_mine(page, width, height, tables):
     lines = shown(page, SCREEN, height, width)
     assert len(lines) < height  # and a prompt
     assert max(map(cell_len, lines)) <= width
     text = "\n".join(lines)
-    assert text.count("(yours)") == 2  # in the score, and not
-    head = "".join(lines[1:3])
-    assert all(part in head for part in ("parity", "first", "even-", "cycle-", "d2", "tomita-3"))
-    assert f" more {'rows' if height < 50 else 'notes'}, " in text
+    assert text.count("(yours)") == tables + 1  # in the score, and not
+    heads = [line.split() for line in lines if line.startswith("rank")]
+    assert len(heads) == tables
+    assert all(sum(task in head for head in heads) == 1 for task in TASKS)
+    assert f" more {'rows' if height < 50 or width < 120 else 'notes'}, " in text
     assert {line.split()[1] for line in lines if line.startswith("!")} == {"rnn[width=18]"}
-    assert len([line for line in lines if line.split()[:1] == ["chance"]]) == 2
-    best = next(line for line in lines if line.split()[:1] == ["1"])
-    assert best.count("99.0") == len(TASKS)
+    assert len([line for line in lines if line.split()[:1] == ["chance"]]) == tables + 1
+    best = [line for line in lines if "rnn[width=0]" in line.split()]
+    assert "".join(best).count("99.0") == len(TASKS)
 
 
 def test_more_lines_have_more_rows_and_a_pipe_has_all(page):
     rows = [
         sum(line.split()[:1] == ["1"] for line in shown(page, SCREEN, height))
-        for height in (24, 30, 50, 200)
+        for height in (24, 40, 50, 200)
     ]
-    assert rows[0] >= 2
     assert rows == sorted(rows)
-    assert rows[0] < rows[2] < rows[3] == 20
+    assert rows[0] < rows[2] < rows[3] == 2 * 20  # in two tables
     piped = shown(page, SCREEN, terminal=False)
     named = {row.model for row in page.boards[0].rows}
     assert named <= {word for line in piped for word in line.split()}
@@ -77,7 +79,47 @@ def test_more_lines_have_more_rows_and_a_pipe_has_all(page):
 
 def test_a_low_screen_has_a_few_rows_all_the_same(page):
     lines = shown(page, SCREEN, height=5)
-    assert sum(line.split()[:1] == ["1"] for line in lines) == 1 + 1  # the first, and mine
+    shown_rows = [line.split()[1] for line in lines if line.split()[:1] == ["1"]]
+    assert shown_rows == 2 * [
+        "rnn[width=0]",
+        "transformer[width=1]",
+        "rnn[width=2]",
+        "rnn[width=18]",
+    ]
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_so_many_lines_are_the_most_and_others_are_named(page, terminal):
+    others = (("protocol slow", "formalbench leaderboard --protocol slow"),)
+    wanted = replace(SCREEN, lines=40, others=others)
+    lines = shown(page, wanted, 200, terminal=terminal)
+    assert 30 < len(lines) <= 40
+    assert lines[-3:] == ["Other boards:", "  ".join(["", *others[0]]), ""]
+    assert len(shown(page, replace(wanted, lines=34), 200, terminal=terminal)) <= 34
+    text = "\n".join(shown(page, replace(wanted, lines=24), 200, terminal=terminal))
+    assert "Not in the score" not in text
+    assert "1 task not in the score" in text
+
+
+def test_no_name_is_broken(make_record):
+    """Neither in a narrow terminal's tables nor in the notes."""
+    name = "transformer[positions=relative, width=1024]"
+    page = build_page(
+        [make_record("transformer", options={"positions": "relative", "width": 1024})]
+        + [make_record("rnn", f"{task}:classify") for task in TASKS],
+        View("test", TASKS),
+    )
+    for width in (80, 120):
+        for extent in (SCREEN, Extent()):
+            lines = shown(page, extent, 100, width)
+            assert max(map(cell_len, lines)) <= width
+            rows = [line for line in lines if line.startswith(f"   –  {name}")]
+            notes = [line for line in lines if line.startswith(f"! {name}")]
+            assert rows
+            assert notes
+            text = "\n".join(lines)
+            assert text.count("positions=relative") == text.count(name)
+            assert all(task in text.split() for task in TASKS)
 
 
 def test_the_board_comes_last_whatever_stands_beside_it(page):

@@ -83,6 +83,30 @@ def test_stale_records_stay_and_do_not_count(
     assert "not counted" in page
 
 
+def test_an_earlier_version_that_is_registered_counts_beside_the_newer(
+    publish, invoke, repository, host, make_runs, protocol, tmp_path
+):
+    earlier = tmp_path / "quick-v1.yaml"
+    earlier.write_text(yaml.safe_dump(protocol))
+    (entry,) = host.protocols._entries["quick"]
+    host.protocols._entries["quick"] = [
+        replace(entry, spec=replace(entry.spec, earlier=(earlier,)))
+    ]
+    publish(make_runs("rnn", accuracy=0.99))
+    raise_protocol(host, protocol)
+    page = publish(
+        make_runs("rnn", accuracy=0.77, validation=0.9, protocol={**protocol, "version": 2})
+    )
+    assert "quick (version 1)" in page  # where more was learned
+    assert "99.0" in page
+    page = (repository / "leaderboard" / "suites" / "default.md").read_text(encoding="utf-8")
+    first, second = page.index("quick (version 1)\n"), page.index("quick (version 2)\n")
+    assert first < page.index("99.0", first) < second < page.index("77.0")
+    checked = invoke("check", "--rendered")
+    assert checked.exit_code == 0, checked.output
+    assert "stale" not in checked.output
+
+
 def test_how_a_record_stands(host, make_record, protocol):
     current = current_of(host)
     for keys, standing in [

@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 
 import pytest
+from built_records import PROTOCOL
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import CohortMember
 from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.told import check_training
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 
@@ -87,6 +89,43 @@ def test_an_honest_training_is_taken(host, make_record):
     Admission(host, NOW).check(
         make_record(training=TRAINING | mastered | {"strings_per_second": 2000.0})
     )
+
+
+def test_mastery_without_its_validation_is_refused(host, make_record):
+    told = {"ended": "mastered", "steps": 1000, "strings": 128_000, "strings_per_second": 2000.0}
+    decay = {"steps": 600, "final": 0.02, "mastered": 0.02, "validated": 0.99}
+
+    def trained(validation):
+        protocol = {**PROTOCOL, "decay": decay}
+        return make_record(protocol=protocol, validation=validation, training=TRAINING | told)
+
+    check_training(trained(0.995), host.task("parity"))
+    reason = "ended as mastered, and its validation reached 98.0% of the 99% that it takes"
+    with pytest.raises(RequestError, match=reason):
+        check_training(trained(0.98), host.task("parity"))
+
+
+@pytest.mark.parametrize(
+    ("patience", "steps", "reason"),
+    [
+        ({"after": 500, "steps": 400}, 1100, None),
+        ({"after": 500, "steps": 400}, 1080, "capped after 1,080 steps, and the least is 1,100"),
+        ({"after": 500, "steps": 600}, 1280, "capped after 1,280 steps, and the least is 1,300"),
+        (None, 1100, "its training was capped, and quick has no patience"),
+    ],
+)
+def test_a_training_capped_before_its_patience_ran_out_is_refused(
+    host, make_record, patience, steps, reason
+):
+    strings = steps * 128
+    told = {"ended": "capped", "steps": steps, "strings": strings}
+    training = {**TRAINING, **told, "strings_per_second": strings / 64}
+    record = make_record(protocol={**PROTOCOL, "patience": patience}, training=training)
+    if reason is None:
+        check_training(record, host.task("parity"))
+    else:
+        with pytest.raises(RequestError, match=reason):
+            check_training(record, host.task("parity"))
 
 
 @pytest.mark.parametrize("reason", MADE)

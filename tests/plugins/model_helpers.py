@@ -25,6 +25,7 @@ def fake_task(
     sees_all: bool = False,
 ) -> Any:
     return SimpleNamespace(
+        source=None,
         objective=SimpleNamespace(sees_all=sees_all),
         alphabet=tuple("abcdefgh"[:symbols]),
         outputs=outputs,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
+from itertools import product
 
 import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
 from formalbench_models import attention
 from formalbench_models.alibi import AlibiAttention
@@ -20,6 +23,8 @@ from formalbench_models.layers.random_places import random_places, shifted_place
 from formalbench_models.layers.t5 import BUCKETS, T5Attention, bucket
 from formalbench_models.layers.xpos import XposAttention
 from formalbench_models.plugin import formalbench_models
+from formalbench_models.positions import sinusoids
+from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch.func import functional_call
@@ -199,6 +204,49 @@ def test_buckets_are_those_of_t5(causal):
     assert bucket(16, False) == 10  # a boundary: log_16(16 / 8) · 8 is 2, and not a little less
 
 
+@pytest.mark.parametrize("positions", ["t5", "kerple-log", "kerple-power"])
+@pytest.mark.parametrize("init", ["linear", "library"])
+def test_layers_share_their_parameters_of_positions(positions, init):
+    options = {"positions": positions, "width": 8, "heads": 2, "layers": 3, "init": init}
+
+    def made(**more):
+        torch.manual_seed(5)
+        return transformer(fake_task(), **options, **more).double()
+
+    shared, apart = made(), made(shared_positions=False)
+    few, many = (sum(p.numel() for p in one.parameters()) for one in (shared, apart))
+    each = 2 * (BUCKETS if positions == "t5" else 2)
+    assert many - few == 2 * each
+    first = {
+        name: value
+        for name, value in apart.blocks[0].attention.state_dict().items()
+        if name in ("bucket_bias.weight", "scale_H", "shape_H")
+    }
+    for block in apart.blocks:  # the same numbers in every layer, and the networks are the same
+        block.attention.load_state_dict(first, strict=False)
+    batch = Batch(strings(3, 9))
+    torch.testing.assert_close(shared(batch), apart(batch), rtol=0, atol=1e-12)
+    # also where parameters come from outside, as in a cohort, and of a copy
+    other = {name: value + 0.1 for name, value in shared.named_parameters()}
+    found = functional_call(copy.deepcopy(shared), other, (batch,))
+    assert not torch.allclose(found, shared(batch))
+    changed = made()
+    changed.load_state_dict(other, strict=False)
+    torch.testing.assert_close(changed(batch), found, rtol=0, atol=1e-12)
+
+
+def test_fire_begins_to_interpolate_at_a_quarter_of_the_training_lengths():
+    options = {"positions": "fire", "width": 8, "heads": 2}
+    task = fake_task()
+    task.splits = Splits(train=(1, 40), test=(41, 60))
+    for more, want in (({}, 10), ({"threshold": 512}, 512)):
+        layer = transformer(task, **options, **more).blocks[1].attention
+        far, near = torch.tensor([8, want]), torch.tensor([4, 4])
+        share = layer.share(near, far)  # up to there, what counts is the distance alone
+        torch.testing.assert_close(share[0], share[1])
+        assert layer.share(near, 2 * far)[1] < share[1]
+
+
 def test_kernels_stay_positive_and_can_come_back():
     layer = make(KerplePowerAttention, {"causal": False})
     with torch.no_grad():
@@ -211,6 +259,25 @@ def test_kernels_stay_positive_and_can_come_back():
     bias.sum().backward()
     assert (layer.scale_H.grad < 0).all()
     assert (layer.shape_H.grad < 0).all()
+
+
+@torch.no_grad()
+def test_pairs_equally_far_apart_have_one_random_distance():
+    layer = shaken(RelativeAttention(8, 2, causal=False, log_length=False))
+    x_BND = torch.randn(3, 7, 8, dtype=torch.float64)
+    query, key = (
+        part.unflatten(-1, (2, 4)).transpose(1, 2)
+        for part in (layer.query(x_BND), layer.key_value(x_BND)[..., :8])
+    )
+    for first, stop in ((0, 7), (2, 5), (6, 7)):
+        span = Span(first, stop, places=PLACES)
+        bias = layer.terms(query[:, :, first:stop], key, span).bias
+        for string, head, i, j in product(range(3), range(2), range(first, stop), range(7)):
+            distance = PLACES[string, abs(i - j)] * (1 if i > j else -1 if i < j else 0)
+            code_D = sinusoids(distance[None], 8, torch.float64)[0]
+            code_E = layer.distance(code_D)[4 * head : 4 * head + 4]
+            want = (query[string, head, i] + layer.position_bias_HE[head]) @ code_E / 2
+            torch.testing.assert_close(bias[string, head, i - first, j], want, rtol=0, atol=1e-10)
 
 
 def test_random_places_are_a_rising_draw_that_depends_on_the_string_alone():
@@ -233,7 +300,7 @@ def test_random_places_are_a_rising_draw_that_depends_on_the_string_alone():
     assert torch.equal(full, torch.arange(12).expand(200, 12))
 
 
-@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "alibi"])
+@pytest.mark.parametrize("positions", ["sinusoidal", "learned", "rope", "alibi", "relative"])
 @pytest.mark.parametrize("causal", [False, True])
 def test_randomised_positions_are_read_off_the_longer_range(positions, causal):
     options = {"positions": positions, "causal": causal, "width": 8, "heads": 2, "layers": 1}
@@ -282,10 +349,14 @@ def test_shifted_positions_begin_anywhere_and_go_on_one_by_one():
 @pytest.mark.parametrize(
     ("layout", "options", "told"),
     [
-        ("last", {"positions": "path"}, "positions=path needs a causal mask"),
-        ("last", {"positions": "xpos"}, "positions=xpos needs a causal mask"),
-        ("last", {"forget": True}, "forget=true needs a causal mask: add --set causal=true"),
-        ("last", {"attention": "stick-breaking"}, "attention=stick-breaking needs a causal mask"),
+        ("last", {"causal": False, "positions": "path"}, "positions=path needs a causal mask"),
+        ("last", {"causal": False, "positions": "xpos"}, "positions=xpos needs a causal mask"),
+        ("last", {"causal": False, "forget": True}, "forget=true needs .* mask: leave causal=true"),
+        (
+            "last",
+            {"causal": False, "attention": "stick-breaking"},
+            "attention=stick-breaking needs a causal mask",
+        ),
         ("each", {"randomised": 99}, "tells every prefix something of the whole string"),
         ("each", {"positions": "learned", "shifted": 9}, "shifted tells every prefix something"),
         ("last", {"randomised": 60}, "up to 59 symbols, not 60: take randomised=61 or more"),
@@ -300,7 +371,7 @@ def test_what_a_task_has_no_use_for_is_one_line(layout, options, told):
 @pytest.mark.parametrize(
     ("options", "told"),
     [
-        ({"randomised": 99, "positions": "relative"}, "randomised goes with positions sinusoidal"),
+        ({"randomised": 99, "positions": "none"}, "randomised goes with positions sinusoidal"),
         ({"randomised": 32769, "positions": "xpos"}, "randomised is at most 32768 with .* xpos"),
         ({"shifted": 9}, "shifted goes with positions learned"),
         ({"shifted": 9, "positions": "learned", "randomised": 99}, "not with randomised"),

@@ -24,30 +24,30 @@ SPECS = {
     for spec in formalbench_models()
     if spec.kind == "learned" and "decode" not in (spec.objectives or ())
 }
-AT_ONCE = {"scalar", "parity"}
+AT_ONCE = {"scalar", "parity", "sinusoidal-from-end"}
 """Positions that tell every prefix the length of the whole string."""
-MASK = {"xpos": {"causal": True}, "path": {"causal": True}}
+MASKED = {"xpos", "path"}
 """Positions that look back from each position."""
 POSITIONS = option_facts(SPECS["transformer"])["positions"]["choices"]
 
 CASES = [
     *((name, {}) for name in SPECS),
-    *(("transformer", {"positions": p} | MASK.get(p, {})) for p in POSITIONS),
+    *(("transformer", {"positions": p, "causal": p in MASKED}) for p in POSITIONS),
     *(("transformer-logn", {"positions": p}) for p in ("alibi", "rope", "relative")),
-    ("transformer", {"causal": True}),
+    ("transformer", {"causal": False}),
     ("transformer", {"positions": "rope", "bias": False, "init": "library"}),
     *(
         ("transformer", {"positions": p, "attention": "hard"})
         for p in ("none", "scalar", "alibi", "rope", "relative")
     ),
-    ("transformer", {"causal": True, "attention": "hard"}),
-    ("transformer", {"causal": True, "attention": "stick-breaking", "positions": "none"}),
-    ("transformer", {"causal": True, "forget": True, "positions": "none"}),
+    ("transformer", {"causal": False, "attention": "hard"}),
+    ("transformer", {"attention": "stick-breaking", "positions": "none"}),
+    ("transformer", {"forget": True, "positions": "none"}),
     ("transformer", {"positions": "learned", "randomised": 80}),
-    ("transformer", {"positions": "rope", "randomised": 2048}),
+    ("transformer", {"causal": False, "positions": "rope", "randomised": 2048}),
     ("transformer-logn", {"attention": "hard", "norm": "post", "activation": "relu"}),
     ("transformer", {"norm": "post", "activation": "relu", "layers": 1}),
-    ("transformer-logn", {"causal": True, "positions": "relative"}),
+    ("transformer-logn", {"causal": False, "positions": "relative"}),
     ("regulargpt", {"thickness": 2}),
     ("regulargpt", {"norm": "pre", "activation": "relu", "bias": False, "chunk": 5}),
     ("lstm", {"layers": 2}),
@@ -104,8 +104,8 @@ def test_each_says_what_it_is(name):
         ("lstm", {"width": 128, "layers": 1}),
         ("transformer", {"width": 64, "layers": 2, "log_length": False, "positions": "sinusoidal"}),
         ("transformer-logn", {"width": 64, "layers": 2, "log_length": True}),
-        ("regulargpt", {"chunk": 2, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
-        ("regulargpt-c3", {"chunk": 3, "thickness": 1, "width": 64, "heads": 4, "norm": "post"}),
+        ("regulargpt", {"chunk": 2, "thickness": 1, "width": 64, "heads": 8, "norm": "post"}),
+        ("regulargpt-c3", {"chunk": 3, "thickness": 1, "width": 64, "heads": 8, "norm": "post"}),
     ],
 )
 def test_defaults(name, defaults):

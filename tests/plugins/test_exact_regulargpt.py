@@ -248,6 +248,7 @@ def test_the_weights_load_into_the_class_that_is_trained(form, chunk, clamp):
         "hidden": 2 * chunk * states**2 + (1 + clamp) * states ** (chunk + 1),
         "activation": "relu",
         "bias": False,
+        "init": "gpt2",
     }
     learned = HOST.network("regulargpt", task, options)
     assert type(learned) is regulargpt.RegularGPT

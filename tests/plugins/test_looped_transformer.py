@@ -34,16 +34,19 @@ def naive(network, symbols_N, rounds):
         state = state + input_1MD if network.inject else state
         for block in network.blocks:
             state, _ = block(state, Span(0, len(begun)), None)
+        state = network.norm(state) if network.norm_rounds else state
     read = state[0, -1 if network.causal else 0]
-    return network.readout(network.norm(read))
+    return network.readout(read if network.norm_rounds else network.norm(read))
 
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("inject", [False, True])
 @pytest.mark.parametrize(("rounds", "times"), [("log", 1), ("log", 2), ("length", 1), ("fixed", 3)])
+@pytest.mark.parametrize("norm_rounds", [False, True])
 @torch.no_grad()
-def test_it_equals_its_equation(causal, inject, rounds, times):
+def test_it_equals_its_equation(causal, inject, rounds, times, norm_rounds):
     options = {"causal": causal, "inject": inject, "rounds": rounds, "times": times, "layers": 2}
+    options["norm_rounds"] = norm_rounds
     network = shaken(looped(fake_task(), **options))
     batch, alone = padded([9, 1, 0, 4, 8, 3])
     together = network(batch)

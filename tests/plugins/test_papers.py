@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
@@ -37,6 +38,25 @@ def test_chis_transformer_is_the_size_of_table_4_and_has_no_biases_in_attention(
         assert block.feed_forward.activation is nn.functional.relu
 
 
+def test_deletangs_transformer_is_read_at_an_empty_symbol_behind_and_has_no_mask(host):
+    network, _ = built(host, "transformer-deletang", "even-pairs")
+    assert not network.traits.causal
+    assert len(network.blocks) == 5
+    batch = Batch(torch.tensor([[0, 1, 1]]))
+    assert network.trace(batch)["answer.position"].tolist() == [3]
+    assert network.trace(batch)["block.4.attention"].shape == (1, 8, 4, 4)
+    maps = [module for module in network.modules() if isinstance(module, nn.Linear)]
+    for layer in maps:
+        assert layer.weight.abs().max() <= 2 / layer.in_features**0.5  # cut off at two deviations
+        assert layer.bias is None or not layer.bias.any()
+    wide = torch.cat([layer.weight.flatten() * layer.in_features**0.5 for layer in maps])
+    assert 0.86 < wide.std() < 0.90  # of a normal distribution that is cut off there: 0.880
+    assert network.embedding.symbol.weight.std() < 0.25
+    asked = RunRequest(models=("transformer-deletang",), tasks=("parity:tag",))
+    with pytest.raises(RequestError, match="tag"):
+        make_plan(host, asked, "cpu")
+
+
 def test_the_reproduction_of_chi_trains_the_same_network_at_paper_scale(host):
     named, _ = built(host, "transformer-chi", "parity")
     other, _ = built(host, TRANSFORMER.name, "parity", **TRANSFORMER.paper)
@@ -62,7 +82,7 @@ def test_chiang_and_cholaks_network(host, task, heads, positions, log_length):
 
 
 def test_they_are_for_the_papers_tasks_and_only_asked_for_by_name(host):
-    every = make_plan(host, RunRequest(models=("all",), tasks=("parity",)), "cpu")
+    every = make_plan(host, RunRequest(models=("all",), tasks=("parity",)))
     names = {run.model.name for run in every.runs}
     assert "transformer" in names
     assert not names & {spec.name for spec in PAPERS}
@@ -70,5 +90,4 @@ def test_they_are_for_the_papers_tasks_and_only_asked_for_by_name(host):
         make_plan(
             host,
             RunRequest(models=("transformer-chiang-cholak-parity",), tasks=("parity:tag",)),
-            "cpu",
         )

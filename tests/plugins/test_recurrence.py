@@ -8,7 +8,7 @@ import pytest
 import torch
 from formalbench.contracts.batch import Batch
 from formalbench_models import recurrent
-from formalbench_models.configs.recurrent import ElmanConfig, RecurrentConfig
+from formalbench_models.configs.recurrent import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.recurrence import last_state, one_hot, states
 from formalbench_models.recurrence_kinds import Elman, Gru, Lstm, write_tanh
 from model_helpers import LAYOUTS, fake_task, shaken, strings
@@ -19,7 +19,7 @@ WIDTH = 34  # above the widths at which a small LSTM takes the library's kernel
 
 def build(kind, layout="last", layers=1, width=WIDTH):
     if kind in ("gru", "lstm"):
-        config = RecurrentConfig(width=width, layers=layers)
+        config = {"gru": RecurrentConfig, "lstm": LstmConfig}[kind](width=width, layers=layers)
     else:
         nonlinearity = "relu" if kind == "relu" else "tanh"
         config, kind = ElmanConfig(width=width, layers=layers, nonlinearity=nonlinearity), "rnn"
@@ -34,6 +34,19 @@ def by_the_library(network, symbols):
         states = torch.cat((states, later), dim=1)
     read = {"last": states[:, -1], "each": states[:, 1:], "prefixes": states}[network.layout]
     return network.readout(read)
+
+
+@torch.no_grad()
+def test_an_lstm_may_begin_by_forgetting_less():
+    def begun(**options):
+        torch.manual_seed(4)
+        return recurrent.lstm(fake_task(), LstmConfig(width=8, layers=2, **options)).recurrence
+
+    plain, open_gates = begun(), begun(forget_bias=1.0)
+    for layer in range(2):
+        change = open_gates.all_weights[layer][2] - plain.all_weights[layer][2]
+        want = torch.tensor([0.0, 1.0, 0.0, 0.0]).repeat_interleave(8)  # i, f, g, o
+        torch.testing.assert_close(change, want)
 
 
 @pytest.mark.parametrize("kind", KINDS)

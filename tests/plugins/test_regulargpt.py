@@ -82,7 +82,8 @@ def test_every_prefix_goes_through_the_levels_of_its_string_if_asked_to(chunk, t
         torch.testing.assert_close(each(batch), want[:, 1:], rtol=0, atol=1e-10)
         torch.testing.assert_close(prefixes(batch), want, rtol=0, atol=1e-10)
         # Alike where a prefix has as many levels as the string, and not elsewhere.
-        alike = [levels(end, chunk) == levels(length, chunk) for end in range(length + 1)]
+        same = [levels(end, chunk) == levels(length, chunk) for end in range(1, length + 1)]
+        alike = [True, *same]  # the empty prefix has one level
         found = (own(batch) - want).abs().amax((0, 2)) < 1e-10
         assert found.tolist() == alike
 
@@ -134,6 +135,41 @@ def test_padding_is_attended():
     assert (one - two).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize("chunk", [2, 3])
+def test_every_level_pads_with_the_same_vector(chunk):
+    """As the published code does: pad to a multiple of C, apply the block, keep every C-th."""
+    network = small("last", chunk=chunk)
+    pad_D = network.embedding.weight[network.alphabet["pad"]]
+    for length in range(1, 30):
+        symbols = strings(3, length, 2)
+        x_BND = network.embedding(symbols) * 8**0.5
+        for _ in range(levels(length, chunk)):
+            x_BND = torch.cat((pad_D.expand(3, -x_BND.shape[1] % chunk, -1), x_BND), dim=1)
+            x_BND = network.blocks[0].keep_all(x_BND, None, 1)[:, chunk - 1 :: chunk]
+        assert x_BND.shape[1] == 1
+        torch.testing.assert_close(network(Batch(symbols)), network.answer(x_BND[:, 0]))
+
+
+def test_it_begins_as_the_published_code():
+    network = build(fake_task(symbols=8, outputs=2), width=512)
+    block = network.blocks[0]
+    for layer in (block.query, block.key_value, block.merge_heads):
+        assert layer.bias is None
+        # a normal distribution cut off at two deviations has 0.88 of its deviation
+        assert layer.weight.detach().std() * 512**0.5 == pytest.approx(0.88, rel=0.05)
+    assert block.feed_forward.activation is torch.nn.functional.relu
+    assert (block.feed_forward.up.bias == 0).all()
+    weight = network.embedding.weight.detach()
+    symbols, pad = weight[:8], weight[8]
+    assert symbols.std() == pytest.approx(0.88 * 0.02, rel=0.1)
+    assert pad.std() == pytest.approx(0.02, rel=0.1)
+    vectors, vector = network.vectors()
+    assert torch.equal(vectors[8], pad)
+    assert torch.equal(vector, pad)
+    torch.testing.assert_close(vectors[:8], symbols * 512**0.5)
+    assert block.heads == 8
+
+
 def test_one_block_is_shared_by_all_levels():
     network = build(fake_task(symbols=2, outputs=2), width=256, heads=8)
     (block,) = network.blocks
@@ -172,7 +208,7 @@ def test_trace_has_each_level():
         "level.1.block.0.attention": (2, 2, 3, 2),
         "level.2.block.0.attention": (2, 1, 3, 2),
     }
-    logits = network.readout(network.norm(trace["level.2.block.0.state"][:, -1]))
+    logits = network.answer(network.norm(trace["level.2.block.0.state"][:, -1]))
     torch.testing.assert_close(logits, network(Batch(strings(2, 10))))
 
 
@@ -184,7 +220,7 @@ def test_the_trace_holds_what_is_read(layout, lengths):
     if lengths is not None:
         symbols = symbols * (torch.arange(10) < lengths[:, None])
     batch = Batch(symbols, lengths)
-    answers = network.readout(network.norm(network.trace(batch)["read"]))
+    answers = network.answer(network.norm(network.trace(batch)["read"]))
     want = network(batch)
     torch.testing.assert_close(answers[:, 0] if layout == "last" else answers, want)
 

@@ -37,6 +37,47 @@ def test_bands_are_what_attention_chunk_by_chunk_is(chunk, length):
             assert torch.allclose(gradient, expected, atol=1e-9)
 
 
+@pytest.mark.parametrize("length", [1, LEAST, 2 * LEAST + 1])
+def test_bands_with_nothing_in_front_are_what_attention_chunk_by_chunk_is(length):
+    block = make_block(LEAST)
+    x_BND = torch.randn(2, length, 8).double()
+    for dilation in (1, LEAST):
+        bands = block.keep_all(x_BND, None, dilation)
+        assert torch.allclose(bands, block.keep_all(x_BND, None, dilation, trace={}), atol=1e-10)
+        # The first position has no key but itself, and its mixture is its value.
+        _, value_BND = block.key_value(x_BND).chunk(2, dim=-1)
+        assert torch.allclose(bands[:, 0], block.finish(x_BND, value_BND)[:, 0], atol=1e-10)
+
+
+@pytest.mark.parametrize("chunk", [2, LEAST])
+@pytest.mark.parametrize("thickness", [1, 2])
+def test_windows_of_a_text_have_no_padding_and_a_tied_readout(chunk, thickness):
+    config = RegularGptConfig(chunk=chunk, width=8, heads=2, thickness=thickness, levels="string")
+    network = RegularGPT(PluginHost.load().task("tiny:causal-lm"), config).double()
+    assert network.readout is None
+    for block in network.blocks:
+        torch.nn.init.normal_(block.relative_CH)
+    symbols_BN = torch.randint(network.outputs, (2, 2 * LEAST + 3))
+    with torch.no_grad():
+        answers, expected = network(Batch(symbols_BN)), reference(network, symbols_BN)
+        assert torch.allclose(answers, expected, atol=1e-9)
+        network.embedding.weight[network.alphabet["pad"]] += 1
+        assert torch.equal(network(Batch(symbols_BN)), answers)
+
+
+@pytest.mark.parametrize(("thickness", "millions"), [(6, 81), (12, 123)])
+def test_the_sizes_of_table_5(thickness, millions):
+    task = PluginHost.load().task("tiny:causal-lm")
+    config = RegularGptConfig(
+        chunk=128, width=768, heads=12, thickness=thickness, activation="gelu", bias=True,
+        norm="pre", init="gpt2",
+    )  # fmt: skip
+    with torch.device("meta"):
+        network = RegularGPT(task, config)
+    own = sum(p.numel() for name, p in network.named_parameters() if "embedding" not in name)
+    assert (own + 50257 * 768) / 1e6 == pytest.approx(millions, abs=1)
+
+
 @pytest.mark.parametrize("thickness", [1, 2])
 def test_the_network_is_the_reference(thickness):
     config = RegularGptConfig(chunk=LEAST, width=8, heads=2, thickness=thickness)

@@ -17,7 +17,7 @@ def mixer(**options):
 
 
 @pytest.mark.parametrize("heads", [1, 2, 3])
-@pytest.mark.parametrize("convolution", [1, 4])
+@pytest.mark.parametrize("convolution", [0, 1, 4])
 @pytest.mark.parametrize("length", [1, 2, 9])
 def test_states_and_gradients_are_those_of_the_equations(heads, convolution, length):
     network = mixer(heads=heads, convolution=convolution)
@@ -53,8 +53,10 @@ def test_no_number_is_lost_at_length_4096():
         assert network(Batch(strings(2, 4096))).isfinite().all()
 
 
-def test_a_string_can_be_read_in_pieces():
-    network = shaken(build(fake_task(), SlstmConfig(width=6, heads=2)))
+@pytest.mark.parametrize("convolution", [0, 4])
+def test_a_string_can_be_read_in_pieces(convolution):
+    options = {"width": 6, "heads": 2, "convolution": convolution}
+    network = shaken(build(fake_task(), SlstmConfig(**options)))
     symbols = strings(3, 9)
     whole = network(Batch(symbols))
     memories, pieces = [()] * 2, []

@@ -49,11 +49,13 @@ def test_a_superposition_is_the_mean_over_all_sequences_of_actions():
     torch.testing.assert_close(tops(share, value)[0], want, rtol=0, atol=1e-12)
 
 
+@pytest.mark.parametrize("squashed", [False, True])
 @torch.no_grad()
-def test_the_layer_shows_its_top():
-    layer = shaken(StackAttention(8, 3, bias=True))
+def test_the_layer_shows_its_top(squashed):
+    layer = shaken(StackAttention(8, 3, bias=True, squashed=squashed))
     x_BND = torch.randn(2, 6, 8, dtype=torch.float64)
-    top = tops(layer.action(x_BND).softmax(-1), layer.pushed(x_BND).sigmoid())
+    value = layer.pushed(x_BND).sigmoid() if squashed else layer.pushed(x_BND)
+    top = tops(layer.action(x_BND).softmax(-1), value)
     for first, stop in ((0, 6), (2, 5), (5, 6)):
         got, weights = layer(x_BND, Span(first, stop))
         torch.testing.assert_close(got, layer.merge(top)[:, first:stop], rtol=0, atol=1e-12)
@@ -70,6 +72,12 @@ def test_gradients_are_those_of_finite_differences():
         return torch.func.functional_call(layer, parameters, (x_BND, Span(0, 5)))[0]
 
     assert torch.autograd.gradcheck(answer, (x_BND, *values))
+
+
+def test_values_are_pushed_as_they_are_unless_asked():
+    block = make(fake_task()).blocks[1].attention
+    assert not block.squashed
+    assert make(fake_task(), push="sigmoid").blocks[1].attention.squashed
 
 
 @pytest.mark.parametrize(("options", "index"), [({}, 1), ({"stack_block": 1}, 0)])

@@ -148,13 +148,56 @@ def test_scalar_positions_would_leak_the_length_to_prefixes():
     for layout in ("each", "prefixes"):
         with pytest.raises(RequestError, match="scalar-6000"):
             transformer(fake_task(layout), positions="scalar")
+        with pytest.raises(RequestError, match="positions=sinusoidal-from-end tells every prefix"):
+            transformer(fake_task(layout), positions="sinusoidal-from-end")
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_an_empty_symbol_behind_the_string_can_be_read_instead(causal):
+    task = fake_task()
+    options = {"marker": "end", "causal": causal, "positions": "sinusoidal-from-end"}
+    network = shaken(transformer(task, **options))
+    batch, alone = padded([9, 1, 4, 8])
+    together = network(batch)
+    for row, single in enumerate(alone):
+        torch.testing.assert_close(together[row], network(single)[0], rtol=0, atol=1e-10)
+        trace = network.trace(single)
+        length = single.symbols.shape[1]
+        assert trace["first.position"].tolist() == [0]
+        assert trace["answer.position"].tolist() == [length]
+        read = network.readout(network.norm(trace["state.2"][:, length]))
+        torch.testing.assert_close(read, network(single), rtol=0, atol=1e-10)
+        # the symbol that is read has the code of position 0, whatever the length
+        empty = network.embedding.symbol.weight[3] + sinusoids(torch.tensor([0]), 64, torch.float64)
+        torch.testing.assert_close(trace["state.0"][0, -1], empty[0], rtol=0, atol=1e-12)
+
+
+def test_nothing_stands_behind_a_string_that_is_answered_symbol_by_symbol():
+    task = fake_task("each", sees_all=True)
+    network = shaken(transformer(task, marker="end", causal=False))
+    batch, alone = padded([9, 1, 4, 8])
+    assert network.trace(alone[0])["state.0"].shape == (1, 9, 64)
+    together = network(batch)
+    for row, single in enumerate(alone):
+        want = network(single)[0]
+        torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
+    with pytest.raises(RequestError, match="no position for the empty prefix"):
+        transformer(fake_task("prefixes"), marker="end")
+
+
+def test_symbols_can_begin_smaller():
+    def symbols(**options):
+        torch.manual_seed(3)
+        return transformer(fake_task(), **options).embedding.symbol.weight
+
+    torch.testing.assert_close(symbols(embedding_scale=0.16), 0.16 * symbols())
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "scalar", "relative"])
 @pytest.mark.parametrize("layout", ["each", "prefixes"])
 def test_where_an_answer_may_see_the_whole_string_it_does(layout, positions):
     task = fake_task(layout, sees_all=True)
-    network = shaken(transformer(task, positions=positions))
+    network = shaken(transformer(task, positions=positions, causal=False))
     assert not network.traits.causal
     one = strings(4, 9)
     other = one.clone()
@@ -166,7 +209,7 @@ def test_where_an_answer_may_see_the_whole_string_it_does(layout, positions):
     for row, single in enumerate(alone):
         want = network(single)[0]
         torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
-    past = shaken(transformer(task, positions="sinusoidal", causal=True))
+    past = shaken(transformer(task, positions="sinusoidal"))
     before = (past(Batch(one)) - past(Batch(other))).abs()[:, :8]
     assert past.traits.causal
     assert before.max() < 1e-12
@@ -251,7 +294,7 @@ def test_fixed_position_codes_stand_in_the_last_dimensions(positions):
 
 
 def test_layer_norm_can_be_left_out_or_have_any_epsilon():
-    plain = transformer(fake_task(), norm="none", layers=1).double()
+    plain = transformer(fake_task(), norm="none", layers=1, causal=False).double()
     assert not [name for name, _ in plain.named_parameters() if "norm" in name]
     batch = Batch(strings(3, 6))
     block, state = plain.blocks[0], plain.trace(batch)["state.0"]

@@ -22,7 +22,7 @@ GOLDEN = {
     "modular-arithmetic": "00453b425e5e665b",
     "tomita-1": "55069950171fc900",
     "tomita-2": "a4be1d653947e27f",
-    "tomita-3": "c45ec151341484d4",
+    "tomita-3": "ea0fd4d018738ecc",
     "tomita-4": "f0bb9e57732a93e3",
     "tomita-5": "9a0939f9e02231a4",
     "tomita-6": "ebde289ec82e2716",
@@ -103,7 +103,8 @@ def fingerprint(strings_BN):
 
 
 def test_pinned_samples(language, spec):
-    assert spec.version == (2001 if spec.name in FILES.keys() - FIRST else 1)
+    version = 2001 if spec.name in FILES.keys() - FIRST else 1
+    assert spec.version == {"tomita-3": 2}.get(spec.name, version)
     strings_BN = language.sample(Stream("golden", spec.name), language.round_length(60), 64)
     assert fingerprint(strings_BN) == GOLDEN[spec.name]
 
@@ -115,7 +116,7 @@ def test_pinned_biased_bits(make, p, expected):
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"), [("d12", "89e38748a6e4fcdd"), ("tomita-3", "5eae4cd4c0ba62ac")]
+    ("name", "expected"), [("d12", "89e38748a6e4fcdd"), ("tomita-3", "c9b22d67528e9699")]
 )
 def test_pinned_members(make, name, expected):
     strings_BN = make(name).sample_members(Stream("golden"), 1000, 16)

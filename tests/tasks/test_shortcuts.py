@@ -1,7 +1,10 @@
-"""How far counting gets: the classifiers that measure it, and what was measured."""
+"""How far one gets without the language: what measures it, and what was measured."""
 
 import json
+import re
 import sys
+from collections import Counter
+from itertools import groupby, pairwise, product
 from pathlib import Path
 
 import numpy as np
@@ -15,9 +18,15 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "speed"))
 
 import shallow  # noqa: E402 (it lies in speed/)
+import small_automata  # noqa: E402
 
 DATA = json.loads((ROOT / "tasks/formalbench_tasks/shortcuts.json").read_text())
 PAGE = (ROOT / "docs" / "shortcuts.md").read_text()
+
+
+def longest_run(strings, symbol):
+    rows = ([len(list(run)) for at, run in groupby(row) if at == symbol] for row in strings)
+    return np.array([max(row, default=0) for row in rows])
 
 
 @pytest.mark.parametrize(
@@ -29,6 +38,10 @@ PAGE = (ROOT / "docs" / "shortcuts.md").read_text()
         (lambda s: (s == 0).sum(axis=1) == (s == 1).sum(axis=1), "balance"),
         (lambda s: (s == 1).sum(axis=1) % 2, "remainders"),
         (lambda s: ((s == 1).sum(axis=1) - (s == 2).sum(axis=1)) % 5 == 3, "remainders"),
+        (lambda s: (s[:, :6] == 1).sum(axis=1) > 2, "places"),
+        (lambda s: (s[:, ::2] == 1).sum(axis=1) > 2, "places"),
+        (lambda s: ((s[:, :-2] == 0) & (s[:, 2:] == 1)).any(axis=1), "apart"),
+        (lambda s: longest_run(s, 1) == 2, "runs"),
     ],
 )
 def test_each_group_sees_what_it_should(label, group):
@@ -42,11 +55,104 @@ def test_each_group_sees_what_it_should(label, group):
     assert shares[0] < 0.95
 
 
+@pytest.mark.parametrize(("symbols", "bound"), [(2, 7), (3, 7), (5, 3), (30, 0)])
+def test_runs_are_counted_as_by_hand(symbols, bound):
+    strings = Stream("runs", symbols).integers(symbols, (50, 30))
+    strings[:10] = np.sort(strings[:10], axis=1)  # long runs
+    seen = shallow.features(strings, symbols)["runs"]
+    kinds, size = symbols * 8, symbols * (bound + 1)
+    pairs = [
+        (a, m, b, n)
+        for a, m, b, n in product(range(symbols), range(bound + 1), repeat=2)
+        if a != b and bound
+    ]
+    assert seen.shape[1] == 2 * kinds + len(pairs) + 2  # the length, and whether it is odd
+    assert len(pairs) == (size * (size - bound - 1) if bound else 0)
+    for row, found in zip(strings.tolist(), seen, strict=True):
+        runs = [(symbol, len(list(run))) for symbol, run in groupby(row)]
+        each = Counter((symbol, min(length, 8) - 1) for symbol, length in runs)
+        single = [each[symbol, length] for symbol in range(symbols) for length in range(8)]
+        assert found[:kinds].tolist() == single
+        assert found[kinds : 2 * kinds].tolist() == [float(not one) for one in single]
+        capped = [(symbol, min(length - 1, bound)) for symbol, length in runs]
+        both = Counter((*one, *other) for one, other in pairwise(capped))
+        assert found[2 * kinds : -2].tolist() == [both[pair] for pair in pairs]
+
+
+def groups_of(table):
+    """Say whether some word permutes two states or more: every map of the monoid, the slow way."""
+    maps = {symbol: tuple(row[symbol] for row in table) for symbol in range(len(table[0]))}
+    monoid, more = set(maps.values()), True
+    while more:
+        longer = {tuple(m[s] for s in w) for w in monoid for m in maps.values()} - monoid
+        monoid, more = monoid | longer, bool(longer)
+    for word in monoid:
+        power, seen = word, []
+        while power not in seen:
+            seen.append(power)
+            power = tuple(word[state] for state in power)
+        if power != seen[-1]:  # the powers end in a cycle, and not in one map
+            return True
+    return False
+
+
+def test_automata_without_groups_are_those_whose_powers_settle():
+    stream = Stream("tables")
+    found = Counter()
+    for size, symbols in [(2, 2), (3, 2), (4, 2), (4, 3)]:
+        for _ in range(150):
+            table = tuple(map(tuple, stream.integers(size, (size, symbols)).tolist()))
+            assert small_automata.is_aperiodic(table) == (not groups_of(table))
+            found[groups_of(table)] += 1
+    assert min(found.values()) > 50
+
+
+def test_all_small_automata_are_tried_once():
+    """Of two symbols 1, 12, 216 and 5,248 are reached from their start, with 1 to 4 states."""
+    tables = small_automata.every_table(2)
+    assert len(set(tables)) == len(tables)
+    sizes = Counter(map(len, tables))
+    assert (sizes[1], sizes[2]) == (1, 5)
+    every = [
+        table
+        for table in product(product(range(3), repeat=2), repeat=3)
+        if small_automata.numbered(table)
+    ]
+    assert len(every) == 216
+    assert sizes[3] == sum(not groups_of(table) for table in every)
+    assert max(map(len, small_automata.every_table(8))) == 2
+
+
+def labelled(language, part, lengths, count):
+    drawn = [language.sample(Stream("small", part, length), length, count) for length in lengths]
+    return [(strings_BN, language.classify(strings_BN)) for strings_BN in drawn]
+
+
+def test_the_best_small_automaton_is_found_and_is_not_the_language():
+    host = PluginHost.load()
+
+    def best(name, automaton=None):
+        language = host.task(name).source
+        parts = {"train": (range(3, 30), 60), "test": ((41, 90), 200)}
+        train, test = (labelled(language, part, *parts[part]) for part in parts)
+        symbols = len(language.alphabet)
+        return small_automata.best_automaton(
+            train, test, symbols, language.num_classes, automaton and language.automaton
+        )
+
+    assert best("first") == best("contains-ab") == 1.0
+    assert best("first", automaton=True) is best("contains-ab", automaton=True) is None
+    assert best("parity", automaton=True) < 0.6  # its automaton has a group
+    assert best("tomita-3", automaton=True) < 0.6
+    assert best("ordered-abc") > 0.95  # three symbols, four states: found by searching
+
+
 def test_order_is_not_seen():
     strings = Stream("order").integers(2, (4000, 14))
     ones = np.cumsum(strings, axis=1)
     label = (ones[:, 6] % 2).astype(np.int64)
-    seen = np.concatenate(list(shallow.features(strings, 2).values()), axis=1)
+    groups = ("ends", "symbols", "neighbours", "balance", "remainders")
+    seen = np.concatenate([shallow.features(strings, 2)[group] for group in groups], axis=1)
     tree = shallow.grow(seen[:2000], label[:2000], 2, 4)
     assert (shallow.answers(tree, seen[2000:], 4) == label[2000:]).mean() < 0.6
 
@@ -63,6 +169,18 @@ def test_every_language_has_its_number_in_the_version_it_has():
         best = f"{100 * found['accuracy']:.1f} |"
         (row,) = [line for line in PAGE.splitlines() if line.startswith(f"| `{name}` |")]
         assert row.endswith(best)
+
+
+def test_no_shortcut_is_known_to_tell_tomita_3():
+    """Its first version had strings of which runs up to 7 told 99 %."""
+    assert DATA["tomita-3"]["version"] == 2
+    assert DATA["tomita-3"]["accuracy"] < 0.85
+
+
+def test_what_a_shortcut_nearly_answers_is_listed():
+    listed = PAGE.partition("## Weak evidence")[2].partition("\n## ")[0]
+    named = set(re.findall("`([^`]+)`", listed))
+    assert {name for name, found in DATA.items() if found["accuracy"] > 0.95} <= named
 
 
 def test_remainders_answer_what_is_asked_of_strings_said_twice():

@@ -82,8 +82,8 @@ def test_right_translations_have_a_bleu_of_one(task):
 
 
 def test_without_the_library_there_is_one_line(task, monkeypatch):
-    monkeypatch.setitem(sys.modules, "sacrebleu.metrics.bleu", None)
-    with pytest.raises(RequestError, match=r"^BLEU needs the library sacrebleu: pip install"):
+    monkeypatch.setitem(sys.modules, "sacrebleu", None)
+    with pytest.raises(RequestError, match=r"^BLEU needs the package sacrebleu: pip install"):
         Bleu(task.source, tokenised=False)
 
 

@@ -298,6 +298,7 @@ def test_how_strings_are_drawn():
     assert (version, outside) == (1, 200)
     version, outside, uniform = drawn(", sampling: uniform, version: 3")
     assert (version, outside) == (3, 200)
+    assert drawn(", sampling: long-runs, version: 2")[:2] == (2, 200)
     assert uniform < edited < balanced
     assert uniform < 0.25 * outside
 

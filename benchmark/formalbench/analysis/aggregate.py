@@ -35,6 +35,7 @@ from formalbench.analysis.statistics import (
     wilson,
 )
 from formalbench.contracts.cells import Cells
+from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 from formalbench.metrics.accuracy import ANSWERS
 
@@ -162,7 +163,14 @@ def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
         steps=run.training.steps if run.training else 0,
         places=tuple(at_places(run, measure).items()),
         answers=_answers_right(run),
+        capped=bool(run.training and run.training.ended == "capped" and not has_learned(run)),
+        information=_information(run),
     )
+
+
+def _information(run: Record) -> tuple[float | None, ...] | None:
+    found = run.test.cells.means_of(MUTUAL_INFORMATION) if run.test else None
+    return found and tuple(None if math.isnan(bits) else bits for bits in found)
 
 
 def _answers_right(run: Record) -> float | None:
@@ -232,7 +240,11 @@ def _last(good_L: Flags, telling_L: Flags, lengths: Sequence[int]) -> int | None
 
 
 def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
-    statuses = Counter(run.status for run in runs if not has_result(run))
+    statuses = Counter(
+        f"{run.status} at some lengths" if has_result(run) else run.status
+        for run in runs
+        if run.status != "finished"
+    )
     return tuple(sorted(statuses.items()))
 
 

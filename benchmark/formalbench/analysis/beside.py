@@ -159,7 +159,7 @@ def _within(run: SeedResult, tested: Window | None, chance: float | None) -> flo
 
 
 def _learning(result: Result) -> Iterator[str]:
-    if result.finished < result.seeds:
+    if result.marked:
         yield f"here {result.outcome}"
     if result.learned < result.seeds:
         yield (

@@ -86,6 +86,11 @@ class Board:
         return sum(result.learned > 0 for row in self.rows for result in row.results)
 
     @property
+    def ranked(self) -> int:
+        """The number of its rows that have a rank: of so many a rank is one."""
+        return sum(row.rank is not None for row in self.rows)
+
+    @property
     def otherwise(self) -> tuple[str, ...]:
         """Titles of the tasks that are shown by another measure than accuracy."""
         titles = (*self.tasks, *self.other_tasks)

@@ -277,9 +277,9 @@ def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str])
             notes.append(f"{row.model} has no score: it lacks {_some(missing)}.")
         notes += [
             f"{row.model} on {result.task}: {result.outcome}; "
-            "what did not finish counts as chance level."
+            "what did not finish, or is not finite at a length, counts as chance level."
             for result in row.results
-            if result.finished < result.seeds
+            if result.marked
         ]
         if row.score is not None and scores == 1:
             notes.append(f"{row.model} has no rank: no other row has a score to compare it with.")

@@ -26,6 +26,9 @@ FAILED = "⚠"
 SOME = "°"
 """Behind a cell of which some seeds did not learn the training lengths; likewise."""
 
+CAPPED = "‡"
+"""Behind a cell of which the training of a seed that did not learn was capped; likewise."""
+
 
 def share(value: float | None) -> float | None:
     """Return a share as data has it: to six digits."""

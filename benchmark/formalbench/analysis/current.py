@@ -100,7 +100,10 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
 
 
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
-    """Return what a protocol of this name, changed likewise, is here; None if there is none."""
+    """Return what a protocol of this name and version, changed likewise, is here.
+
+    Of another version than any here, it is what the newest is; None if there is none of the name.
+    """
     try:
         return protocol_contents(registered_protocol(host, protocol))
     except RequestError:
@@ -108,12 +111,12 @@ def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
 
 
 def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
-    """Return the protocol of this name here, with the same changes.
+    """Return the protocol of this name here, with the same changes: of this version, or the newest.
 
     Raises:
         RequestError: if there is none, or it cannot be changed so.
     """
-    found: Protocol = host.protocol(protocol.name, changed_texts(protocol))
+    found: Protocol = host.protocol(protocol.name, changed_texts(protocol), protocol.version)
     return found
 
 

@@ -15,6 +15,7 @@ from formalbench.analysis.aggregate import selected_rate
 from formalbench.analysis.chances import Chances
 from formalbench.analysis.keys import model_key, title_of
 from formalbench.analysis.learned import has_learned, validation_of
+from formalbench.contracts.objective import MUTUAL_INFORMATION
 from formalbench.contracts.record import Record
 
 RUN_COLUMNS = {
@@ -32,7 +33,7 @@ RUN_COLUMNS = {
     "seed": "of the run",
     "status": "finished, diverged, out-of-memory, error or timeout",
     "steps": "optimiser steps taken",
-    "ended": "what ended training: mastered, budget or stopped",
+    "ended": "what ended training: mastered, budget, capped or stopped",
     "seconds": "wall time of training",
     "validation": "accuracy on held-out strings of the training lengths",
     "learned": "whether that is at least 99 %, at the end of training; of exact models always",
@@ -59,6 +60,14 @@ _CELLS = {
     "chance_at": (
         "float64",
         "accuracy of the best answer that sees only the length, at this one; if known",
+    ),
+    "finite": (
+        "boolean",
+        "whether every logit was; if not, `correct` is what chance gets right",
+    ),
+    "mutual_information": (
+        "float64",
+        "of answer and target, in bits; of a record that sums up cells, the mean over these",
     ),
 }
 
@@ -145,4 +154,6 @@ def _cells(record: Record, chances: Sequence[float] | None) -> tuple[Sequence[ob
         *(cells.strings, cells.asked, cells.correct),
         [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
         chances or none,
+        [index not in (cells.not_finite or ()) for index in range(len(cells.length))],
+        cells.means_of(MUTUAL_INFORMATION) or none,
     )

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.identity import ids_of, test_id
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.specs import display, show_value
@@ -127,7 +127,6 @@ def title_of(record: AnyRecord) -> str:
 
 def has_result(record: AnyRecord) -> bool:
     """Say whether a run ended with a test that can be counted; a verification always did."""
-    # A record has a test if and only if its run finished.
     return isinstance(record, VerificationRecord) or record.test is not None
 
 
@@ -144,7 +143,7 @@ def counts_of(record: AnyRecord) -> tuple[object, ...]:
     counts = [
         (name, sums.total, sums.count)
         for name, sums in sorted(cells.metrics.items())
-        if name not in {CROSS_ENTROPY, *extra}
+        if name not in {CROSS_ENTROPY, MUTUAL_INFORMATION, *extra}
         and all(float(one).is_integer() for one in sums.total)
     ]
     return cells.length, cells.first, cells.strings, cells.correct, cells.answers, counts

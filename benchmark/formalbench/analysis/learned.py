@@ -18,7 +18,7 @@ def was_trained(record: Record) -> bool:
 
     Of one whose test ran out of memory, say, nothing is known, and it is run again.
     """
-    if record.status == "finished":
+    if record.test is not None:
         return True
     training = record.training
     return record.status == "diverged" and training is not None and training.ended != "stopped"
@@ -31,6 +31,6 @@ def has_learned(record: Record) -> bool:
     extrapolate.
     """
     if record.model.kind == "exact":
-        return record.status == "finished"
+        return record.test is not None
     validation = validation_of(record)
     return was_trained(record) and validation is not None and validation >= LEARNED

@@ -71,6 +71,7 @@ class MapCell:
         validation: accuracy on held-out strings of the training lengths, the mean over the runs.
         budget: the most optimiser steps of a run that did not learn; of one that all learned, the
             most that a run was given.
+        capped: how many runs that did not learn ended before their budget.
         solved_to: the length up to which the runs, on average, are right on 99 % of the strings,
             all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.
@@ -85,6 +86,7 @@ class MapCell:
     seeds: int = 0
     validation: float | None = None
     budget: int = 0
+    capped: int = 0
     solved_to: int | None = None
     prediction: Prediction | None = None
 

@@ -173,6 +173,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         seeds=result.seeds,
         validation=result.validation,
         budget=result.tried,
+        capped=result.capped,
         solved_to=result.longest_99,
         prediction=prediction,
     )

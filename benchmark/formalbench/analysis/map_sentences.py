@@ -5,6 +5,7 @@ Each has its numbers and what must not be read into them.
 
 from __future__ import annotations
 
+from formalbench.analysis.columns import CAPPED
 from formalbench.analysis.learned import LEARNED
 from formalbench.analysis.map import LanguageMap, MapCell, MapColumn
 from formalbench.analysis.text import grouped, percent, plural
@@ -141,8 +142,9 @@ def told(cell: MapCell) -> str:
         learned = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
         return f"{learned}, none of which finished its test"
     if cell.state == "unlearned":
+        capped = f", {cell.capped} of {plural(cell.seeds, 'run')} capped" if cell.capped else ""
         return (
-            f"not learned within {steps(cell.budget)}: "
+            f"not learned within {steps(cell.budget)}{capped}: "
             f"validation accuracy {percent(cell.validation)} %"
         )
     said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
@@ -160,8 +162,9 @@ def told(cell: MapCell) -> str:
 def brief(cell: MapCell) -> str:
     """Return what a cell says, in a few signs: for a table beside the map."""
     if cell.state != "learned":
-        shown = f"[{percent(cell.validation, 0)}]" if cell.state == "unlearned" else cell.state
-        return shown
+        if cell.state != "unlearned":
+            return cell.state
+        return f"[{percent(cell.validation, 0)}]{CAPPED if cell.capped else ''}"
     if not cell.strip:
         return "learned"
     first, last = cell.strip[0], cell.strip[-1]

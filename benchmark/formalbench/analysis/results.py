@@ -5,8 +5,10 @@ Shares are fractions of one, unrounded.
 
 from __future__ import annotations
 
+import math
+import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 from typing import Literal
 
@@ -51,10 +53,13 @@ class SeedResult:
         validation: accuracy on held-out strings of the training lengths; None if not known.
         learned: whether it mastered them (`formalbench.analysis.learned`).
         steps: optimiser steps of its training.
+        capped: whether it did not learn, and ended before its budget as validation got no better.
         places: of what is not shown by accuracy, the lengths or named parts of its test, and what
             it reached at each.
         answers: where strings have several answers, the share of all answers to the test that are
             right; None elsewhere.
+        information: the mutual information of answer and target at each cell, in bits; None if it
+            was not measured, or a logit at the cell was not finite.
     """
 
     seed: int
@@ -68,6 +73,8 @@ class SeedResult:
     steps: int
     places: tuple[tuple[str, float], ...] = ()
     answers: float | None = None
+    capped: bool = False
+    information: tuple[float | None, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +108,8 @@ class Result:
             all its cells together; None if that one did not finish.
         seeds: runs at this learning rate.
         finished: how many of them finished.
-        failures: the statuses of the others, with how often each occurred.
+        failures: how the others ended, and those that diverged at some test lengths; with how
+            often each occurred.
         learning_rate: the selected one; None for an exact model.
         command: the command of the run with the highest seed, which repeats the others too.
         longest_99, longest_90: the longest test length up to which, at every test length,
@@ -148,6 +156,18 @@ class Result:
     places: tuple[tuple[str, float], ...] = ()
 
     @property
+    def information(self) -> float | None:
+        """Mutual information of answer and target in bits, the mean over seeds and cells."""
+        known = (one for run in self.runs for one in run.information or () if one is not None)
+        found = list(known)
+        return math.fsum(found) / len(found) if found else None
+
+    @property
+    def marked(self) -> bool:
+        """Whether a run did not finish, or diverged at some test lengths: chance counts there."""
+        return bool(self.failures)
+
+    @property
     def unlearned(self) -> bool:
         """Whether no run learned the training lengths: the test says nothing of extrapolation."""
         return self.learned == 0 and self.finished > 0
@@ -169,9 +189,14 @@ class Result:
         return max((run.steps for run in self.runs if not run.learned), default=0) or self.budget
 
     @property
+    def capped(self) -> int:
+        """How many runs did not learn, and ended before their budget: weaker evidence."""
+        return sum(run.capped for run in self.runs)
+
+    @property
     def outcome(self) -> str:
         """How the runs ended: ``3``, or ``2 of 3 finished (1 diverged)``."""
-        if self.finished == self.seeds:
+        if not self.marked:
             return str(self.seeds)
         failures = ", ".join(f"{times} {status}" for status, times in self.failures)
         return f"{self.finished} of {self.seeds} finished ({failures})"
@@ -243,7 +268,9 @@ class TaskFacts:
 
 
 def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
-    """Return the cells of each run that finished, without the lengths at which chance is right.
+    """Return the cells of each run, without the lengths at which chance is right.
+
+    A run that did not finish is at chance at every length.
 
     Returns:
         Nothing if no run finished, the runs differ in their lengths, or no length is left.
@@ -251,6 +278,9 @@ def telling_cells(result: Result, facts: TaskFacts | None) -> list[CellResults]:
     cells = [run.cells for run in result.runs if run.cells is not None]
     if not cells or len({cell.length for cell in cells}) > 1:
         return []
+    if facts is not None:
+        right = map(operator.mul, facts.chance_of(cells[0]), cells[0].strings)
+        cells += [replace(cells[0], correct=tuple(right))] * (len(result.runs) - len(cells))
     if facts is None or facts.lengths != cells[0].length or not any(facts.trivial):
         return cells
     kept = [not trivial for trivial in facts.trivial]

@@ -52,7 +52,7 @@ def _make(kind: str, spec: Any) -> list[Any]:
     factory = load(spec.factory)
     demand(callable(factory), f"the factory is a {type(factory).__name__}")
     config = make_config(spec) if hasattr(spec, "config") else None
-    if kind in CALLED:
+    if kind in CALLED or (kind == "metric" and not spec.objectives):
         return []
     made = factory() if config is None else factory(config)
     module, _, name = BUILT[kind].partition(":")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from formalbench.checks.parts import check_parts
 from formalbench.checks.promises import Check, begun, keep
 from formalbench.checks.trials import asked, trial_task, trials
-from formalbench.contracts.errors import RequestError, each, unknown
+from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
 from formalbench.host.options import parse_instance
 
 if TYPE_CHECKING:
@@ -160,7 +160,11 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
             problem = f"no registered task has the objective {objective}"
             checks.append(Check(f"model {name}", f"can be tried on {objective}", problem))
             continue
-        task = host.task(task_name)
+        try:
+            task = host.task(task_name)
+        except MissingPackageError as error:
+            print(f"formalbench: {name} was not checked on {task_name}: {error}", file=sys.stderr)
+            continue
         begun.get()(Check(f"model {name} on {task.name}", "can be tried"))
         build = partial(host.network, name, task)
         if refused := _refused(build):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import MissingPackageError, RequestError
 from formalbench.host.names import fill_fields
 from formalbench.host.options import parse_instance
 
@@ -18,6 +18,8 @@ TRIAL_FIELD = 2
 
 def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
     """Yield the objectives that a model is tried on, each with a task.
+
+    A task whose package is not installed is yielded too: whether the model answers it is unknown.
 
     One that names its objectives is tried on all of them, and None stands for the task of an
     objective that no task has. Any other is tried wherever its network can answer.
@@ -68,12 +70,15 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
 
 
 def _answers(host: PluginHost, model: str, task: str) -> bool:
-    """Say whether the engine takes a model's network for a task, and the network means it."""
+    """Say whether the engine takes a model's network for a task, as far as it can be built."""
     import torch
 
     from formalbench.contracts.network import traits_of
 
-    built = host.task(task)
+    try:
+        built = host.task(task)
+    except MissingPackageError:
+        return True
     with torch.random.fork_rng(devices=[]):
         try:
             network = host.network(model, built)

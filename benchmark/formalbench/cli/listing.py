@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.specs import ModelSpec, Splits
+from formalbench.contracts.specs import MetricSpec, ModelSpec, Splits
 from formalbench.contracts.theory import CLASSES
 from formalbench.host import PluginHost
 from formalbench.host.options import option_facts
@@ -47,7 +47,7 @@ _COLUMNS = {
     ListKind.tasks: ("name", "class", "objectives", "train", "test", "summary"),
     ListKind.models: ("name", "kind", "objectives", "summary"),
     ListKind.suites: ("name", "summary", "tasks"),
-    ListKind.protocols: ("name", "device", "summary"),
+    ListKind.protocols: ("name", "summary"),
     ListKind.objectives: ("name", "summary"),
     ListKind.metrics: ("name", "objectives", "summary"),
     ListKind.probes: ("name", "summary"),
@@ -173,6 +173,8 @@ def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
             facts["options"] = _options(spec)
         elif field.name == "theory":
             facts["theory"] = theory_facts(theory_at_hand(entry))
+        elif field.name == "earlier":
+            facts["earlier"] = [str(path) for path in value]
         elif isinstance(value, Splits):
             splits = {"train": value.train, "test": value.test, "step": value.step}
         else:
@@ -204,6 +206,8 @@ def _of_entry(entry: Entry[Any], column: str) -> str:
         return ", ".join(_options(spec))
     if column in ("train", "test"):
         return _cell(getattr(spec.splits, column))
+    if column == "objectives" and isinstance(spec, MetricSpec):
+        return _cell((*spec.named_by, *spec.objectives))
     if column == "objectives" and not spec.objectives:
         return "all"
     return _cell(getattr(spec, column))

@@ -50,7 +50,8 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="P",
-                help="How; default: quick on a CPU, standard on a GPU.",
+                help="How to train and test; default: `quick`, minutes on a CPU. The leaderboard "
+                "ranks `standard`.",
                 autocompletion=names_of("protocols"),
             ),
         ] = None,
@@ -127,6 +128,7 @@ def add_commands(app: typer.Typer) -> None:
 
         \b
         formalbench run --model regulargpt
+        formalbench run --model regulargpt --protocol standard
         formalbench run --model lstm,rnn --task parity,tomita-3:next-symbols --seeds 1
         formalbench run --model regulargpt --set chunk=3
         formalbench run --model 'lstm[width=32],rnn' --task 'parity[p=0.3]' --seeds 3,7,11

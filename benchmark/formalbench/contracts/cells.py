@@ -106,9 +106,11 @@ class Cells(Part):
         metrics: the other metrics, by name, summed up over `window` consecutive cells an entry
             (so that a record of 460 cells stays small).
         window: cells per entry of `metrics`; the last entry may have fewer.
+        not_finite: the indices of the cells at which a logit was not finite; None if there are
+            none. There `correct` is what chance gets right, and `metrics` counts no answer.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"first", "group", "answers"})
+    later: ClassVar[frozenset[str]] = frozenset({"first", "group", "answers", "not_finite"})
 
     length: Annotated[tuple[int, ...], AfterValidator(_check_lengths), WrapValidator(Once())]
     first: tuple[Annotated[int, Field(ge=0, le=MAX_COUNT)], ...] | None = None
@@ -118,6 +120,7 @@ class Cells(Part):
     answers: Annotated[tuple[int, ...], AfterValidator(_check_strings)] | None = None
     metrics: Annotated[dict[Name, Sums], Field(max_length=32)] = Field(default_factory=dict)
     window: Annotated[int, Field(ge=1)] = 1
+    not_finite: Annotated[tuple[int, ...], Field(min_length=1)] | None = None
 
     @model_validator(mode="after")
     def _parallel(self) -> Cells:
@@ -132,6 +135,9 @@ class Cells(Part):
         ):
             raise ValueError("first does not fit length")
         self._check_groups()
+        marked = self.not_finite or ()
+        if marked != tuple(sorted(set(marked))) or not set(marked) <= {*range(len(self.length))}:
+            raise ValueError("not_finite must name cells, in order and each once")
         if min(self.correct) < 0:
             raise ValueError(_COUNTS)
         if any(map(operator.gt, self.correct, self.asked)):
@@ -165,6 +171,18 @@ class Cells(Part):
         """Return a metric other than the primary one, summed up over all cells."""
         sums = self.metrics.get(metric)
         return None if sums is None else Measure(math.fsum(sums.total), sum(sums.count))
+
+    def means_of(self, metric: str) -> tuple[float, ...] | None:
+        """Return the mean of a metric other than the primary one at each cell; None if unknown.
+
+        NaN where no answer counts. Of a window of cells each has the mean over the window.
+        """
+        sums = self.metrics.get(metric)
+        if sums is None:
+            return None
+        pairs = zip(sums.total, sums.count, strict=True)
+        means = [total / count if count else math.nan for total, count in pairs]
+        return tuple(means[index // self.window] for index in range(len(self.length)))
 
     @property
     def bits(self) -> float:

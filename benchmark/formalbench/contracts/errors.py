@@ -26,6 +26,10 @@ class UnwritableError(RequestError):
     """A file that cannot be written here; another machine may have room."""
 
 
+class MissingPackageError(RequestError):
+    """A package that an extra of the distribution installs, and that is not installed."""
+
+
 class BrokenPluginError(FormalbenchError):
     """A Python plugin that was asked for and cannot be used (exit 3)."""
 

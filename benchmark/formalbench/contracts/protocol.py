@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -85,14 +86,37 @@ class Curriculum(Part):
 class Decay(Part):
     """How training ends: the learning rate falls linearly over the last `steps` steps.
 
-    It begins when the run's error on the whole training split falls to `mastered`,
-    or when just `steps` are left of the budget; from then on the curriculum is over
-    and the whole training split is in. The last step has `final` times the rate.
+    It begins when the run has mastered the training split, or when just `steps` are left of the
+    budget; from then on the curriculum is over and the whole training split is in. The last step
+    has `final` times the rate.
+
+    A run masters the training split when its own error on it, between two evaluations, is at most
+    `mastered`; 0 disables this, and the decay begins near the end of the budget. With `validated`,
+    the next validation must also reach this accuracy; if it does not, the training error must
+    fall to `mastered` again. With `share`, the decay after mastery takes this share of the steps
+    before it, in whole intervals between evaluations, and at most `steps`.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"validated", "share"})
 
     steps: Positive = 600
     final: Fraction = 0.02
     mastered: Fraction = 0.02
+    validated: Fraction | None = None
+    share: Annotated[float, Field(gt=0.0)] | None = None
+
+
+class Capping(Part):
+    """When a run that learns nothing more ends before its budget: its training is *capped*.
+
+    At a validation after at least `after` steps, a run that has not mastered the training split is
+    capped if the best validation accuracy so far is less than `gain` above the best of `steps`
+    steps before. It then decays as at the end of the budget.
+    """
+
+    after: Positive = 5000
+    steps: Positive = 5000
+    gain: Annotated[float, Field(gt=0.0, le=1.0)] = 0.01
 
 
 class Validation(Part):
@@ -213,6 +237,8 @@ class Protocol(Part):
             so has its weights.
         seeds: how many seeds (0, 1, …); `--seeds` overrides it.
         learning_rates: the grid; the best by validation is shown.
+        fallback: whether a rate after the first is tried only where a seed of each rate before it
+            ended below `decay.validated` on validation; else all rates are tried everywhere.
         steps: the most optimiser steps of a run.
         batch: strings per step.
         batch_tokens: in its place, tokens per step: as many strings as have about so many
@@ -232,6 +258,7 @@ class Protocol(Part):
         label_smoothing: the share of each label's probability that the loss spreads over all
             outputs; None for none. Only some objectives can (`translate`).
         optimiser, schedule, curriculum, decay, validation: how a run is trained.
+        patience: when a run that learns nothing more ends early; None for never.
         test: on what it is tested.
         splits: lengths in the place of the task's; None for the task's.
         watch: what to look at while a run trains; None for nothing.
@@ -240,7 +267,7 @@ class Protocol(Part):
     later: ClassVar[frozenset[str]] = frozenset(
         {
             *("changed", "draws", "batch_tokens", "shared_lengths", "splits", "watch"),
-            "label_smoothing",
+            *("label_smoothing", "fallback", "patience"),
         }
     )
 
@@ -252,6 +279,7 @@ class Protocol(Part):
     draws: tuple[Annotated[str, Field(max_length=64)], Positive] | None = None
     seeds: Positive = 3
     learning_rates: Annotated[tuple[Rate, ...], Field(min_length=1)] = (1e-3,)
+    fallback: bool | None = None
     steps: Positive = 2000
     batch: Positive = 128
     batch_tokens: Positive | None = None
@@ -267,6 +295,7 @@ class Protocol(Part):
     curriculum: Curriculum = Curriculum()
     decay: Decay = Decay()
     validation: Validation = Validation()
+    patience: Capping | None = None
     test: Testing = Testing()
     splits: Lengths | None = None
     watch: Watch | None = None
@@ -292,7 +321,7 @@ class Protocol(Part):
         named = {"schema_version", "name", "version", "summary", "changed", "draws"}
         data = self.model_dump(
             mode="json",
-            exclude={*named, "seeds", "learning_rates", "test", "splits", "watch"},
+            exclude={*named, "seeds", "learning_rates", "fallback", "test", "splits", "watch"},
         )
         window = self.splits.train if self.splits else None
         return {**data, "draws": list(self.key), "lengths": window and list(window)}
@@ -302,6 +331,13 @@ class Protocol(Part):
         window = self.splits.test if self.splits else None
         data = self.test.model_dump(mode="json")
         return {**data, "split": window and list(window), "precision": self.precision}
+
+    def decay_steps(self, mastered: int) -> int:
+        """Return how many steps the decay of a run takes that mastered its lengths in so many."""
+        if self.decay.share is None:
+            return self.decay.steps
+        intervals = math.ceil(self.decay.share * mastered / self.evaluate_every)
+        return min(self.decay.steps, intervals * self.evaluate_every)
 
     def strings_at(self, length: int) -> int:
         """Return how many strings of a length a batch has."""
@@ -332,6 +368,12 @@ class Protocol(Part):
             if steps % self.evaluate_every:
                 every = f"evaluate_every, {self.evaluate_every}"
                 raise ValueError(f"{name} must be a multiple of {every}")
+        if self.patience is not None:
+            every = f"validation.every, {self.validation.every}"
+            if self.patience.steps % self.validation.every:
+                raise ValueError(f"patience.steps must be a multiple of {every}")
+        if self.fallback and self.decay.validated is None:
+            raise ValueError("fallback needs decay.validated, which says where to fall back")
         if self.decay.steps > self.steps:
             raise ValueError("decay.steps must not exceed steps")
         if self.mixed_lengths and self.batch_tokens is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import operator
+from itertools import pairwise
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import (
@@ -25,13 +26,17 @@ Line = Annotated[str, Field(max_length=500)]
 Count = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Rate = Annotated[float, Field(gt=0)]
 Command = Annotated[str, Field(max_length=10_000)]
+Share = Annotated[float, Field(ge=0, le=1)]
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Identity = Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
 Options = dict[Name, bool | int | float | Annotated[str, Field(max_length=200)]]
 
+MOST_POINTS = 100
+"""Of a learning curve."""
+
 Status = Literal["finished", "diverged", "out-of-memory", "error", "timeout"]
-"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite. Of a
-run with another status than ``finished`` no cell is counted."""
+"""``finished``: trained and tested. ``diverged``: a loss or logit was not finite; if that was in
+the test, the cells at which every logit is finite are counted. Of another status no cell is."""
 
 
 class Origin(Part):
@@ -127,6 +132,30 @@ class History(Part):
         return tuple(self.every * (index + 1) for index in range(len(self.curves[0].correct)))
 
 
+class LearningCurve(Part):
+    """How training went, at every validation or, of many, some: parallel arrays over time.
+
+    Attributes:
+        steps: optimiser steps taken.
+        loss: of training, the mean since the evaluation before.
+        error: share of training strings answered wrong, likewise.
+        accuracy: the primary metric's mean on validation strings; None where nothing was asked.
+    """
+
+    steps: Annotated[tuple[Count, ...], Field(min_length=1, max_length=MOST_POINTS)]
+    loss: tuple[float, ...]
+    error: tuple[Share, ...]
+    accuracy: tuple[Share | None, ...]
+
+    @model_validator(mode="after")
+    def _parallel(self) -> LearningCurve:
+        if len({len(self.steps), len(self.loss), len(self.error), len(self.accuracy)}) > 1:
+            raise ValueError("the arrays of a learning curve differ in size")
+        if any(later <= earlier for earlier, later in pairwise(self.steps)):
+            raise ValueError("the steps of a learning curve must grow")
+        return self
+
+
 class CohortMember(Part):
     """What tells a run from the others of its cohort."""
 
@@ -139,8 +168,9 @@ class Training(Part):
 
     Attributes:
         steps: optimiser steps taken.
-        ended: ``mastered`` (the training split was mastered, then the decay) or
-            ``budget``.
+        ended: ``mastered`` (the training split was mastered, then the decay), ``budget``,
+            ``capped`` (validation got no better for as long as the protocol's patience, then the
+            decay) or ``stopped`` before any of them.
         stage: the longest string length reached by the curriculum before the decay.
         strings: strings trained on.
         seconds: wall time of training, validation included.
@@ -148,18 +178,21 @@ class Training(Part):
         history: curves over the steps; None unless the protocol watches.
         cohort: the runs that trained as one program, this one among them: that ends in other
             last digits than training alone. None if it did.
+        curve: how training and validation went; None of records older than it, or of a run that
+            was never validated.
     """
 
-    later: ClassVar[frozenset[str]] = frozenset({"history", "cohort"})
+    later: ClassVar[frozenset[str]] = frozenset({"history", "cohort", "curve"})
 
     steps: Count
-    ended: Literal["mastered", "budget", "stopped"]
+    ended: Literal["mastered", "budget", "capped", "stopped"]
     stage: Count
     strings: Count
     seconds: float
     strings_per_second: float
     history: History | None = None
     cohort: Annotated[tuple[CohortMember, ...], Field(min_length=2, max_length=1000)] | None = None
+    curve: LearningCurve | None = None
 
 
 class Summed(Part):
@@ -271,14 +304,22 @@ class Environment(Part):
         threads: CPU threads of the process.
         peak_memory_mib: the process's largest resident set (CPU), or the largest
             allocation on the device (CUDA), up to the end of the run.
-        versions: of Python, formalbench and the libraries that compute.
+        versions: of Python, formalbench, the libraries that compute, and the packages that a
+            plugin imported.
+        commit: of formalbench's code, with ``-dirty`` if it was changed; None if nobody knows.
+        source: SHA-256 of the source that a run imported of its model, its task and the engine;
+            None of what has no run.
     """
+
+    later: ClassVar[frozenset[str]] = frozenset({"commit", "source"})
 
     device: Name
     hardware: Line
     threads: Count
     peak_memory_mib: Count
     versions: dict[Name, Line]
+    commit: Annotated[str, Field(pattern=r"^[0-9a-f]{40}(-dirty)?$")] | None = None
+    source: Sha256 | None = None
 
 
 class Place(Part):
@@ -341,14 +382,17 @@ class Record(Part):
 
     @model_validator(mode="after")
     def _consistent(self) -> Record:
-        if (self.status == "finished") != (self.test is not None):
-            raise ValueError("a run has a test if and only if it finished")
+        marked = self.test is not None and self.test.cells.not_finite is not None
+        if marked != (self.status == "diverged" and self.test is not None):
+            raise ValueError("a test with cells that are not finite is of a run that diverged")
+        if (self.status == "finished" or marked) != (self.test is not None):
+            raise ValueError("a run has a test if it finished, or diverged in the test alone")
         if (self.model.kind == "exact") != (self.learning_rate is None):
             raise ValueError("a learning rate belongs to learned models, and to all of them")
-        if self.status == "finished" and self.model.kind == "learned" and not self.selected:
-            raise ValueError("a finished learned run names its selected checkpoint")
-        if self.weights and not (self.status == "finished" and self.model.kind == "learned"):
-            raise ValueError("only a finished learned run has weights")
+        if self.test and self.model.kind == "learned" and not self.selected:
+            raise ValueError("a tested learned run names its selected checkpoint")
+        if self.weights and not (self.test and self.model.kind == "learned"):
+            raise ValueError("only a tested learned run has weights")
         cohort = self.training.cohort if self.training else None
         if cohort:
             runs = [(member.learning_rate, member.seed) for member in cohort]

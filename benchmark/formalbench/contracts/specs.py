@@ -149,13 +149,14 @@ class ProtocolSpec:
         name: lower case with hyphens, as in the file.
         summary: one line for listings.
         path: the YAML file (`formalbench.contracts.protocol.Protocol` says what is in it).
-        device: ``cpu`` or ``cuda`` if it is the default protocol for that device.
+        earlier: the files of earlier versions whose records still count, each version on a board
+            of its own. Records of any other version are stale.
     """
 
     name: str
     summary: str
     path: Path
-    device: Literal["cpu", "cuda", ""] = ""
+    earlier: tuple[Path, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +180,16 @@ class ObjectiveSpec:
 
 @dataclass(frozen=True, slots=True)
 class MetricSpec:
-    """A metric that is measured beside those an objective names itself, announced.
+    """A metric, announced.
 
     Attributes:
         name: lower case with hyphens.
         version: raise it whenever its numbers could change.
         summary: one line for listings.
-        factory: called without arguments; returns a `formalbench.Metric`.
-        objectives: where it is measured.
+        factory: called without arguments; returns a `formalbench.Metric`. It is not called if the
+            metric has no `objectives`.
+        objectives: those that it is measured for, beside the metrics that they name themselves.
+        named_by: the objectives that name it themselves; it is announced to be listed.
     """
 
     name: str
@@ -194,6 +197,7 @@ class MetricSpec:
     summary: str
     factory: Factory
     objectives: tuple[str, ...]
+    named_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

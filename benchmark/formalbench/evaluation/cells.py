@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -62,6 +64,12 @@ class TestSet:
     def lengths(self) -> list[int]:
         """The lengths that a chance level is the mean over: one per cell, of a window each."""
         return [length for cell in self.cells for length in cell.lengths]
+
+    def chances(self, task: Task) -> tuple[float, ...]:
+        """Return the accuracy at each cell of the best answer that sees only the length."""
+        levels = iter(task.chance(self.lengths).by_length)
+        found = (list(islice(levels, len(cell.lengths))) for cell in self.cells)
+        return tuple(math.fsum(each) / len(each) for each in found)
 
     @cached_property
     def fingerprint(self) -> str:

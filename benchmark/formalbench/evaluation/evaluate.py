@@ -12,9 +12,11 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad
 
+from formalbench.contracts.batch import Batch
 from formalbench.contracts.example import Example, split, tensors
 from formalbench.contracts.metric import Measure, State, add_up, merged
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.shape import expected_shape
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.decode import answered_freely
@@ -49,6 +51,8 @@ class CellScore:
         strings: how many there were.
         measures: of the task's metrics, the primary one's first.
         group: the name of the part of the test that the cell is of.
+        finite: whether every logit was; if not, the measures are those of a network that gives
+            every answer the same logits, and only their counts mean something.
     """
 
     first: int
@@ -56,6 +60,7 @@ class CellScore:
     strings: int
     measures: dict[str, Measure]
     group: str = ""
+    finite: bool = True
 
 
 class _Job(NamedTuple):
@@ -74,6 +79,8 @@ def evaluate(
     precision: str = "fp32",
     alive: Callable[[], None] = lambda: None,
     how: Search | None = None,
+    *,
+    by_cell: bool = False,
 ) -> list[CellScore]:
     """Score a network on every cell.
 
@@ -89,9 +96,11 @@ def evaluate(
         alive: called now and then.
         how: answers that are said step by step are searched for; None for the likeliest symbol each
             time.
+        by_cell: whether a cell with a logit that is NaN or infinite is marked (`CellScore.finite`)
+            and the others are scored, instead of none.
 
     Raises:
-        NotFiniteError: if any logit is NaN or infinite.
+        NotFiniteError: if any logit is NaN or infinite, unless `by_cell`.
     """
     jobs = [
         _Job(index, example)
@@ -99,10 +108,15 @@ def evaluate(
         for example in _fitting(network, task, cell, how.beam if how else 1)
     ]
 
-    def judge(job: _Job) -> list[State]:
+    def judge(job: _Job) -> list[State] | None:
         alive()
-        with forward_in(precision, device):  # holds for one thread
-            return _judge(network, task, test_set.cells[job.cell], job.example, device, how)
+        try:
+            with forward_in(precision, device):  # holds for one thread
+                return _judge(network, task, test_set.cells[job.cell], job.example, device, how)
+        except NotFiniteError:
+            if not by_cell:
+                raise
+            return None
 
     network.eval()
     with multiplying(precision):
@@ -111,10 +125,29 @@ def evaluate(
         else:
             judged = [judge(job) for job in jobs]
     network.train()
-    by_cell: list[list[list[State]]] = [[] for _ in test_set.cells]
+    states_of: list[list[list[State]]] = [[] for _ in test_set.cells]
+    infinite = {job.cell for job, states in zip(jobs, judged, strict=True) if states is None}
     for job, states in zip(jobs, judged, strict=True):
-        by_cell[job.cell].append(states)
-    return [_score(task, *both) for both in zip(test_set.cells, by_cell, strict=True)]
+        if states is None or job.cell in infinite:
+            cell = test_set.cells[job.cell]
+            states = _judge(blank(task), task, cell, job.example, device, how)
+        states_of[job.cell].append(states)
+    return [
+        _score(task, cell, states, finite=index not in infinite)
+        for index, (cell, states) in enumerate(zip(test_set.cells, states_of, strict=True))
+    ]
+
+
+def blank(task: Task) -> nn.Module:
+    """Return a network that gives every answer of a task the same logits."""
+
+    class Blank(nn.Module):
+        traits = Traits(encoder_decoder=task.layout == "decoded")
+
+        def forward(self, batch: Batch) -> Tensor:
+            return torch.zeros(expected_shape(task, batch), device=batch.symbols.device)
+
+    return Blank()
 
 
 def total(scores: Sequence[CellScore]) -> CellScore:
@@ -140,19 +173,19 @@ def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[
                 yield part.rows(rows)
 
 
-def _score(task: Task, cell: Cell, parts: Sequence[list[State]]) -> CellScore:
+def _score(task: Task, cell: Cell, parts: Sequence[list[State]], *, finite: bool) -> CellScore:
     measures: dict[str, Measure] = {}
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
         own = metric.finish(add_up(states))
         if twice := measures.keys() & own:
             raise ValueError(f"{metric.name} measures {min(twice)}, as another metric does")
         measures |= own
-    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group)
+    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group, finite)
 
 
 def _in_threads(
-    threads: int, judge: Callable[[_Job], list[State]], jobs: Sequence[_Job]
-) -> list[list[State]]:
+    threads: int, judge: Callable[[_Job], list[State] | None], jobs: Sequence[_Job]
+) -> list[list[State] | None]:
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             return list(pool.map(judge, jobs))

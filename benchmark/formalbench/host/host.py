@@ -105,7 +105,7 @@ class PluginHost(LoadedPlugins):
         return task
 
     def shortcut(self, name: str) -> float | None:
-        """Return the accuracy, 0 to 1, of what counts and sees no order: a row beside chance.
+        """Return the accuracy, 0 to 1, of the best known rule that is not the language.
 
         Nothing is built or measured for it: the task's spec has it (docs/shortcuts.md).
 
@@ -185,10 +185,9 @@ class PluginHost(LoadedPlugins):
         from formalbench.contracts.metric import Metric
 
         found = []
-        for entry in self.metrics.all():
-            if objective not in entry.spec.objectives:
-                continue
-            name = entry.spec.name
+        wanted = {e.spec.name for e in self.metrics.every() if objective in e.spec.objectives}
+        for name in sorted(wanted):
+            entry, _ = self.metrics.get(name)
             with self.blaming(entry.plugin):
                 metric = load(entry.spec.factory)()
                 if not isinstance(metric, Metric) or metric.name != name:
@@ -234,19 +233,22 @@ class PluginHost(LoadedPlugins):
 
     # Everything else.
 
-    def protocol(self, name: str, changes: Mapping[str, str] | None = None) -> Protocol:
+    def protocol(
+        self, name: str, changes: Mapping[str, str] | None = None, version: int | None = None
+    ) -> Protocol:
         """Return the `Protocol` called `name`, with what it extends and all defaults.
 
         Args:
             name: as in its file.
             changes: values of some keys as text, as ``{"test.strings": "64"}``.
+            version: an earlier one, if its file is still registered; None for the newest.
 
         Raises:
             RequestError: one line that names the file and the key.
         """
         from formalbench.host.protocols import resolve
 
-        return resolve(self._protocol_names(), name, changes)
+        return resolve(self._protocol_names(), name, changes, version)
 
     def protocol_chain(self, name: str) -> tuple[str, ...]:
         """Return a protocol's name and those of the protocols that it extends, nearest first."""

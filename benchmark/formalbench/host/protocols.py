@@ -54,18 +54,24 @@ class Registries(NamedTuple):
         return option_facts(spec)
 
 
-def resolve(known: Registries, name: str, changes: Mapping[str, str] | None = None) -> Protocol:
+def resolve(
+    known: Registries,
+    name: str,
+    changes: Mapping[str, str] | None = None,
+    version: int | None = None,
+) -> Protocol:
     """Return the contents of a protocol.
 
     Args:
         known: where names are looked up.
         name: of the protocol.
         changes: texts by dotted key, as ``{"test.strings": "64"}``.
+        version: an earlier one. The newest is returned if it is None, or no file has it.
 
     Raises:
         RequestError: one line that names the file and the key.
     """
-    contents, own = _read(known, name, ())
+    contents, own = _read(known, name, (), version)
     return _changed(known, own, contents, changes) if changes else own
 
 
@@ -109,10 +115,16 @@ def takes_list(known: Registries, key: str) -> bool:
 # What a protocol extends.
 
 
-def _read(known: Registries, name: str, above: tuple[str, ...]) -> tuple[Contents, Protocol]:
+def _read(
+    known: Registries, name: str, above: tuple[str, ...], version: int | None = None
+) -> tuple[Contents, Protocol]:
     """Return a protocol's contents, laid over what it extends, and what they mean."""
-    path = known.protocols.get(name)[0].spec.path
-    data = read_yaml(path)
+    spec = known.protocols.get(name)[0].spec
+    path, data = spec.path, read_yaml(spec.path)
+    if version is not None and data.get("version") != version:
+        files = {earlier: read_yaml(earlier) for earlier in spec.earlier}
+        found = [item for item in files.items() if item[1].get("version") == version]
+        path, data = found[0] if found else (path, data)
     if "changed" in data:
         raise RequestError(f"{path}: not a valid protocol: changed is for --set, not for files")
     base_name = data.pop("extends", None)

@@ -51,6 +51,10 @@ class Registry(Generic[S]):
         names = sorted(self._entries, key=_natural)
         return [self._entries[name][0] for name in names if len(self._entries[name]) == 1]
 
+    def every(self) -> list[Entry[S]]:
+        """Return all specs, also those whose name several plugins announced."""
+        return [entry for entries in self._entries.values() for entry in entries]
+
     def clashes(self) -> list[str]:
         """Return one line for each name that several plugins announced."""
         return [self._clash(entries) for _, entries in sorted(self._entries.items()) if entries[1:]]

@@ -40,8 +40,11 @@ def check_spec(spec: Any) -> None:
             _check_config(spec.config, getattr(spec, "defaults", {}))
         if hasattr(spec, "version"):
             _demand(_is_whole(spec.version) and spec.version >= 0, "version: a number, 0 or more")
-        if isinstance(spec, TaskSpec | MetricSpec) or getattr(spec, "objectives", ()) != ():
+        unnamed = isinstance(spec, MetricSpec) and spec.named_by == ()
+        if unnamed or isinstance(spec, TaskSpec) or getattr(spec, "objectives", ()) != ():
             _check_names(spec.objectives, "objectives")
+        if isinstance(spec, MetricSpec) and not unnamed:
+            _check_names(spec.named_by, "named_by")
         if isinstance(spec, TaskSpec):
             _check_splits(spec.splits)
             right = spec.theory is None or isinstance(spec.theory, Theory)
@@ -62,7 +65,10 @@ def check_spec(spec: Any) -> None:
             right = isinstance(hours, tuple) and len(hours) == 2
             _demand(right, "core_hours: two numbers, of the scales quick and paper")
         if isinstance(spec, ProtocolSpec):
-            _demand(spec.device in ("cpu", "cuda", ""), "device: cpu, cuda or empty")
+            files = isinstance(spec.earlier, tuple) and all(
+                isinstance(p, Path) for p in spec.earlier
+            )
+            _demand(files, "earlier: a tuple of pathlib.Path")
     except ValueError as error:
         raise ValueError(f"{type(spec).__name__} {spec.name!r}: bad {error}") from None
 

@@ -15,6 +15,7 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
 from formalbench.metrics.accuracy import Accuracy
 from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation
 from formalbench.metrics.scored import mean_scored
 from formalbench.objectives.answers import class_margin, first_difference, telling_class
 from formalbench.objectives.fixed_chance import fixed_chance, fixed_test
@@ -58,8 +59,10 @@ class Classify(Objective):
         return mean_scored(class_nats(logits, example.targets), example.scored)
 
     def metrics(self, source: Language) -> tuple[Metric, ...]:
-        """Return accuracy and cross-entropy."""
-        return Accuracy(), CrossEntropy()
+        """Return accuracy, cross-entropy and, of few classes, mutual information."""
+        few = source.num_classes <= MOST_CLASSES
+        information = (MutualInformation(source.num_classes),) if few else ()
+        return Accuracy(), CrossEntropy(), *information
 
     def chance(self, source: Language, lengths: Sequence[int], stream: Stream) -> Chance:
         """Return the accuracy of the best constant class, and of the best one per length."""

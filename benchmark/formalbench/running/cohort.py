@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from formalbench.cache import code_digest
 from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
 from formalbench.running.failures import failure_of
+from formalbench.running.plan import ENDED
+from formalbench.running.provenance import packages_of, parts_of, source_of
 from formalbench.running.results import RunResult
 from formalbench.running.testing import task_of
 from formalbench.store import Store
@@ -24,18 +25,14 @@ from formalbench.training import trainer
 from formalbench.training.checkpoints import Checkpointer, saved_cohorts
 from formalbench.training.fit import runs_that_fit
 from formalbench.training.programs import choose_program
-from formalbench.training.recipe import Recipe, make_recipe
+from formalbench.training.recipe import make_recipe
 from formalbench.training.run_state import Member
 
 if TYPE_CHECKING:
     from torch import nn
 
-    from formalbench.contracts.task import Task
     from formalbench.host import PluginHost
     from formalbench.running.plan import Run
-
-ENDED = ("finished", "diverged", "timeout")
-"""The statuses that a training comes to; after any other there is something to go on with."""
 
 ReportRun = Callable[[str, Progress], None]
 """Called with a run's `test_id` and how far it is."""
@@ -101,7 +98,9 @@ def _train_together(
         return network
 
     if first.learning_rate is None:  # an exact model: one run, nothing to train
-        results[0].network = build().to(device)
+        network = build()
+        results[0].network = network.to(device)
+        _note_code(results, parts_of(task, network, None))
         return
     members = [
         Member(run.learning_rate, run.seed, partial(report, run.test_id))
@@ -120,7 +119,9 @@ def _train_together(
     )
     network = build()
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
-    key = _key(first, device, _code_of(task, recipe, network))
+    parts = parts_of(task, network, recipe)
+    _note_code(results, parts)
+    key = _key(first, device, source_of(parts))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
     for checkpointer in _parts(cohort, key):
         part = replace(cohort, members=checkpointer.members, checkpointer=checkpointer)
@@ -180,13 +181,10 @@ def _note(result: RunResult, trained: trainer.Trained) -> None:
         result.message = f"longer than {limit:g} s, step {trained.steps}"
 
 
-def _code_of(task: Task, recipe: Recipe, network: nn.Module) -> str:
-    """Return a digest of the code that decides a cohort's numbers."""
-    # A backbone stands inside a readout; the library's own layers are not anybody's code here.
-    parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
-    return code_digest(
-        *(task, task.source, task.objective, recipe.optimiser, recipe.schedule, *parts)
-    )
+def _note_code(results: Sequence[RunResult], parts: list[object]) -> None:
+    source, packages = source_of(parts), packages_of(parts)
+    for result in results:
+        result.source, result.packages = source, packages
 
 
 def _key(run: Run, device: torch.device, code: str) -> str:

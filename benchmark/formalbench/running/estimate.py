@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 from formalbench.contracts.specs import display
 from formalbench.running.grouping import cohorts_of, divided
 from formalbench.running.plan import RunKey, RunPlan, key_of
+from formalbench.running.rates import due
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -28,7 +29,7 @@ class Estimate:
     """What a request would take.
 
     Attributes:
-        runs: how many are asked for.
+        runs: how many are asked for, without those at a learning rate that is not due yet.
         finished: how many of them have been done.
         units: seconds that each unit left would take, in the order of their turns.
         sources: how many of the runs left are known from what.
@@ -57,7 +58,7 @@ class Estimate:
 def estimate(
     plan: RunPlan, device: str, done: Mapping[RunKey, Record], records: Iterable[Record]
 ) -> Estimate:
-    """Say how long the rest of a plan would take.
+    """Say how long the rest of a plan would take, learning rates that may be tried later aside.
 
     Args:
         plan: what is asked for.
@@ -66,12 +67,12 @@ def estimate(
         records: what was done before. Runs under another protocol tell nothing.
     """
     kind = device.partition(":")[0]
-    todo = [run for run in plan.runs if key_of(run) not in done]
+    todo = due(plan.runs, done)
     asked = {run.protocol.title for run in todo}
     told = [
         record
         for record in records
-        if record.status == "finished"
+        if record.test is not None
         and record.protocol.title in asked
         and record.environment.device.partition(":")[0] == kind
     ]
@@ -79,8 +80,8 @@ def estimate(
     found = {key_of(run): times.of(run) for run in todo}
     units = (part for cohort in cohorts_of(todo) for part in divided(cohort, kind, None))
     return Estimate(
-        runs=len(plan.runs),
-        finished=len(plan.runs) - len(todo),
+        runs=len(todo) + sum(key_of(run) in done for run in plan.runs),
+        finished=sum(key_of(run) in done for run in plan.runs),
         units=tuple(sum(found[key_of(run)][0] for run in unit) for unit in units),
         sources=Counter(source for _, source in found.values()),
         records=len(told),

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError, each, unknown
+from formalbench.contracts.errors import RequestError, each
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
 from formalbench.host.calls import PROJECT
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from formalbench.store import RunFacts
 
 DEFAULT_SUITE = "default"
+DEFAULT_PROTOCOL = "quick"
+
+ENDED = ("finished", "diverged", "timeout")
+"""The statuses that a training comes to; after any other there is something to go on with."""
 
 RunKey = tuple[str, str]
 """What a run and its record share, and no other run under a protocol of that title."""
@@ -151,14 +155,22 @@ def key_of(run: RunFacts) -> RunKey:
 
 
 def does_for(record: Record, run: Run) -> bool:
-    """Say whether a record of a run's key makes it unnecessary to do the run.
+    """Say whether a record of a run's key makes it unnecessary to do the run: it was tested.
 
     One of another version of the protocol does not, nor does one that nobody watched for a protocol
     that watches.
     """
+    return record.test is not None and ends(record, run)
+
+
+def ends(record: Record, run: Run) -> bool:
+    """Say whether a record of a run's key is a result of the run: it finished or failed to learn.
+
+    What failed for another reason (a lost worker, no memory) may succeed the next time.
+    """
     own, theirs = run.protocol, record.protocol
     return (
-        record.status == "finished"
+        record.status in ENDED
         and own.version == theirs.version
         and own.watch in (None, theirs.watch)
     )
@@ -184,19 +196,19 @@ class RunPlan:
         return tuple(found)
 
 
-def make_plan(host: PluginHost, request: RunRequest, device: str) -> RunPlan:
+def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
 
     Args:
         host: the plugins.
         request: what is asked for.
-        device: ``cpu`` or ``cuda:i``, which decides the default protocol.
 
     Raises:
         RequestError: for a name nobody registered, or a setting that fits nothing.
     """
     models, tasks, groups = check_names(host, request)
-    name = _protocol_name(host, request, device)
+    name = request.protocol or (request.suite and host.suite(request.suite).protocol)
+    name = name or DEFAULT_PROTOCOL
     runs: list[Run] = []
     for settings in groups:
         protocol = host.protocol(name, changes_of(settings))
@@ -307,19 +319,6 @@ def _task_names(host: PluginHost, request: RunRequest) -> list[str]:
     for full, name in zip(each(written_out, asked), asked, strict=True):
         names.setdefault(full, name)  # one task, however it is written
     return list(names.values())
-
-
-def _protocol_name(host: PluginHost, request: RunRequest, device: str) -> str:
-    if request.protocol:
-        return request.protocol
-    if request.suite and host.suite(request.suite).protocol:
-        return host.suite(request.suite).protocol
-    kind = device.partition(":")[0]
-    for entry in host.protocols.all():
-        if entry.spec.device == kind:
-            return entry.spec.name
-    known = [entry.spec.name for entry in host.protocols.all()]
-    raise unknown(f"default protocol for {kind}", "", known)
 
 
 def _does(host: PluginHost, model: str, task: str, *, asked: bool) -> bool:

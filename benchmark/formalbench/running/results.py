@@ -5,16 +5,18 @@ from __future__ import annotations
 import datetime
 import hashlib
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.cells import Cells, Sums
-from formalbench.contracts.metric import Measures, merged
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.metric import Measure, Measures, merged
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import (
+    MOST_POINTS,
     CohortMember,
+    LearningCurve,
     Place,
     Record,
     Selected,
@@ -32,10 +34,17 @@ if TYPE_CHECKING:
     from formalbench.evaluation.evaluate import CellScore
     from formalbench.running.plan import Run
     from formalbench.training.checkpoints import Checkpointer
+    from formalbench.training.run_state import LearningPoint
     from formalbench.training.trainer import Trained
 
 MAX_SUMS = 32
 """Entries of all the metrics of a record beside the primary one: it has 8 KB for 460 lengths."""
+
+MAX_SIZE = 8192
+"""Bytes of a record that its learning curve may fill it up to."""
+
+CURVE_SIZE, POINT_SIZE = 64, 32
+"""Bytes of a learning curve without points, and of each point, at most."""
 
 Written = tuple[Record, bytes | None]
 """A run's record, and the selected weights if it names any."""
@@ -58,6 +67,8 @@ class RunResult:
         kept: in its place, the record of the run that trained it before, and its weights.
         tested: what the test came to.
         saved: where its training is saved until its record is written.
+        source: SHA-256 of the code that decides its numbers, once that is imported.
+        packages: versions of what its plugins imported.
     """
 
     run: Run
@@ -72,6 +83,8 @@ class RunResult:
     kept: tuple[Record, bytes] | None = None
     tested: TestResult | None = None
     saved: Checkpointer | None = None
+    source: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
 
     def fail(self, failure: RunFailure) -> None:
         """Note why it did not finish."""
@@ -79,7 +92,7 @@ class RunResult:
 
     def outcome(self) -> Written:
         """Write it down, and keep the weights of a run that trained and was tested."""
-        if self.kept is not None and self.status == "finished":
+        if self.kept is not None and self.tested is not None:
             record, weights = self.kept
             return self._record(record.weights, record), weights
         packed = self._weights()
@@ -90,7 +103,7 @@ class RunResult:
         from formalbench.contracts.errors import PLUGIN_FAILURES
         from formalbench.store import weights
 
-        if self.status != "finished" or self.trained is None or self.network is None:
+        if self.tested is None or self.trained is None or self.network is None:
             return None
         try:
             return weights.pack(self.network)
@@ -107,7 +120,7 @@ class RunResult:
         """
         run = self.run
         now = datetime.datetime.now(datetime.UTC)
-        return Record(
+        record = Record(
             schema_version=SCHEMA_VERSION,
             train_id=run.train_id,
             test_id=run.test_id,
@@ -124,10 +137,13 @@ class RunResult:
             selected=kept.selected if kept else selected_of(self.trained, self.primary),
             test=self.tested,
             weights=weights,
-            environment=kept.environment if kept else describe_environment(self.device),
+            environment=kept.environment
+            if kept
+            else describe_environment(self.device, self.source, self.packages),
             command=run.command,
             date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
         )
+        return _with_curve(record, self.trained.points if self.trained else ())
 
 
 def training_of(trained: Trained | None) -> Training | None:
@@ -145,6 +161,25 @@ def training_of(trained: Trained | None) -> Training | None:
         history=trained.history,
         cohort=cohort if len(cohort) > 1 else None,
     )
+
+
+def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
+    """Return a record with as much of a learning curve as it has room for; the last point stays."""
+    most = min(MOST_POINTS, (MAX_SIZE - len(record.to_json()) - CURVE_SIZE) // POINT_SIZE)
+    if record.training is None or not points or most < 1:
+        return record
+    every = -(-len(points) // most)
+    chosen = points[::-1][::every][::-1]
+    curve = LearningCurve(
+        steps=tuple(point.step for point in chosen),
+        loss=tuple(float(f"{point.loss:.3g}") for point in chosen),
+        error=tuple(round(point.error, 4) for point in chosen),
+        accuracy=tuple(
+            None if math.isnan(point.accuracy) else round(point.accuracy, 4) for point in chosen
+        ),
+    )
+    training = record.training.model_copy(update={"curve": curve})
+    return record.model_copy(update={"training": training})
 
 
 def selected_of(trained: Trained | None, primary: str) -> Selected | None:
@@ -166,18 +201,30 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
     )
 
 
-def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
+def cells_of(
+    scores: Sequence[CellScore], primary: str, chances: Callable[[], Sequence[float]] = tuple
+) -> Cells:
     """Return a test's results as a record has them.
 
     Args:
         scores: one per cell.
         primary: the name of the primary metric.
+        chances: returns its chance level at each cell, which counts where a logit was not finite;
+            called only if that is so somewhere.
     """
+    infinite = tuple(index for index, score in enumerate(scores) if not score.finite)
+    if infinite:
+        scores = [
+            score if score.finite else replace(score, measures=_at_chance(score, primary, chance))
+            for score, chance in zip(scores, chances(), strict=True)
+        ]
     main = [score.measures[primary] for score in scores]
     strings = tuple(score.strings for score in scores)
     asked = tuple(measure.count for measure in main)
     others = merged([score.measures for score in scores]).keys() - {primary}
-    entries = max(1, MAX_SUMS // max(1, len(others)))
+    # Mutual information has as many entries as there are without it: so windows stay what they were
+    # before it was measured.
+    entries = max(1, MAX_SUMS // max(1, len(others - {MUTUAL_INFORMATION})))
     window = -(-len(scores) // entries)
     parts = [
         merged([score.measures for score in scores[first : first + window]])
@@ -194,7 +241,15 @@ def cells_of(scores: Sequence[CellScore], primary: str) -> Cells:
         answers=None if asked == strings else asked,
         metrics={name: _sums(name, parts) for name in sorted(others)},
         window=window,
+        not_finite=infinite or None,
     )
+
+
+def _at_chance(score: CellScore, primary: str, chance: float) -> dict[str, Measure]:
+    """Return the measures of a cell that is not finite: chance, and no answer by the others."""
+    asked = score.measures[primary].count
+    others = dict.fromkeys(score.measures, Measure(0.0, 0))
+    return {**others, primary: Measure(round(chance * asked, 6), asked)}
 
 
 def _sums(name: str, parts: Sequence[Measures]) -> Sums:

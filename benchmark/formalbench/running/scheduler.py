@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,8 @@ from formalbench.host import PluginHost
 from formalbench.precision import check_precision
 from formalbench.running.dispatcher import Dispatcher, Execution
 from formalbench.running.grouping import cohorts_of
-from formalbench.running.plan import RunKey, RunPlan, does_for, key_of
+from formalbench.running.plan import Run, RunKey, RunPlan, does_for, key_of
+from formalbench.running.rates import due
 from formalbench.running.scout import Scout
 from formalbench.store import Store
 
@@ -57,7 +59,8 @@ def execute(
     """Carry out a plan and return one record per run, in its order.
 
     Runs that the store holds as finished are not repeated, and weights that it holds are tested,
-    not trained again. A record is on disk before any observer hears of it.
+    not trained again. A record is on disk before any observer hears of it. Under a protocol with
+    `fallback`, runs at a further learning rate follow where they are due.
 
     Args:
         host: the plugins; its observers are told.
@@ -74,28 +77,35 @@ def execute(
         done: what `finished` says of plan and store, if that is known already.
 
     Returns:
-        Fewer records if it stopped at a run that did not finish.
+        Fewer records if it stopped at a run that did not finish, or a rate was not tried.
 
     Raises:
         RequestError: for what a task or model refuses, before anything was run; later it becomes
             the record of its runs.
     """
-    done = finished(plan, store) if done is None else done
-    todo = [run for run in plan.runs if key_of(run) not in done]
+    every = dict(finished(plan, store) if done is None else done)
     devices = (device,) if isinstance(device, str) else tuple(device)
-    jobs = 1 if executor == "serial" else jobs or default_jobs(devices, len(todo))
-    jobs = max(1, min(jobs, len(todo)))
-    how = Execution(devices, jobs, threads, executor, options, fail_fast, debug)
+    how = Execution(devices, 1, threads, executor, options, fail_fast, debug)
+    while todo := due(plan.runs, every):
+        asked = 1 if executor == "serial" else jobs or default_jobs(devices, len(todo))
+        at_once = max(1, min(asked, len(todo)))
+        results = _carry_out(host, todo, store, replace(how, jobs=at_once))
+        every |= results
+        if fail_fast and any(record.status != "finished" for record in results.values()):
+            break
+    return [every[key_of(run)] for run in plan.runs if key_of(run) in every]
+
+
+def _carry_out(
+    host: PluginHost, todo: Sequence[Run], store: Store, how: Execution
+) -> dict[RunKey, Record]:
+    """Do runs that do not wait for each other."""
     for run in {id(run.protocol): run for run in todo}.values():
-        check_precision(run.protocol, devices[0])
+        check_precision(run.protocol, how.devices[0])
     cohorts = cohorts_of(todo)
-    results: dict[RunKey, Record] = {}
-    with Scout(host, Workplace(devices, jobs)) as scout:
+    with Scout(host, Workplace(how.devices, how.jobs)) as scout:
         for run in {(c[0].info.task, c[0].protocol.title): c[0] for c in cohorts}.values():
             scout.look_at_task(run)
-        if todo:
-            first = scout.least_of(todo[0])
-            store.check_writable()
-            results = Dispatcher(host, store, how, cohorts, first, scout).run()
-    every = {**done, **results}
-    return [every[key_of(run)] for run in plan.runs if key_of(run) in every]
+        first = scout.least_of(todo[0])
+        store.check_writable()
+        return Dispatcher(host, store, how, cohorts, first, scout).run()

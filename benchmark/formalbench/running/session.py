@@ -14,7 +14,8 @@ from formalbench.device import choose_devices
 from formalbench.host.host import load
 from formalbench.host.options import Settings, make_config
 from formalbench.running.estimate import Estimate, estimate
-from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, key_of, make_plan
+from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, make_plan
+from formalbench.running.rates import due
 from formalbench.running.scheduler import execute, finished
 from formalbench.running.trackers import AskedTracker, asked_trackers, chosen_of, tracked
 
@@ -89,7 +90,7 @@ def run_session(
         RequestError: for a bad request.
     """
     asked = _look_at(host, request, store, manner)
-    todo = sum(key_of(run) not in asked.done for run in asked.plan.runs)
+    todo = len(due(asked.plan.runs, asked.done))
     plugins = tuple(plugin.path for plugin in host.locals())
     published = host.published()
     session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)
@@ -112,18 +113,58 @@ def _look_at(host: PluginHost, request: RunRequest, store: Store, manner: Manner
     check_names(host, request)  # before torch is imported: a typing error should not wait
     options = executor_options(host, manner.executor, request.settings)
     trackers = asked_trackers(host, manner.trackers, request.settings)
-    devices, jobs = _workplace(host, manner, options)
-    plan = make_plan(host, request, devices[0])
+    devices, jobs = workplace(host, manner, options)
+    plan = make_plan(host, request)
     return _Asked(plan, options, trackers, devices, jobs, finished(plan, store))
 
 
-def _workplace(
+def run_plan(
+    host: PluginHost,
+    plan: RunPlan,
+    store: Store,
+    manner: Manner,
+    carry_out: Callable[..., list[Record]] = execute,
+) -> Sequence[Record]:
+    """Carry out all runs of a plan, whether or not the store has their records.
+
+    No session is announced. Weights that the store holds are tested, not trained again.
+
+    Args:
+        host: the plugins.
+        plan: may stand for several requests.
+        store: where records go.
+        manner: how; its trackers hear nothing.
+        carry_out: `execute`, or something around it.
+
+    Returns:
+        One record per run, in order.
+
+    Raises:
+        RequestError: for an unknown executor, a device that is not there, or what a task or a
+            model refuses.
+    """
+    devices, jobs = workplace(host, manner, {})
+    return carry_out(
+        *(host, plan, store, devices, jobs, manner.threads),
+        executor=manner.executor,
+        fail_fast=manner.fail_fast,
+        debug=manner.debug,
+        done={},
+    )
+
+
+def workplace(
     host: PluginHost, manner: Manner, options: Mapping[str, Value]
 ) -> tuple[tuple[str, ...], int | None]:
     """Return the devices that units compute on, and how many units at a time.
 
+    Args:
+        host: the plugins.
+        manner: names the executor and the device.
+        options: of the executor, those that differ from their defaults.
+
     Raises:
-        RequestError: for a device that is not there.
+        RequestError: for an unknown executor, or a device that is not there.
     """
     entry, _ = host.executors.get(manner.executor or "local")
     if entry.spec.workplace is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import cached, code_digest
@@ -49,8 +49,16 @@ def test_run(
     assert result.network is not None
     precision = run.protocol.precision
     how = search_of(run.protocol)
-    scores = evaluate(result.network, task, test_set, device, cores, precision, alive, how)
+    scores = evaluate(
+        result.network, task, test_set, device, cores, precision, alive, how, by_cell=True
+    )
     result.tested = _tested(run, task, test_set, scores, time.perf_counter() - start)
+    if infinite := [score for score in scores if not score.finite]:
+        result.status = "diverged"
+        result.message = (
+            f"a logit is not finite at {len(infinite)} of {len(scores)} test lengths, "
+            f"the first is {infinite[0].last}"
+        )
 
 
 test_run.__test__ = False  # type: ignore[attr-defined]  # pytest takes it for a test by its name
@@ -94,7 +102,7 @@ def _tested(
         chance_constant=constant,
         chance_length=length_only,
         seconds=round(seconds, 3),
-        cells=cells_of(scores, task.primary.name),
+        cells=cells_of(scores, task.primary.name, partial(test_set.chances, task)),
         extra_metrics=dict(run.extra_metrics) or None,
         signatures={one.name: one.signature for one in task.metrics if one.signature} or None,
     )

@@ -17,6 +17,7 @@ from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import keep_freed_memory
 from formalbench.host import LocalPlugin, PluginHost
+from formalbench.running.failures import RunFailure, plain_line
 from formalbench.running.progress import ProgressFile
 from formalbench.running.unit import Unit
 from formalbench.store import Store
@@ -118,21 +119,22 @@ class _Work:
         return [result.run.test_id for result in self.results]
 
     def _write(self, result: RunResult) -> None:
-        """Write a run down; weights for which there is no room cost themselves, not the result."""
+        """Write the record of a run; a run whose weights cannot be written has failed."""
         record, weights = self._outcome(result)
         try:
             self.store.write(record, weights)
         except RequestError as error:
             if weights is None:
                 raise
-            self.store.write(record.model_copy(update={"weights": None}))
-            print(f"{error}; the result is kept without its weights", file=sys.stderr)
+            result.fail(RunFailure("error", plain_line(f"the weights were not kept: {error}")))
+            result.tested = None
+            self.store.write(result.outcome()[0])
 
     def _outcome(self, result: RunResult) -> Written:
         from pydantic import ValidationError
 
         from formalbench.contracts.reading import first_problem
-        from formalbench.running.failures import failure_of, plain_line
+        from formalbench.running.failures import failure_of
 
         try:
             return result.outcome()

@@ -35,6 +35,7 @@ _SHARED = frozenset(
         *("test.cells.length", "test.cells.first", "test.cells.strings", "test.cells.answers"),
         *("test.extra_metrics",),
         *("environment.device", "environment.hardware", "environment.versions"),
+        *("environment.commit", "environment.source"),
         *("asked", "constants", "break_length"),
     }
 )

@@ -164,7 +164,7 @@ class Store:
         return found if isinstance(found, Record) and found.test_id == run.test_id else None
 
     def trained(self, run: RunFacts) -> Iterator[tuple[Record, Path]]:
-        """Find a run trained already: finished records of equal `train_id`, and their weights.
+        """Find a run trained already: tested records of equal `train_id`, and their weights.
 
         Only records that lie where they belong are looked at, and a damaged file counts as none.
         """
@@ -173,7 +173,7 @@ class Store:
                 record, weights = read_record(path), weights_path(path)
                 if (
                     isinstance(record, Record)
-                    and (record.train_id, record.status) == (run.train_id, "finished")
+                    and record.train_id == run.train_id
                     and record.weights is not None
                     and weights.is_file()
                 ):

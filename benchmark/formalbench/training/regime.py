@@ -20,11 +20,13 @@ class Regime:
         protocol: how they train.
         stages: the lengths of each stage, the whole training split last.
         schedule: of the learning rate, before the decay.
+        primary: the name of the task's primary metric.
     """
 
     protocol: Protocol
     stages: Sequence[Sequence[int]]
     schedule: Schedule
+    primary: str
 
     def lengths(self, run: RunState, done: int) -> Sequence[int]:
         """Return the string lengths a run trains on in the interval that begins after `done`."""
@@ -40,7 +42,12 @@ class Regime:
         """Return the step before which a run ends, as far as is known."""
         if run.decay_from is None:
             return self.protocol.steps
-        return run.decay_from + self.protocol.decay.steps
+        return run.decay_from + self._decay_steps(run)
+
+    def _decay_steps(self, run: RunState) -> int:
+        if run.ended == "mastered" and run.decay_from is not None:
+            return self.protocol.decay_steps(run.decay_from)
+        return self.protocol.decay.steps
 
     def begin_interval(self, run: RunState, done: int) -> None:
         """Begin a run's decay if just its steps are left of the budget."""
@@ -52,9 +59,8 @@ class Regime:
         rate = self.schedule.rate(step, self.protocol.steps, base, run.schedule)
         if run.decay_from is None:
             return rate
-        decay = self.protocol.decay
-        share = (step - run.decay_from + 1) / decay.steps
-        return rate * (1.0 + (decay.final - 1.0) * share)
+        share = (step - run.decay_from + 1) / self._decay_steps(run)
+        return rate * (1.0 + (self.protocol.decay.final - 1.0) * share)
 
     def validates(self, run: RunState, done: int) -> bool:
         """Say whether a run is validated after `done` steps."""
@@ -71,24 +77,47 @@ class Regime:
         Args:
             run: which.
             done: steps taken.
-            metrics: as its progress has them; the training loss is not finite if the run
-                diverged.
+            metrics: as its progress has them, those of validation only if it took place after these
+                steps; the training loss is not finite if the run diverged.
         """
         if not math.isfinite(metrics["train/loss"]):
             self.diverge(run, done, "the loss is not finite")
             return
         run.steps = done
-        error = metrics["train/error"]
+        error, validation = metrics["train/error"], metrics.get(f"validation/{self.primary}")
         if run.decay_from is None:
             trained_on = self.lengths(run, done - self.protocol.evaluate_every)
-            if len(trained_on) == len(self.stages[-1]):
-                if error <= self.protocol.decay.mastered:
-                    self._begin_decay(run, done, "mastered")
-            elif error <= self.protocol.curriculum.error:
-                run.stage += 1
+            if len(trained_on) < len(self.stages[-1]):
+                run.stage += error <= self.protocol.curriculum.error
+            elif error <= self.protocol.decay.mastered > 0:
+                run.fits = True
+            if run.fits:
+                self._judge_mastery(run, done, validation)
+            if run.decay_from is None and validation is not None:
+                self._judge_patience(run, done, validation)
         elif done == self.end(run):
             run.status = "finished"
         self.schedule.evaluated(run.schedule, metrics)
+
+    def _judge_mastery(self, run: RunState, done: int, validation: float | None) -> None:
+        """Begin the decay of a run whose training error is small, if its validation is good."""
+        needed = self.protocol.decay.validated
+        if needed is None or (validation is not None and validation >= needed):
+            self._begin_decay(run, done, "mastered")
+        elif validation is not None:
+            run.fits = False
+
+    def _judge_patience(self, run: RunState, done: int, validation: float) -> None:
+        """Begin the decay of a run whose validation has not got better for long enough."""
+        patience = self.protocol.patience
+        if patience is None:
+            return
+        run.validations.append(validation)
+        before = run.validations[: -(patience.steps // self.protocol.validation.every)]
+        if done < patience.after or not before:
+            return
+        if max(run.validations) < max(before) + patience.gain:
+            self._begin_decay(run, done, "capped")
 
     def diverge(self, run: RunState, done: int, why: str) -> None:
         """End a run: something was not finite."""
@@ -100,7 +129,9 @@ class Regime:
         if run.status == "running" and limit is not None and run.seconds > limit:
             run.status, run.ended = "timeout", "stopped"
 
-    def _begin_decay(self, run: RunState, step: int, why: Literal["mastered", "budget"]) -> None:
+    def _begin_decay(
+        self, run: RunState, step: int, why: Literal["mastered", "budget", "capped"]
+    ) -> None:
         run.decay_from = step
         run.ended = why
         run.reached = self.stages[run.stage][-1]

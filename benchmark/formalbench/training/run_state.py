@@ -74,6 +74,22 @@ class CurvePoint(NamedTuple):
     probes: dict[str, float]
 
 
+class LearningPoint(NamedTuple):
+    """How training and validation went, at one time.
+
+    Attributes:
+        step: optimiser steps taken.
+        loss: of training, the mean since the evaluation before.
+        error: share of training strings answered wrong, likewise.
+        accuracy: the primary metric's mean on validation strings; NaN where nothing was asked.
+    """
+
+    step: int
+    loss: float
+    error: float
+    accuracy: float
+
+
 @dataclass
 class Checkpoint:
     """The weights selected so far and what came of their validation.
@@ -106,8 +122,11 @@ class RunState:
     Attributes:
         stage: index of the curriculum's stage it trains on.
         decay_from: the step its decay began at; None before.
+        fits: whether its training error was small enough for mastery since its last validation.
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
+            or ``stopped`` before any of them.
+        validations: under a protocol with patience, the primary metric of each validation so far.
         message: one line, if it diverged.
         reached: the longest length the curriculum had reached when the decay began.
         steps: optimiser steps taken, as of its last evaluation.
@@ -116,6 +135,7 @@ class RunState:
         measures: of the latest validation, by metric; empty before the first.
         best: the selected checkpoint; None if none was validated.
         curves: what the protocol watches, at every time so far, by length.
+        points: how training and validation went, at every validation so far.
         schedule: what the schedule of the learning rate remembers of it.
         parameters: (P,).
         slots: what the optimiser remembers of them, (P,) each, by name.
@@ -125,8 +145,10 @@ class RunState:
 
     stage: int = 0
     decay_from: int | None = None
+    fits: bool = False
     status: Literal["running", "finished", "diverged", "timeout"] = "running"
-    ended: Literal["mastered", "budget", "stopped"] = "stopped"
+    ended: Literal["mastered", "budget", "capped", "stopped"] = "stopped"
+    validations: list[float] = field(default_factory=list)
     message: str = ""
     reached: int = 0
     steps: int = 0
@@ -135,6 +157,7 @@ class RunState:
     measures: dict[str, Measure] = field(default_factory=dict)
     best: Checkpoint | None = None
     curves: list[tuple[CurvePoint, ...]] = field(default_factory=list)
+    points: list[LearningPoint] = field(default_factory=list)
     schedule: dict[str, float] = field(default_factory=dict)
     parameters: Saved = field(default_factory=lambda: torch.zeros(0))
     slots: dict[str, Saved] = field(default_factory=dict)

@@ -33,7 +33,7 @@ from formalbench.training.graphs import GraphedGroup
 from formalbench.training.programs import Program, Together, choose_program
 from formalbench.training.recipe import Recipe
 from formalbench.training.regime import Regime
-from formalbench.training.run_state import Checkpoint, Member, RunState
+from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
 from formalbench.training.step import Group, StepInputs
 from formalbench.training.update import Rows, make_update, numbers_of_steps
 from formalbench.training.validate import Validator
@@ -72,7 +72,8 @@ class Trained:
     Attributes:
         network: with the selected weights.
         status: ``finished`` (it trained to its end), ``diverged`` or ``timeout``.
-        ended: what ended it: ``mastered``, ``budget``, or ``stopped`` before either.
+        ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
+            or ``stopped`` before any of them.
         message: why it diverged; else empty.
         steps: optimiser steps taken.
         stage: the longest length the curriculum had reached when the decay began.
@@ -83,11 +84,12 @@ class Trained:
         history: curves over the steps, as far as it came; None if nothing was watched.
         cohort: the runs that trained as one program, this one among them; empty if it trained
             alone.
+        points: how training and validation went, at every validation.
     """
 
     network: nn.Module
     status: Literal["finished", "diverged", "timeout"]
-    ended: Literal["mastered", "budget", "stopped"]
+    ended: Literal["mastered", "budget", "capped", "stopped"]
     message: str
     steps: int
     stage: int
@@ -96,6 +98,7 @@ class Trained:
     best: Checkpoint | None
     history: History | None = None
     cohort: Sequence[Member] = ()
+    points: Sequence[LearningPoint] = ()
 
 
 def train_cohort(cohort: Cohort) -> list[Trained]:
@@ -129,7 +132,7 @@ class _CohortTraining:
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
         lengths = stages(protocol.curriculum, split_lengths(task, "train"))
-        self.regime = Regime(protocol, lengths, cohort.recipe.schedule)
+        self.regime = Regime(protocol, lengths, cohort.recipe.schedule, task.primary.name)
         self.weights = length_weights(task, protocol, lengths[-1])
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
@@ -275,6 +278,10 @@ class _CohortTraining:
         run = self.runs[i]
         stage = self.regime.stages[run.stage][-1]
         known = run.validation
+        if validated:
+            accuracy = run.measures[self.cohort.task.primary.name].mean
+            point = LearningPoint(done, training["train/loss"], training["train/error"], accuracy)
+            run.points.append(point)
         self.regime.judge(run, done, training | (known if validated else {}))
         if run.status != "diverged":
             told = {**training, "train/tokens-per-second": speed, **known}
@@ -305,4 +312,5 @@ class _CohortTraining:
             best=run.best,
             history=self.watcher.history(run.curves) if self.watcher else None,
             cohort=self.cohort.members if isinstance(self.program, Together) else (),
+            points=run.points,
         )

@@ -41,7 +41,7 @@ def execute_live(
 
     That is on standard error or, in a notebook, below the cell.
     """
-    from formalbench.running.plan import key_of
+    from formalbench.running.rates import due
     from formalbench.running.remaining import work_of
     from formalbench.running.scheduler import execute, finished
     from formalbench.ui.output import console, plugins_print_to_stderr
@@ -49,8 +49,8 @@ def execute_live(
     done = finished(plan, store) if done is None else done
     screen = console(stderr=True)
     kind = _notebook_table() if screen.is_jupyter else LiveTable
-    work = work_of(host, (run for run in plan.runs if key_of(run) not in done))
-    table = kind(screen, total=len(plan.runs), finished=len(done), work=work)
+    todo = due(plan.runs, done)
+    table = kind(screen, len(done) + len(todo), len(done), work_of(host, todo))
     observer = host.observe(table, "live table")
     with table:
         try:
@@ -133,8 +133,9 @@ class LiveTable:
 
     @hookimpl
     def formalbench_run_started(self, run: RunInfo) -> None:
-        """Show a run."""
+        """Show a run; one at a further learning rate was not counted at first."""
         self._flying[run.test_id] = (run, None)
+        self._total = max(self._total, self._done + len(self._flying))
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
@@ -193,7 +194,7 @@ def summary(record: Record) -> str:
     head = f"{model} on {task}, seed {record.seed}"
     if record.learning_rate is not None:
         head += f", rate {record.learning_rate:g}"
-    if record.status != "finished" or record.test is None:
+    if record.test is None:
         return f"{head}: {record.status}: {record.message}".rstrip(": ")
     test, cells = record.test, record.test.cells
     text = f"{head}: {test.accuracy:.1%} at {(cells.first or cells.length)[0]}–{cells.length[-1]}"
@@ -201,4 +202,6 @@ def summary(record: Record) -> str:
         text += ", " + ", ".join(f"{group} {share:.1%}" for group, share in by_group.items())
     if record.training:
         text += f" ({record.training.steps} steps, {record.training.seconds:.0f} s)"
+    if record.message:
+        text += f"; {record.status}: {record.message}"
     return text

@@ -25,8 +25,11 @@ weights must give the same answers, but for those that hang on rounding (`allowe
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
+
+T = TypeVar("T")
 
 ALARM = 1e-6
 """What is less likely than that did not come from one network."""
@@ -40,11 +43,14 @@ class CellCounts:
         strings: how many there were.
         correct: how many answers were right.
         answers: out of how many; None if of each string there is one.
+        not_finite: the indices of the cells at which a logit was not finite: there `correct` is
+            chance, and no test is compared with another.
     """
 
     strings: Sequence[int]
     correct: Sequence[float]
     answers: Sequence[int] | None = None
+    not_finite: Sequence[int] = ()
 
     @property
     def asked(self) -> Sequence[int]:
@@ -71,10 +77,10 @@ def p_value(one: CellCounts, other: CellCounts) -> float:
         one: of a test.
         other: of a test of the same cells; their numbers of strings may differ.
     """
-    rights, others = one.right, other.right
-    whole = _fisher(sum(rights), sum(one.strings), sum(others), sum(other.strings))
-    parts = list(zip(rights, one.strings, others, other.strings, strict=True))
-    if len(parts) == 1:
+    cells = zip(one.right, one.strings, other.right, other.strings, strict=True)
+    parts = _finite(one, other, cells)
+    whole = _fisher(*map(sum, zip(*parts, strict=True))) if parts else 1.0
+    if len(parts) <= 1:
         return whole
     return min(1.0, 2 * min(whole, len(parts) * min(_fisher(*part) for part in parts)))
 
@@ -89,7 +95,14 @@ def _fisher(right: int, strings: int, other_right: int, other_strings: int) -> f
 
 def changed(one: CellCounts, other: CellCounts) -> int:
     """Return how many answers must differ, at least, between two tests on the same strings."""
-    return math.ceil(sum(abs(a - b) for a, b in zip(one.correct, other.correct, strict=True)))
+    pairs = _finite(one, other, zip(one.correct, other.correct, strict=True))
+    return math.ceil(sum(abs(a - b) for a, b in pairs))
+
+
+def _finite(one: CellCounts, other: CellCounts, cells: Iterable[T]) -> list[T]:
+    """Return what belongs to the cells at which both tests were finite."""
+    left_out = {*one.not_finite, *other.not_finite}
+    return [cell for index, cell in enumerate(cells) if index not in left_out]
 
 
 def allowed(answers: int, moved: int = 0) -> int:

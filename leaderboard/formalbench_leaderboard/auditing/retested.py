@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from formalbench.contracts.cells import Cells
@@ -15,6 +16,7 @@ from formalbench.device import usable_cores
 from formalbench.evaluation.cells import TestSet
 from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.evaluation.search import Search
+from formalbench.running.results import cells_of
 from torch import nn
 
 from formalbench_leaderboard.auditing.agreement import CellCounts
@@ -27,7 +29,7 @@ class Retested:
     Attributes:
         counts: of the primary metric, cell by cell.
         strings: how many there were.
-        measures: every metric over all cells, by name.
+        measures: every metric over all cells that are finite, by name.
         primary: the name of the primary one.
     """
 
@@ -79,17 +81,14 @@ class Retester:
             "fp32" if double else self.precision,
             self.alive,
             self.how,
+            by_cell=True,
         )
         primary = self.task.primary.name
-        parts = [score.measures[primary] for score in scores]
-        counts = CellCounts(
-            [score.strings for score in scores],
-            [part.total for part in parts],
-            [part.count for part in parts],
-        )
-        return Retested(counts, sum(counts.strings), total(scores).measures, primary)
+        counts = told_counts(cells_of(scores, primary, partial(drawn.chances, self.task)))
+        finite = [score for score in scores if score.finite] or scores
+        return Retested(counts, sum(counts.strings), total(finite).measures, primary)
 
 
 def told_counts(cells: Cells) -> CellCounts:
     """Return the counts that a record tells of."""
-    return CellCounts(cells.strings, cells.correct, cells.answers)
+    return CellCounts(cells.strings, cells.correct, cells.answers, cells.not_finite or ())

@@ -32,6 +32,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
 )
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
+from formalbench.running.rates import rates_wanted
 from formalbench.running.used import code_of, extra_metrics
 
 from formalbench_leaderboard.publishing.expected import (
@@ -128,8 +129,8 @@ class Admission:
         """Say which seeds and learning rates are missing: one line each.
 
         A model's runs on a task go in together, or somebody could leave out the bad
-        ones: every rate of the protocol's grid, and of each the seeds 0 to n - 1, where
-        n is at least the protocol's number.
+        ones: every rate of the protocol's grid (with `fallback`, those that were to be
+        tried), and of each the seeds 0 to n - 1, where n is at least the protocol's number.
 
         Args:
             new: the records to publish.
@@ -149,7 +150,7 @@ class Admission:
         learned = first.model.kind == "learned"
         least = protocol.seeds if learned else 1
         lines = []
-        for wanted in sorted(protocol.learning_rates) if learned else [None]:
+        for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
             seeds = {record.seed for record in records if record.learning_rate == wanted}
             missing = sorted(set(range(max(least, len(seeds)))) - seeds)
             if missing:

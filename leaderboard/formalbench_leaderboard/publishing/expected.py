@@ -2,25 +2,30 @@
 
 Their strings are drawn again from task and protocol.
 
+A right answer has the largest of K probabilities, so at least 1/K: it costs at most log2 K bits, as
+much as an answer of a network that knows nothing. A wrong one has at most 1/2: it costs at least
+one bit, and any number more.
+
 Legend: B strings, A answers, K outputs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.record import Record, Selected, TestResult
-from formalbench.metrics.accuracy import Accuracy
+from formalbench.metrics.accuracy import Accuracy, StringAccuracy
 
 if TYPE_CHECKING:
     from formalbench.contracts.cells import Cells
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.task import Task
-    from torch import nn
+    from formalbench.evaluation.evaluate import CellScore
 
 _CHANCE_ERROR = 1e-6
 _ROUNDING = 1e-3
@@ -36,12 +41,16 @@ class ExpectedValidation:
         metric: the primary one.
         counts: over how many answers each metric is; those beside the objective's own, too.
         needed: the metrics that the objective has by itself.
+        bits: what a network that knows nothing pays for all answers.
+        likeliest: whether what is right is the likeliest answer, given the right ones before it.
     """
 
     strings: int
     metric: str
     counts: Mapping[str, int]
     needed: frozenset[str]
+    bits: float
+    likeliest: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +61,8 @@ class ExpectedTest:
         metric: the primary one.
         fingerprint: of the strings.
         chance_constant, chance_length: the chance levels.
-        cells: those of a network that knows nothing; what it got right means nothing.
+        chances: returns the second at each cell.
+        scores: those of a network that knows nothing; what it got right means nothing.
         validation: strings, and answers by metric, of the validation.
     """
 
@@ -60,8 +70,19 @@ class ExpectedTest:
     fingerprint: str
     chance_constant: float
     chance_length: float
-    cells: Cells
+    chances: Callable[[], tuple[float, ...]]
+    scores: tuple[CellScore, ...]
     validation: ExpectedValidation
+
+    def cells(self, not_finite: Sequence[int]) -> Cells:
+        """Return the cells of a network that knows nothing, and is not finite at some of them."""
+        from formalbench.running.results import cells_of
+
+        marked = [
+            replace(score, finite=index not in not_finite)
+            for index, score in enumerate(self.scores)
+        ]
+        return cells_of(marked, self.metric, self.chances)
 
 
 def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
@@ -74,13 +95,12 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
     import torch
     from formalbench.device import usable_cores
     from formalbench.evaluation.cells import check_process, test_set, validation_set
-    from formalbench.evaluation.evaluate import evaluate, total
-    from formalbench.running.results import cells_of
+    from formalbench.evaluation.evaluate import blank, evaluate, total
 
     check_process(task, protocol)
     drawn, asked = test_set(task, protocol), validation_set(task, protocol)
     scores, validated = (
-        evaluate(_blank(task), task, strings, torch.device("cpu"), usable_cores(), "fp32")
+        evaluate(blank(task), task, strings, torch.device("cpu"), usable_cores(), "fp32")
         for strings in (drawn, asked)
     )
     chance, whole = task.chance(drawn.lengths), total(validated)
@@ -89,12 +109,16 @@ def expected_test(task: Task, protocol: Protocol) -> ExpectedTest:
         fingerprint=drawn.fingerprint,
         chance_constant=chance.constant,
         chance_length=chance.length_only,
-        cells=cells_of(scores, task.primary.name),
+        chances=cache(partial(drawn.chances, task)),
+        scores=tuple(scores),
         validation=ExpectedValidation(
             strings=whole.strings,
             metric=task.primary.name,
             counts={name: measure.count for name, measure in whole.measures.items()},
             needed=frozenset(one.name for one in task.objective.metrics(task.source)),
+            bits=whole.measures[CROSS_ENTROPY].total,
+            likeliest=task.layout != "decoded"
+            and isinstance(task.primary, Accuracy | StringAccuracy),
         ),
     )
 
@@ -127,7 +151,7 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
     Raises:
         RequestError: one line that says why.
     """
-    told, known = test.cells, expected.cells
+    told, known = test.cells, expected.cells(test.cells.not_finite or ())
     if test.metric != expected.metric:
         raise RequestError(f"its metric is {test.metric}, not {expected.metric}")
     if (told.length, told.first, told.group) != (known.length, known.first, known.group):
@@ -138,7 +162,11 @@ def check_test(test: TestResult, expected: ExpectedTest) -> None:
         raise RequestError("it was tested on other strings than its task and protocol give")
     if told.asked != known.asked:
         raise RequestError("it was asked for more or fewer answers than its test strings have")
-    _check_metrics(told, known, test.metric)
+    if any(told.correct[index] != known.correct[index] for index in told.not_finite or ()):
+        raise RequestError("where its logits are not finite it does not count as chance")
+    _check_metrics(told, known)
+    if expected.validation.likeliest:
+        _check_costs(told, known)
     for name in ("chance_constant", "chance_length"):
         level, right = getattr(test, name), getattr(expected, name)
         if abs(level - right) > _CHANCE_ERROR:
@@ -158,16 +186,18 @@ def check_selected(selected: Selected, expected: ExpectedValidation) -> None:
             f"and its protocol has {expected.strings:,} and {asked:,}"
         )
     told = selected.metrics
-    if missing := sorted(expected.needed - told.keys() - {expected.metric}):
+    if missing := sorted(expected.needed - told.keys() - {expected.metric, MUTUAL_INFORMATION}):
         raise RequestError(f"its validation lacks the metric {missing[0]}")
     for name, sums in sorted(told.items()):
         if sums.count != expected.counts.get(name) or name == expected.metric:
             raise RequestError(f"its validation has no {name} of {sums.count:,} answers")
-        if sums.total < 0 or ("accuracy" in name and sums.total > sums.count):
+        most = expected.bits + 0.001 if name == MUTUAL_INFORMATION else float(sums.count)
+        bounded = "accuracy" in name or name == MUTUAL_INFORMATION
+        if sums.total < 0 or (bounded and sums.total > most):
             raise RequestError(f"its {name} of the validation cannot be {sums.total:g}")
-    if expected.metric == Accuracy.name:
-        entropy = told[CROSS_ENTROPY]
-        _check_cost(selected.strings, selected.correct, entropy.total, entropy.count, "validation")
+    if expected.likeliest:
+        entropy = told[CROSS_ENTROPY].total
+        _check_cost(selected.correct, selected.asked, entropy, expected.bits, "validation")
 
 
 def check_history(record: Record, task: Task) -> None:
@@ -197,8 +227,8 @@ def check_history(record: Record, task: Task) -> None:
         raise RequestError("its curves have more points than its training has")
 
 
-def _check_metrics(told: Cells, known: Cells, primary: str) -> None:
-    if missing := sorted(known.metrics.keys() - told.metrics.keys()):
+def _check_metrics(told: Cells, known: Cells) -> None:
+    if missing := sorted(known.metrics.keys() - told.metrics.keys() - {MUTUAL_INFORMATION}):
         raise RequestError(f"it lacks the metric {missing[0]}")
     if extra := sorted(told.metrics.keys() - known.metrics.keys()):
         raise RequestError(f"{extra[0]} is no metric of its task")
@@ -210,40 +240,43 @@ def _check_metrics(told: Cells, known: Cells, primary: str) -> None:
         share = "accuracy" in name
         if share and any(map(_impossible, sums.total, sums.count)):
             raise RequestError(f"its {name} counts more right answers than there are")
-        if name == CROSS_ENTROPY and min(sums.total) < 0:
+        if name in {CROSS_ENTROPY, MUTUAL_INFORMATION} and min(sums.total) < 0:
             raise RequestError(f"its {name} is negative")
-    if primary == Accuracy.name:
-        entropy = told.metrics[CROSS_ENTROPY]
-        for at, (total, count) in enumerate(zip(entropy.total, entropy.count, strict=True)):
-            of = slice(at * told.window, (at + 1) * told.window)
-            right, strings = sum(told.correct[of]), sum(told.strings[of])
-            _check_cost(strings, right, total / 1000, count, "test")
+        if name == MUTUAL_INFORMATION and any(
+            1000 * total > most + 1
+            for total, most in zip(sums.total, known.metrics[CROSS_ENTROPY].total, strict=True)
+        ):
+            raise RequestError(f"its {name} is more than answers can tell")
 
 
-def _check_cost(strings: int, right: float, bits: float, answers: int, what: str) -> None:
-    """Refuse a cross-entropy that is too small for the strings that were answered wrong.
+def _check_costs(told: Cells, known: Cells) -> None:
+    """Hold each window of a test to what its answers cost (`_check_cost`)."""
+    bits, most = told.metrics[CROSS_ENTROPY].total, known.metrics[CROSS_ENTROPY].total
+    for at, pair in enumerate(zip(bits, most, strict=True)):
+        of = range(at * told.window, min((at + 1) * told.window, len(told.length)))
+        finite = [index for index in of if index not in (told.not_finite or ())]
+        right, asked = (
+            sum(told.correct[index] for index in finite),
+            sum(told.asked[index] for index in finite),
+        )
+        _check_cost(right, asked, pair[0] / 1000, pair[1] / 1000, "test")
 
-    Whoever is wrong about a string gave its class no more than one half: that costs a bit.
+
+def _check_cost(right: float, asked: int, bits: float, most: float, what: str) -> None:
+    """Refuse a cross-entropy that so many right answers, and so many wrong ones, cannot have cost.
+
+    Args:
+        right: how many strings or answers are right, each by the likeliest answers.
+        asked: out of how many.
+        bits: what all answers to them cost.
+        most: what they cost a network that knows nothing, as all right answers may.
+        what: which test they are of, in the error.
     """
-    if answers == strings and bits < (strings - right) * (1 - _ROUNDING) - 0.001:
+    if bits < (asked - right) * (1 - _ROUNDING) - 0.001:
         raise RequestError(f"its {what} has more strings wrong than its cross-entropy can pay for")
+    if right == asked and bits > most * (1 + _ROUNDING) + 0.001:
+        raise RequestError(f"its {what} has nothing wrong, and its cross-entropy is that of errors")
 
 
 def _impossible(total: float, count: int) -> bool:
     return not 0 <= total <= count
-
-
-def _blank(task: Task) -> nn.Module:
-    """Return a network that gives every answer the same logits."""
-    import torch
-    from formalbench.contracts.batch import Batch
-    from formalbench.contracts.network import Traits
-    from formalbench.contracts.shape import expected_shape
-
-    class Blank(torch.nn.Module):
-        traits = Traits(encoder_decoder=task.layout == "decoded")
-
-        def forward(self, batch: Batch) -> torch.Tensor:
-            return torch.zeros(expected_shape(task, batch), device=batch.symbols.device)
-
-    return Blank()

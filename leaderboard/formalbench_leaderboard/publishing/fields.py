@@ -16,6 +16,7 @@ from formalbench.contracts.record import (
     Curve,
     Environment,
     History,
+    LearningCurve,
     ModelUsed,
     Origin,
     Place,
@@ -59,7 +60,9 @@ _USED: Table = {
     TaskUsed: _held(AGAIN="name version options", PARTS="source"),
     Origin: _held(AGAIN="distribution sha256", WORD="version"),
 }
-_MACHINE: Table = {Environment: _held(WORD="device hardware threads peak_memory_mib versions")}
+_MACHINE: Table = {
+    Environment: _held(WORD="device hardware threads peak_memory_mib versions commit source")
+}
 
 RUNS: Table = {
     Record: _held(
@@ -73,8 +76,9 @@ RUNS: Table = {
     Training: _held(
         BOUNDED="steps ended stage strings strings_per_second cohort",
         WORD="seconds",
-        PARTS="history",
+        PARTS="history curve",
     ),
+    LearningCurve: _held(BOUNDED="steps", WORD="loss error accuracy"),
     CohortMember: _held(BOUNDED="learning_rate seed"),
     History: _held(AGAIN="every fingerprint", PARTS="curves"),
     Curve: _held(AGAIN="length strings", WORD="answers correct millibits probes"),
@@ -86,7 +90,9 @@ RUNS: Table = {
         PARTS="cells",
     ),
     Cells: _held(
-        AGAIN="length first group strings answers window", ASKED="correct", PARTS="metrics"
+        AGAIN="length first group strings answers window",
+        ASKED="correct not_finite",
+        PARTS="metrics",
     ),
     Sums: _held(ASKED="total", AGAIN="count"),
     **_MACHINE,

@@ -52,7 +52,7 @@ def lay_out(
         kept: the records of reproductions.
     """
     runs, verifications = parted(records.values())
-    view = replace(_view(host, DEFAULT_SUITE), title="everything", tasks=())
+    view = replace(_view(host, DEFAULT_SUITE), title="everything")
     everything = build_page(runs, view, verifications)
     models = _models(everything, host)
     links = Links(

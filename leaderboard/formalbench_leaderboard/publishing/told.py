@@ -73,8 +73,8 @@ def check_outcome(record: Record) -> None:
     """
     if record.status == "finished" and (record.message or record.place):
         raise RequestError("it finished, and it says why it did not")
-    if record.status != "finished" and record.weights is not None:
-        raise RequestError("it did not finish, and it names weights")
+    if record.test is None and record.weights is not None:
+        raise RequestError("it was not tested, and it names weights")
     place = record.place
     lines = (record.message, *((place.file, *place.frames) if place else ()))
     if any(harmless(line) != line for line in lines):
@@ -102,7 +102,8 @@ def _check_environment(machine: Environment) -> None:
     if missing := [name for name in LIBRARIES if name not in machine.versions]:
         raise RequestError(f"it does not say which version of {missing[0]} it was made with")
     for name, version in sorted(machine.versions.items()):
-        if not _VERSION.fullmatch(version):
+        known = _VERSION if name in LIBRARIES else _DISTRIBUTION_VERSION
+        if not known.fullmatch(version):
             raise RequestError(f"{version!r:.60} is no version of {name!r:.60}")
 
 
@@ -158,7 +159,7 @@ def _check_seconds(what: str, seconds: float) -> None:
 
 
 def _check_steps(record: Record, told: Training) -> None:
-    protocol, finished = record.protocol, record.status == "finished"
+    protocol, finished = record.protocol, record.test is not None
     steps = f"its training took {told.steps:,} steps"
     if told.steps > protocol.steps or told.steps % protocol.evaluate_every:
         raise RequestError(f"{steps}, which {protocol.title} cannot take")
@@ -166,13 +167,33 @@ def _check_steps(record: Record, told: Training) -> None:
         raise RequestError("its training was stopped, and it finished")
     if finished and told.ended == "budget" and told.steps != protocol.steps:
         raise RequestError(f"{steps}, and its budget is {protocol.steps:,}")
-    if finished and told.ended == "mastered" and told.steps <= protocol.decay.steps:
-        raise RequestError(f"{steps}, and its decay alone takes {protocol.decay.steps:,}")
+    first = protocol.evaluate_every  # the earliest that a run can master its lengths
+    if finished and told.ended == "mastered" and told.steps < first + protocol.decay_steps(first):
+        raise RequestError(f"{steps}, and its decay alone takes {protocol.decay_steps(first):,}")
+    if finished and told.ended == "capped":
+        _check_capped(record, told)
     chosen = record.selected.step if record.selected is not None else 0
     if chosen > told.steps:
         raise RequestError(f"{steps}, and its checkpoint is of step {chosen:,}")
+    curve = told.curve.steps if told.curve is not None else (told.steps,)
+    if curve[-1] > told.steps or any(step % protocol.evaluate_every for step in curve):
+        raise RequestError(f"{steps}, and its learning curve is not of these")
     if chosen % protocol.validation.every and chosen != told.steps:
         raise RequestError(f"its checkpoint is of step {chosen:,}, which was not validated")
+    needed = protocol.decay.validated or 0.0
+    if told.ended == "mastered" and record.selected and record.selected.accuracy < needed:
+        reached = f"validation reached {record.selected.accuracy:.1%} of the {needed:.0%}"
+        raise RequestError(f"its training ended as mastered, and its {reached} that it takes")
+
+
+def _check_capped(record: Record, told: Training) -> None:
+    protocol = record.protocol
+    if protocol.patience is None:
+        raise RequestError(f"its training was capped, and {protocol.title} has no patience")
+    compared = protocol.patience.steps + protocol.validation.every  # with the first validation
+    least = max(protocol.patience.after, compared) + protocol.decay.steps
+    if told.steps < least:
+        raise RequestError(f"it was capped after {told.steps:,} steps, and the least is {least:,}")
 
 
 def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> None:
@@ -180,7 +201,7 @@ def _check_strings(record: Record, told: Training, lengths: Sequence[int]) -> No
     batches = told.steps * protocol.accumulate
     per_batch = [protocol.strings_at(length) for length in lengths]
     least, most = batches * min(per_batch), batches * max(per_batch)
-    if told.strings > most or (record.status == "finished" and told.strings < least):
+    if told.strings > most or (record.test is not None and told.strings < least):
         raise RequestError(
             f"it trained on {told.strings:,} strings, and {told.steps:,} steps have "
             + (f"{most:,}" if least == most else f"{least:,} to {most:,}")

@@ -33,7 +33,7 @@ def keeps_weights(record: AnyRecord) -> bool:
 def lacks_weights(record: Record) -> bool:
     """Say whether a run names no weights, and by the rule of `keeps_weights` it should."""
     chosen = record.protocol.title == EVERY_RUN or record.seed == 0
-    learned = record.model.kind == "learned" and record.status == "finished"
+    learned = record.model.kind == "learned" and record.test is not None
     return learned and chosen and record.weights is None
 
 

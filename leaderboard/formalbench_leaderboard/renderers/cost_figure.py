@@ -10,7 +10,7 @@ from formalbench.analysis.board import Board, Row
 from formalbench.analysis.cost import TRAINING_COST, training_seconds
 from formalbench.analysis.figures import INK
 
-from formalbench_leaderboard.renderers.marks import label, marks
+from formalbench_leaderboard.renderers.marks import label, mark_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -53,11 +53,11 @@ def draw(board: Board) -> Figure:
     from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    every, looks = points(board), marks(board.rows)
+    every = points(board)
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
     for place, point in enumerate(every):
-        mark = looks[point.row.model]
+        mark = mark_of(point.row.model)
         axes.errorbar(
             point.seconds,
             point.score,
@@ -69,6 +69,7 @@ def draw(board: Board) -> Figure:
             markeredgewidth=0.7,
             elinewidth=1.3,
             zorder=3 + len(every) - place,
+            label=point.row.model,
         )
     axes.set_xscale("log")
     least, most = (pick(point.seconds for point in every) for pick in (min, max))

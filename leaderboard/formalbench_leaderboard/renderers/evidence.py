@@ -19,8 +19,9 @@ from formalbench.analysis.tables import (
 )
 from formalbench.analysis.tables.beside import BESIDE
 from formalbench.analysis.tables.expected import TAUGHT
+from formalbench.analysis.tables.outcomes import tried
 from formalbench.analysis.tables.predicted import CELLS, MEANINGS
-from formalbench.analysis.text import grouped, percent
+from formalbench.analysis.text import percent
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.renderers.links import FRONT, Links
@@ -104,7 +105,7 @@ def _tested(result: Result) -> str:
     if result.finished == 0:
         return f"of the tests {result.outcome}"
     said = f"the test has {percent(result.mean)} on average, {percent(result.max)} at best"
-    return said if result.finished == result.seeds else f"{said} ({result.outcome})"
+    return f"{said} ({result.outcome})" if result.marked else said
 
 
 def _untaught(cell: Expected) -> str:
@@ -113,7 +114,7 @@ def _untaught(cell: Expected) -> str:
     some = "it, the others not" if result.learned else "it"
     return (
         f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
-        f"{result.seeds} seeds learned {some} within at most {grouped(result.tried)} steps; "
+        f"{result.seeds} seeds learned {some} within at most {tried(result)}; "
         f"validation accuracy {percent(result.validation)} % on average; to be expected by "
         f"{', '.join(cell.said_by)}."
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 LENGTH_CAPTION = (
     "Accuracy against the length of the test strings: the mean over the seeds; bars, from the "
     "lowest to the highest end of the seeds' 95 % Wilson intervals; dotted, the chance level. What "
-    "no seed learned at its training lengths has no line."
+    "no seed learned at its training lengths has no line, and a task without a line no panel."
 )
 TEXT_CAPTION = (
     "{measure}, against the length of the texts or part by part: the mean over the seeds that "

@@ -6,19 +6,19 @@ Legend: L windows of lengths.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from formalbench.analysis.board import Board, Row
-from formalbench.analysis.curves import averaged, curve_of
+from formalbench.analysis.curves import curve_of
 from formalbench.analysis.figures import GREY
 from formalbench.analysis.results import Result, TaskFacts, telling_cells
 from formalbench.analysis.statistics import Draws
 from formalbench.analysis.text import percent
 
-from formalbench_leaderboard.renderers.marks import Mark, label, marks
+from formalbench_leaderboard.renderers.marks import Mark, label, mark_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,8 +42,19 @@ class MeanLine:
 
 
 def panels(board: Board) -> list[TaskFacts]:
-    """Return the tasks shown by accuracy whose test strings have several lengths."""
-    return [facts for facts in board.facts if facts.cells > 1 and facts.measure.accuracy]
+    """Return the tasks shown by accuracy, of several lengths, on which a model has a line."""
+    return [
+        facts
+        for facts in board.facts
+        if facts.cells > 1 and facts.measure.accuracy and lines(board, facts)
+    ]
+
+
+def lines(board: Board, facts: TaskFacts) -> dict[str, MeanLine]:
+    """Return the line of each model that has one on a task, in the order of the board."""
+    results = ((row.model, row.on(facts.title)) for row in board.rows)
+    found = {model: line(result, facts) for model, result in results if result is not None}
+    return {model: one for model, one in found.items() if one is not None}
 
 
 def line(result: Result, facts: TaskFacts) -> MeanLine | None:
@@ -57,29 +68,24 @@ def line(result: Result, facts: TaskFacts) -> MeanLine | None:
         return None
     starts = np.unique(np.linspace(0, len(tested[0].length), _POINTS + 1).astype(int)[:-1])
     curve = curve_of(tested, starts)
-    failed = len(result.runs) - len(tested)
-    chance_L = averaged(facts.chance_of(tested[0]), starts)
-    mean_L = (curve.shares.sum(axis=0) + failed * chance_L) / len(result.runs)
-    low_L, high_L = curve.low, curve.high
-    if failed:
-        low_L, high_L = np.minimum(low_L, chance_L), np.maximum(high_L, chance_L)
-    return MeanLine(curve.length, 100 * mean_L, 100 * low_L, 100 * high_L)
+    mean_L = curve.shares.mean(axis=0)
+    return MeanLine(curve.length, 100 * mean_L, 100 * curve.low, 100 * curve.high)
 
 
 def draw(board: Board) -> Figure:
     """Draw the figure."""
-    tasks, looks = panels(board), marks(board.rows)
+    tasks = [(facts, lines(board, facts)) for facts in panels(board)]
     figure, every, bottom = laid_out(len(tasks), len(board.rows), sharey=True)
     across = columns_of(len(tasks))
-    for axes, facts in zip(every, tasks, strict=True):
-        _panel(axes, facts, board.rows, looks)
-    every[0].set_ylim(_bottom(tasks, board.rows), 103)
+    for axes, (facts, found) in zip(every, tasks, strict=True):
+        _panel(axes, facts, board.rows, found)
+    every[0].set_ylim(_bottom(tasks), 103)
     for place, axes in enumerate(every):
         if place % across == 0:
             axes.set_ylabel("accuracy (%)")
         if place + across >= len(tasks):
             axes.set_xlabel("test length")
-    legend(bottom, board.rows, looks, across)
+    legend(bottom, board.rows, across)
     return figure
 
 
@@ -112,13 +118,10 @@ def laid_out(panels: int, models: int, *, sharey: bool) -> tuple[Figure, list[Ax
     return figure, list(every[:panels]), bottom
 
 
-def _bottom(tasks: Sequence[TaskFacts], rows: Sequence[Row]) -> float:
+def _bottom(tasks: Sequence[tuple[TaskFacts, Mapping[str, MeanLine]]]) -> float:
     """Return where the axis begins: a little below every line."""
-    least = min(100 * min(facts.chance_by_cell) for facts in tasks)
-    for facts in tasks:
-        results = (row.on(facts.title) for row in rows)
-        lines = (line(result, facts) for result in results if result)
-        least = min([least, *(float(one.mean.min()) for one in lines if one)])
+    least = min(100 * min(facts.chance_by_cell) for facts, _ in tasks)
+    least = min([least, *(float(one.mean.min()) for _, found in tasks for one in found.values())])
     return max(-3.0, 10 * math.floor((least - 5) / 10))
 
 
@@ -126,29 +129,29 @@ def _columns(across: int) -> int:
     return max(1, min(3, across))
 
 
-def _panel(axes: Axes, facts: TaskFacts, rows: Sequence[Row], looks: dict[str, Mark]) -> None:
+def _panel(
+    axes: Axes, facts: TaskFacts, rows: Sequence[Row], found: Mapping[str, MeanLine]
+) -> None:
     axes.set_title(label(facts.title), parse_math=False)
     _chance(axes, facts)
     count = len(rows)
     for place, row in enumerate(rows):
-        result, mark = row.on(facts.title), looks[row.model]
-        found = line(result, facts) if result else None
-        if found is not None:
-            plot(axes, found, mark, place, above=3 + count - place)  # the better ones lie on top
+        if row.model in found:  # the better ones lie on top
+            plot(axes, found[row.model], row.model, place, above=3 + count - place)
     axes.margins(x=0.02)
 
 
-def plot(axes: Axes, found: MeanLine, mark: Mark, place: int, above: int) -> None:
+def plot(axes: Axes, found: MeanLine, model: str, place: int, above: int) -> None:
     """Draw the line of one model, its markers apart from those of the others.
 
     Args:
         axes: of the panel.
         found: what it is.
-        mark: how it looks.
+        model: its name, by which it looks.
         place: of the model among the others.
         above: which lines it lies on.
     """
-    every = max(1, len(found.length) // 5)
+    every, mark = max(1, len(found.length) // 5), mark_of(model)
     marked = slice(place % every, None, every)
     axes.vlines(
         found.length[marked],
@@ -160,7 +163,9 @@ def plot(axes: Axes, found: MeanLine, mark: Mark, place: int, above: int) -> Non
         zorder=2,
     )
     look = _look(mark, size=4.5)
-    axes.plot(found.length, found.mean, **look, markevery=marked, zorder=above)
+    axes.plot(
+        found.length, found.mean, **look, markevery=marked, zorder=above, label=f"model {model}"
+    )
 
 
 def _look(mark: Mark, size: float) -> dict[str, Any]:
@@ -190,7 +195,6 @@ def _chance(axes: Axes, facts: TaskFacts) -> None:
 def legend(
     figure: object,
     rows: Sequence[Row],
-    looks: dict[str, Mark],
     across: int,
     *,
     scores: bool = True,
@@ -200,13 +204,12 @@ def legend(
     Args:
         figure: the part for it.
         rows: the models.
-        looks: of each by its name.
         across: panels beside each other.
         scores: whether rank and score stand beside the names.
     """
     from matplotlib.lines import Line2D
 
-    handles = [Line2D([], [], **_look(looks[row.model], size=5.5)) for row in rows]
+    handles = [Line2D([], [], **_look(mark_of(row.model), size=5.5)) for row in rows]
     names = [_told(row) if scores else label(row.model) for row in rows]
     found = figure.legend(  # type: ignore[attr-defined]
         handles,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import DTYPES, ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown
 from formalbench.analysis.statistics import DRAWS
@@ -72,6 +72,7 @@ def _of_task(board: Board, title: str) -> Sheet[Outcome]:
 _PARTS = {
     "FAILED": FAILED,
     "SOME": SOME,
+    "CAPPED": CAPPED,
     "LEGEND": Markdown(LEGEND),
     "lacking_explained": [f"{column.heading}: {column.meaning}" for column in LACKING],
     "draws": DRAWS,

@@ -1,25 +1,19 @@
-"""How figures tell models apart: a colour per name, a marker per set of options."""
+"""How figures tell models apart: by colour, marker and line, all decided by the name alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Literal
 
-from formalbench.analysis.board import Row
-from formalbench.analysis.keys import grouped_by
+from formalbench.analysis.colours import colour_of
 from formalbench.analysis.text import harmless
-
-_COLOURS = (
-    *("#0072b2", "#56b4e9", "#c1272d", "#e08214", "#2f8f5b", "#7b4ea3", "#c77aa8", "#1b2a41"),
-    *("#8c6d1f", "#4f9a94"),
-)
-"""Chosen so that neighbours differ in lightness, too, for readers who see fewer colours."""
 
 _MARKERS = "osD^vPX*<>h"
 Dashes = Literal["-"] | tuple[int, tuple[float, ...]]
-_LINES: tuple[Dashes, ...] = ("-", (0, (5, 1.5)), (0, (2, 1.2)))
-_LIGHTEST = 0.4
+_LINES: tuple[Dashes, ...] = ((0, (5, 1.5)), (0, (2, 1.2)))
+"""Of models with options; the others have a whole line."""
+
 _LONGEST = 44
 
 
@@ -32,28 +26,18 @@ class Mark:
     line: Dashes
 
 
-def marks(rows: Sequence[Row]) -> dict[str, Mark]:
-    """Return how each row of a board looks, by its name.
+def mark_of(model: str) -> Mark:
+    """Return how a model looks: the same in every figure, whatever else is in it.
 
-    Models that differ in their options alone share a colour, in lighter and lighter shades.
+    Args:
+        model: its name, with the options set.
     """
-    by_name = sorted(rows, key=lambda row: row.model)
-    variants = grouped_by(lambda row: row.key[0].partition("[")[0], by_name)
-    found = {}
-    for place, (_, alike) in enumerate(sorted(variants.items())):
-        colour, turn = _COLOURS[place % len(_COLOURS)], place // len(_COLOURS)
-        for number, row in enumerate(alike):
-            found[row.model] = Mark(
-                _lighter(colour, _LIGHTEST * number / max(1, len(alike) - 1)),
-                _MARKERS[(turn + number) % len(_MARKERS)],
-                _LINES[(turn + number) % len(_LINES)],
-            )
-    return found
-
-
-def _lighter(colour: str, share: float) -> str:
-    parts = (int(colour[start : start + 2], 16) for start in (1, 3, 5))
-    return "#" + "".join(f"{round(part + (255 - part) * share):02x}" for part in parts)
+    marker, line = sha256(model.encode()).digest()[3:5]
+    return Mark(
+        colour_of(model),
+        _MARKERS[marker % len(_MARKERS)],
+        _LINES[line % len(_LINES)] if "[" in model else "-",
+    )
 
 
 def label(text: str) -> str:

@@ -92,7 +92,7 @@ def model_page(model: ModelPage, site: Site) -> str:
 
 def _suites(suites: Sequence[SuitePage], links: Links) -> Sheet[SuitePage]:
     def protocols(suite: SuitePage) -> str:
-        return ", ".join(board.protocol for board in suite.board.boards)
+        return ", ".join(dict.fromkeys(board.protocol for board in suite.board.boards))
 
     return Sheet(
         [
@@ -153,7 +153,7 @@ def _places(model: ModelPage, site: Site, links: Links) -> Sheet[tuple[SuitePage
     ]
 
     def rank(at: tuple[SuitePage, Board, Row]) -> str:
-        return f"{at[2].rank} of {sum(row.rank is not None for row in at[1].rows)}"
+        return f"{at[2].rank} of {at[1].ranked}"
 
     standing = Sheet(STANDING, ()).only("within", "score", "interval", "IQM", "IQM interval")
     return Sheet(

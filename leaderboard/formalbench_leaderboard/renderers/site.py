@@ -105,7 +105,8 @@ class Site:
     Attributes:
         suites: the default one first, if it has records.
         models: those measured by name, then those only verified.
-        everything: the boards of all records on all tasks, without ranks, and the exact models.
+        everything: the boards of all records on all tasks, ranked by the default suite as on the
+            web page, and the exact models.
         reproductions: by name.
         links: where things lie.
         map: of all records.

@@ -1,20 +1,22 @@
 """The board in a terminal: rich tables that fit the width by choosing columns.
 
-Tasks that do not all fit beside the score have tables below it; nothing is cut off. On a screen the
-boards have as many rows as it has lines for; a pipe has them all.
+Tasks that do not all fit beside the score have tables below it; no name is broken or cut off. On a
+screen the boards have as many rows as it has lines for; a pipe has them all, unless at most so many
+lines are asked for.
 """
 
 from __future__ import annotations
 
 import io
 import re
+import textwrap
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
@@ -36,13 +38,18 @@ T = TypeVar("T")
 
 WIDTH = 80
 
-FEWEST_ROWS = 1
+FEWEST_ROWS = 3
+
+ONE_SCREEN = 60
+"""Lines of a board that is all that is printed."""
+
 MOST_NOTES = 3
 """Of a board that a screen has no room for, beside the rows that are marked."""
 
 _AFTER = 3
 """Lines of a screen for what comes after the board."""
 
+_TIE = "\N{NO-BREAK SPACE}"
 _MODEL_WIDTH = 22
 _GAP = 2
 _AGAIN = ("rank", "model", "task")
@@ -57,6 +64,7 @@ class _Column:
     limit: int = WIDTH
     again: bool = False
     cell: bool = False
+    name: bool = False
 
     @property
     def width(self) -> int:
@@ -81,15 +89,16 @@ class Extent:
         mark: behind the name of a row that is new.
         other_tasks: whether tasks that do not count in the score are shown besides.
         rows: of each board, beside those marked, and notes on these; None for all of both.
-        tight: whether columns may be closer and names in two lines, if all of them then fit
-            beside each other.
+        lines: the most that are printed, by leaving out rows; None for any number of them.
+        others: the boards that are not printed: the name of each, and the command that shows it.
     """
 
     everything: bool = True
     mark: str = "new"
     other_tasks: bool = False
     rows: int | None = None
-    tight: bool = False
+    lines: int | None = None
+    others: tuple[tuple[str, str], ...] = ()
 
 
 def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
@@ -98,27 +107,38 @@ def print_page(page: Page, console: Console, extent: Extent = Extent()) -> None:
     The boards come last, the page's first one nearest to the prompt; on a screen, unless everything
     is asked for, as many rows of them as it has lines for.
     """
+    rooms = [] if extent.lines is None else [extent.lines]
     if console.is_terminal and not extent.everything:
-        extent = replace(extent, tight=True)
-        extent = replace(extent, rows=_rows_on_screen(page, console, extent))
+        rooms.append(console.height - _AFTER)
+    if rooms:
+        extent = _within(min(rooms), page, console, extent)
     _print_page(page, console, extent)
 
 
-def _rows_on_screen(page: Page, console: Console, extent: Extent) -> int | None:
-    """Return how many rows of each board a screen has lines for, at least a few; None for all."""
+def _within(room: int, page: Page, console: Console, extent: Extent) -> Extent:
+    """Return as much of a page as there are lines for: of each board at least a few rows.
 
-    def lines(rows: int | None) -> int:
+    Where only so many lines are asked for, tasks that do not count in the score are left out if
+    they take too many.
+    """
+
+    def lines(part: Extent) -> int:
         target = io.StringIO()
         trial = Console(file=target, width=console.width, legacy_windows=False)
-        _print_page(page, trial, replace(extent, rows=rows))
+        _print_page(page, trial, part)
         return target.getvalue().count("\n")
 
-    room = console.height - _AFTER
-    if lines(None) <= room:
-        return None
+    def of(rows: int) -> Extent:
+        return replace(extent, rows=rows)
+
+    if lines(extent) <= room:
+        return extent
+    if extent.lines is not None and lines(of(FEWEST_ROWS)) > room:
+        extent = replace(extent, other_tasks=False)
     most = max((len(board.rows) for board in page.boards), default=0)
     numbers = range(FEWEST_ROWS, most + 1)
-    return max(FEWEST_ROWS, FEWEST_ROWS - 1 + bisect_right(numbers, room, key=lines))
+    fitting = bisect_right(numbers, room, key=lambda rows: lines(of(rows)))
+    return of(max(FEWEST_ROWS, FEWEST_ROWS - 1 + fitting))
 
 
 def _print_page(page: Page, console: Console, extent: Extent) -> None:
@@ -128,6 +148,14 @@ def _print_page(page: Page, console: Console, extent: Extent) -> None:
         _print_besides(page, console)
     for board in reversed(page.boards):
         _print_board(board, page.title, console, extent)
+    if extent.others:
+        console.print("Other boards:")
+        names = [harmless(name) for name, _ in extent.others]
+        widest = max(map(cell_len, names))
+        for name, (_, command) in zip(names, extent.others, strict=True):
+            line = Text(f"  {name:{widest}}  {harmless(command)}")
+            console.print(line, soft_wrap=True)  # so that it can be copied
+        console.print()
 
 
 def _print_besides(page: Page, console: Console) -> None:
@@ -168,6 +196,8 @@ def _print_board(board: Board, title: str, console: Console, extent: Extent) -> 
         left = (len(board.rows) - len(rows), len(board.notes) - len(notes))
         named = zip(left, ("row", "note"), strict=True)
         more = [plural(count, f"more {noun}") for count, noun in named if count]
+        if board.other_tasks and not extent.other_tasks:
+            more.append(f"{plural(len(board.other_tasks), 'task')} not in the score")
         told = ", ".join([*more, "intervals", "exact models", "papers' numbers"])
         console.print(Text(f"--all: {told}."), style="dim")
     _print_notes(notes, console)
@@ -196,7 +226,6 @@ def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent
         console,
         style=lambda place: "bold green" if new[place] else None,
         apart=extent.everything,
-        tight=extent.tight,
     )
 
 
@@ -243,7 +272,8 @@ def _legend(board: Board, extent: Extent) -> str:
     results = [result for row in board.rows for result in row.results]
     unlearned = any(result.unlearned for result in results)
     some = any(result.partly for result in results)
-    failed = any(result.finished < result.seeds for result in results)
+    failed = any(result.marked for result in results)
+    capped = any(result.capped for result in results)
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
         "[n]: not learned within the budget; n is the validation accuracy on the training "
@@ -251,7 +281,10 @@ def _legend(board: Board, extent: Extent) -> str:
         if unlearned
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
-        "!: a run did not finish." if failed else "",
+        f"{CAPPED}: training was capped before the whole budget." if capped else "",
+        "!: a run did not finish, or diverged at some lengths: chance counts there."
+        if failed
+        else "",
     ]
     return " ".join(part for part in parts if part)
 
@@ -265,8 +298,15 @@ def _print_exact(exact: ExactModels, console: Console) -> None:
 
 def _print_notes(notes: Sequence[str], console: Console) -> None:
     for note in notes:
-        console.print(Text(harmless(f"! {note}")), style="yellow")
+        console.print(Text(_wrapped(harmless(f"! {note}"), console.width)), style="yellow")
     console.print()
+
+
+def _wrapped(text: str, width: int) -> str:
+    """Break a text into lines, the options of a model kept with its name."""
+    kept = re.sub(r"\[[^\[\]]*\]", lambda options: options[0].replace(" ", _TIE), text)
+    lines = textwrap.wrap(kept, width, break_long_words=False, break_on_hyphens=False)
+    return "\n".join(lines).replace(_TIE, " ")
 
 
 def _print_published(paper: PublishedTable, tasks: Sequence[str], console: Console) -> None:
@@ -289,7 +329,6 @@ def _print_table(
     narrow: int | None = None,
     style: Callable[[int], str | None] = lambda place: None,
     apart: bool = True,
-    tight: bool = False,
 ) -> None:
     """Print a table as several that fit, each with the columns that begin every one.
 
@@ -299,25 +338,26 @@ def _print_table(
         narrow: how wide a column of words may be; longer ones are folded.
         style: of an item's line, by its place.
         apart: whether cells that do not all fit stay together, in tables of their own.
-        tight: as of `Extent`.
     """
     limit = narrow or max(_MODEL_WIDTH, console.width * 2 // 5)
-    columns, gap = [_column(column, shown, limit) for column in shown.columns], _GAP
-    if tight and _width(columns) > console.width:
-        names = [column.form == "name" for column in shown.columns]
-        closer = [_in_two_lines(c) if name else c for c, name in zip(columns, names, strict=True)]
-        if _width(closer, 1) <= console.width:
-            columns, gap = closer, 1
-    for part in _tables(columns, console.width, apart=apart, gap=gap):
+    columns = _fitted([_column(column, shown, limit) for column in shown.columns], console.width)
+    for part in _tables(columns, console.width, apart=apart):
         lines = [n for n in range(len(columns[0].cells)) if n < len(shown.items) or _says(part, n)]
-        grid = _grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim", gap)
+        grid = _grid(part, lines, lambda n: style(n) if n < len(shown.items) else "dim")
         console.print(grid)
         console.print()
 
 
-def _in_two_lines(names: _Column) -> _Column:
-    """Write the options of a model below its name."""
-    return replace(names, cells=tuple(name.replace("[", "\n[", 1) for name in names.cells))
+def _fitted(columns: Sequence[_Column], width: int) -> list[_Column]:
+    """Let names be as wide as they are, if any word fits beside them; other texts are folded."""
+    texts = [text for one in columns if not one.again for text in (one.header, *one.cells)]
+    longest = max((cell_len(word) for text in texts for word in text.split()), default=0)
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.again and not one.name)
+    names = max(_MODEL_WIDTH, room - longest - 2 * _GAP)
+    columns = [replace(one, limit=names) if one.name else one for one in columns]
+    room = width + 1 - sum(one.width + _GAP for one in columns if one.again)
+    rest = max(longest, room - _GAP)
+    return [one if one.again else replace(one, limit=min(one.limit, rest)) for one in columns]
 
 
 def _says(part: Sequence[_Column], line: int) -> bool:
@@ -333,12 +373,13 @@ def _column(column: Column[T], shown: Sheet[T], limit: int) -> _Column:
     else:
         texts += [column.below.get(name, "") for name in shown.below]
     return _Column(
-        _broken(column.heading) if column.form == "cell" else _narrow(column.heading),
+        harmless(column.heading) if column.form == "cell" else _narrow(column.heading),
         tuple(map(harmless, texts)),
         left=column.left,
         limit=limit if column.left else WIDTH,
         again=column.heading in _AGAIN,
         cell=column.form == "cell",
+        name=column.form == "name",
     )
 
 
@@ -347,14 +388,7 @@ def _narrow(name: str) -> str:
     return named.get(name) or name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
-def _broken(title: str) -> str:
-    """Break a title at its hyphens, for a narrow column; a number stays with its name."""
-    return re.sub(r"-(?=[^-\W\d]{2})", "-\n", harmless(title))
-
-
-def _tables(
-    columns: Sequence[_Column], width: int, *, apart: bool, gap: int
-) -> Iterator[list[_Column]]:
+def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:
     """Distribute columns over tables that fit; rank and model begin each of them.
 
     If `apart`, cells that do not all fit beside the other columns go below them, so that they stay
@@ -363,11 +397,11 @@ def _tables(
     again = [column for column in columns if column.again]
     rest = [column for column in columns if not column.again and not column.cell]
     cells = [column for column in columns if column.cell]
-    together = not apart or not rest or not cells or _width(columns, gap) <= width
+    together = not apart or not rest or not cells or _width(columns) <= width
     for group in [[*rest, *cells]] if together else [rest, cells]:
         table = list(again)
         for column in group:
-            if _width([*table, column], gap) > width and len(table) > len(again):
+            if _width([*table, column]) > width and len(table) > len(again):
                 yield table
                 table = list(again)
             table.append(column)
@@ -375,14 +409,14 @@ def _tables(
             yield table
 
 
-def _width(columns: Sequence[_Column], gap: int = _GAP) -> int:
-    return sum(column.width + gap for column in columns) - 1  # nothing stands after the last
+def _width(columns: Sequence[_Column]) -> int:
+    return sum(column.width + _GAP for column in columns) - 1  # nothing stands after the last
 
 
 def _grid(
-    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None], gap: int
+    columns: Sequence[_Column], lines: Sequence[int], style: Callable[[int], str | None]
 ) -> Grid:
-    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, gap - 1, 0, 0))
+    grid = Grid(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, _GAP - 1, 0, 0))
     for column in columns:
         grid.add_column(
             Text(column.header),

@@ -19,7 +19,7 @@ from formalbench_leaderboard.renderers.length_figure import (
     legend,
     plot,
 )
-from formalbench_leaderboard.renderers.marks import Mark, label, marks
+from formalbench_leaderboard.renderers.marks import label
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -66,14 +66,13 @@ def draw(board: Board, measure: ShownBy) -> Figure:
     """Draw the figure of a measure."""
     tasks = panels(board, measure)
     shown = [row for row in board.rows if any(row.model in lines for _, lines in tasks)]
-    looks = marks(board.rows)
     figure, every, below = laid_out(len(tasks), len(shown), sharey=False)
     across = columns_of(len(tasks))
     for place, (axes, (facts, lines)) in enumerate(zip(every, tasks, strict=True)):
-        _panel(axes, facts, lines, looks)
+        _panel(axes, facts, lines)
         if place % across == 0:
             axes.set_ylabel(axis_label(measure))
-    legend(below, shown, looks, across, scores=False)
+    legend(below, shown, across, scores=False)
     return figure
 
 
@@ -83,7 +82,7 @@ def axis_label(measure: ShownBy) -> str:
     return f"{measure.heading} ({unit})\n{'less' if measure.less else 'more'} is better"
 
 
-def _panel(axes: Axes, facts: TaskFacts, lines: Lines, looks: dict[str, Mark]) -> None:
+def _panel(axes: Axes, facts: TaskFacts, lines: Lines) -> None:
     axes.set_title(label(facts.title), parse_math=False)
     parts = list(dict.fromkeys(name for line in lines.values() for name in line.names))
     share = facts.measure.share
@@ -94,7 +93,7 @@ def _panel(axes: Axes, facts: TaskFacts, lines: Lines, looks: dict[str, Mark]) -
         at = [parts.index(name) for name in line.names] or line.length
         values = ((100.0 if share else 1.0) * one for one in (line.mean, line.low, line.high))
         found = MeanLine(np.array(at, dtype=float), *(one.clip(max=top) for one in values))
-        plot(axes, found, looks[model], place, above=3 + len(lines) - place)
+        plot(axes, found, model, place, above=3 + len(lines) - place)
     if parts:
         shown = range(0, len(parts), -(-len(parts) // _MOST_PARTS))
         names = [_short(parts[at]) for at in shown]

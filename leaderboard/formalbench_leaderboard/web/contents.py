@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.colours import colour_of, on_dark
 from formalbench.analysis.cost import training_seconds
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.statistics import measured
@@ -86,6 +87,7 @@ def _columns(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
 def _board(board: Board, detail: Detail, links: Links) -> dict[str, Any]:
     return {
         "name": board.name,
+        "ranked": board.ranked,
         "tasks": board.tasks,
         "other_tasks": board.other_tasks,
         "facts": {facts.title: _facts(facts, detail) for facts in board.facts},
@@ -105,6 +107,8 @@ def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]
     return {
         "model": row.model,
         "kind": row.kind,
+        "colour": colour_of(row.model),
+        "dark": on_dark(colour_of(row.model)),
         "parameters": row.parameters,
         **{name: getattr(row, name) for name in numbers},
         "seconds": training_seconds(row, board),
@@ -119,7 +123,18 @@ def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]
 def _result(
     result: Result, facts: TaskFacts | None, detail: Detail, links: Links
 ) -> dict[str, Any]:
-    plain = ("max", "mean", "median", "scaled", "low", "high", "seeds", "finished", "outcome")
+    plain = (
+        "max",
+        "mean",
+        "median",
+        "scaled",
+        "low",
+        "high",
+        "seeds",
+        "finished",
+        "marked",
+        "outcome",
+    )
     more = (
         "learning_rate",
         "command",
@@ -128,7 +143,9 @@ def _result(
         "validation",
         "learned",
         "tried",
+        "capped",
         "budget",
+        "information",
     )
     return {
         **{name: getattr(result, name) for name in (*plain, *more)},

@@ -73,7 +73,7 @@ def chance_curve(facts: TaskFacts, detail: Detail) -> dict[str, list[int]]:
 
 
 def curve(result: Result, facts: TaskFacts | None, detail: Detail) -> dict[str, Any] | None:
-    """Return the accuracy at each length: the mean of the finished runs, and a band.
+    """Return the accuracy at each length: the mean of the runs, and a band.
 
     Lengths at which chance is always right tell nothing, and are left out. The band reaches from
     the lowest to the highest end of the runs' Wilson intervals, so it holds both how seeds differ

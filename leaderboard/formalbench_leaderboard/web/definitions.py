@@ -183,8 +183,9 @@ def _answer(target: Any) -> str:
     """Return a target as ``formalbench label`` prints it."""
     if not isinstance(target, list):
         return str(target)
+    unscored = ("-" if part is None else part for part in target)
     return " ".join(
-        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in target
+        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in unscored
     )
 
 

@@ -178,9 +178,9 @@ def _order(column: Column[T], item: T) -> str:
     return "" if value is None else f"{value:.6g}"
 
 
-def _glyph(row: Row) -> Markup | None:
+def _glyph(row: Row) -> Markup:
     if row.score is None or row.low is None or row.high is None:
-        return None
+        return Markup()
     return interval_glyph(row.score, row.low, row.high)
 
 
@@ -195,7 +195,7 @@ def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) 
     unlearned = result.unlearned and accuracy
     if unlearned:
         text = _MARK.format(f"validation {validation(result)}", text)
-    if result.finished < result.seeds:
+    if result.marked:
         text = escape(text) + _MARK.format(result.outcome, f" {FAILED}")
     share = 0.0 if unlearned or not accuracy else max(0.0, result.scaled or 0.0)
     told = {

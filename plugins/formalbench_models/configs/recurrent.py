@@ -16,6 +16,14 @@ class RecurrentConfig(Config):
     layers: int = option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)
 
 
+class LstmConfig(RecurrentConfig):
+    """Of the LSTM."""
+
+    forget_bias: float = option(
+        0.0, "added to the forget gates' initial biases", minimum=-100.0, maximum=100.0
+    )
+
+
 class ElmanConfig(RecurrentConfig):
     """Of the Elman network."""
 

@@ -11,7 +11,6 @@ from formalbench_models.configs.shared import (
     NORM_HELP,
     check_heads,
     feed_forward_option,
-    heads_option,
     hidden_option,
     width_option,
 )
@@ -23,12 +22,17 @@ class RegularGptConfig(Config):
     chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
     thickness: int = option(1, "blocks per level, K", minimum=1, maximum=64)
     width: int = width_option()
-    heads: int = heads_option()
+    heads: int = option(8, "attention heads; they divide the width", minimum=1, maximum=1024)
     feed_forward: int = feed_forward_option()
     norm: Literal["pre", "post"] = option("post", NORM_HELP)
-    activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
-    bias: bool = option(True, "biases in the attention's projections")
+    activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
+    bias: bool = option(False, "biases in the attention's projections")
     hidden: int = hidden_option()
+    init: Literal["haiku", "gpt2"] = option(
+        "haiku",
+        "initial weights: those of the published code (haiku's, embeddings scaled by the root of "
+        "the width), or GPT-2's",
+    )
     levels: Literal["prefix", "string"] = option(
         "prefix",
         "by whose length a prefix is answered after how many levels: its own, or the string's",

@@ -19,6 +19,7 @@ from formalbench_models.configs.shared import (
 Positions = Literal[
     "none",
     "sinusoidal",
+    "sinusoidal-from-end",
     "learned",
     "scalar",
     "scalar-6000",
@@ -40,7 +41,7 @@ PAIRED = ("rope", "xpos")
 
 NUMBERED = (
     *("sinusoidal", "learned", "alibi", "rope"),
-    *("t5", "kerple-log", "kerple-power", "fire", "xpos"),
+    *("relative", "t5", "kerple-log", "kerple-power", "fire", "xpos"),
 )
 """Positions that may be any rising numbers, not just 0, 1, 2, ..."""
 
@@ -60,7 +61,8 @@ class TransformerConfig(Config):
 
     positions: Positions = option(
         "sinusoidal",
-        "position codes; scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
+        "position codes; sinusoidal-from-end counts from the last position; "
+        "scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
         "first is [i=1], parity is i/n and cos(i pi); t5 has buckets of distances, kerple kernels "
         "of them, fire a network, xpos is rope that decays, path products of reflections",
     )
@@ -77,7 +79,28 @@ class TransformerConfig(Config):
         minimum=0,
         maximum=65536,
     )
-    causal: bool = option(False, "see only the past, as it must where answers may see no more")
+    shared_positions: bool = option(
+        True,
+        "one table (t5) or kernel (kerple) of positions for all layers, as the authors have, and "
+        "not one for each",
+    )
+    threshold: int = option(
+        0,
+        "of fire: the distance up to which nothing is interpolated, at first; 0 for a quarter of "
+        "the longest training string",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    causal: bool = option(
+        True,
+        "see only the past, and read a string's one answer at its last symbol; false: see all of "
+        "it, and read at the begin symbol, except where answers may see no more than a prefix",
+    )
+    marker: Literal["begin", "end"] = option(
+        "begin",
+        "symbol added to every string: a begin symbol in front, or an empty one behind, where a "
+        "string's one answer is then read, with a mask or without",
+    )
     log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
     width: int = width_option()
     heads: int = heads_option()
@@ -95,11 +118,15 @@ class TransformerConfig(Config):
     )
     forget: bool = option(False, "forget gates: a logit falls by what lies between")
     bias: bool = option(True, "biases in the attention's projections")
-    init: Literal["linear", "library", "gpt2"] = option(
+    init: Literal["linear", "library", "gpt2", "haiku"] = option(
         "linear",
         "initial weights: PyTorch's of single layers (linear), those of its "
-        "TransformerEncoder (library): attention by Xavier, the layers copies of one, or "
-        "GPT-2's (gpt2): normal, deviation 0.02, biases 0",
+        "TransformerEncoder (library): attention by Xavier, the layers copies of one, "
+        "GPT-2's (gpt2): normal, deviation 0.02, biases 0, or haiku's: a truncated normal of "
+        "deviation 1/√n for n inputs, biases 0",
+    )
+    embedding_scale: float = option(
+        1.0, "factor on the symbols' initial vectors", minimum=0.0, maximum=1000.0
     )
 
     @model_validator(mode="after")
@@ -119,6 +146,8 @@ class TransformerConfig(Config):
                 f"randomised is at most {XPOS_MOST} with positions xpos, whose factors overflow "
                 f"beyond some 36,000, not {self.randomised}"
             )
+        if self.positions == "first" and self.marker == "end":
+            raise ValueError("positions=first goes with marker=begin, behind which the first is")
         if self.forget and self.attention == "stick-breaking":
             raise ValueError("forget goes with attention soft or hard, not stick-breaking")
         return self

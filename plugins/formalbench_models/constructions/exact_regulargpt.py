@@ -209,6 +209,7 @@ class ExactRegularGPT(RegularGPT):
             activation="relu",
             bias=False,
             hidden=sizes.hidden,
+            init="gpt2",  # whose embeddings are not scaled
         )
         super().__init__(task, config)
         self.double()  # so that another dtype rounds once
@@ -275,6 +276,7 @@ def write(network: RegularGPT, machine: Machine, sizes: Sizes, answers_QK: Tenso
         norm.weight.fill_(((1 - 1 / states) / states + norm.eps) ** 0.5)
         norm.bias.fill_(1 / states)
     row = machine.start * states
+    assert network.readout is not None  # only texts have none
     network.readout.weight[:, row : row + states] = answers_QK.T.to(network.readout.weight)
 
 

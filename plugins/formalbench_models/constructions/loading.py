@@ -59,6 +59,7 @@ def as_transformer(construction: Construction, task: Task) -> Transformer:
         width=len(construction.coordinates),
         heads=heads,
         layers=len(construction.layers),
+        causal=False,
         feed_forward=1,
         norm="none" if construction.norm is None else "post",
         activation="relu",

@@ -5,7 +5,8 @@ transformers" (2024), §3 (eq. 4 to 6). To the logit from i to j each head adds
 
     f( ψ(|i-j|) / ψ(max(L, i)) ),    ψ(x) = log(1 + |c|·x),
 
-f a network of one hidden layer with 32 ReLU units, c and L learned, at first 0.1 and 512. A query
+f a network of one hidden layer with 32 ReLU units, c and L learned, at first 0.1 and, for training
+strings of 2,048 tokens, 512. A query
 that also sees what is behind it takes max(L, i, j), which under a mask is the same.
 
 Legend: B batch, N keys, Q queries, H heads, E width of a head, U hidden units.
@@ -32,10 +33,15 @@ class FireAttention(Attention):
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
+        self.first_threshold = THRESHOLD
         self.slope = nn.Parameter(torch.tensor(SLOPE))
-        self.threshold = nn.Parameter(torch.ones(()))  # times THRESHOLD, so that rates fit
+        self.threshold = nn.Parameter(torch.ones(()))  # times the first one, so that rates fit
         self.up = nn.Linear(1, HIDDEN)
         self.down = nn.Linear(HIDDEN, heads)
+
+    def begin_at(self, threshold: float) -> None:
+        """Let L begin at another number than `THRESHOLD`."""
+        self.first_threshold = threshold
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Add the biases, (1 or B, H, Q, N)."""
@@ -50,6 +56,6 @@ class FireAttention(Attention):
         """Return ψ(distance) / ψ(max(L, furthest)), in fp32 at least."""
         exact = torch.promote_types(self.slope.dtype, torch.float32)
         slope = self.slope.to(exact).abs()
-        threshold = (self.threshold.to(exact) * THRESHOLD).abs()
+        threshold = (self.threshold.to(exact) * self.first_threshold).abs()
         whole = (slope * torch.maximum(furthest.to(exact), threshold)).log1p()
         return (slope * distance.to(exact)).log1p() / (whole + _TINY)

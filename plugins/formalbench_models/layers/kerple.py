@@ -35,18 +35,27 @@ class KerpleAttention(Attention):
     most = float("inf")
     """The greatest r_2."""
 
+    owner: KerpleAttention
+    """Whose r_1 and r_2 are used: this layer, or the one that all share."""
+
     def __init__(self, width: int, heads: int, **options: bool) -> None:
         super().__init__(width, heads, **options)
         first, second = self.begin
         self.scale_H = nn.Parameter(torch.rand(heads) * first)
         self.shape_H = nn.Parameter(torch.rand(heads) * second)
+        self.__dict__["owner"] = self  # not a submodule
+
+    def share_positions(self, first: Attention) -> None:
+        """Use the kernel of another layer: r_1 and r_2 remain parameters of that alone."""
+        del self.scale_H, self.shape_H
+        self.__dict__["owner"] = first
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Add the biases, (1 or B, H, Q, N), rounded once."""
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
-        scale_H11 = within(self.scale_H, float("inf")).to(exact)[:, None, None]
-        shape_H11 = within(self.shape_H, self.most).to(exact)[:, None, None]
+        scale_H11 = within(self.owner.scale_H, float("inf")).to(exact)[:, None, None]
+        shape_H11 = within(self.owner.shape_H, self.most).to(exact)[:, None, None]
         bias_BHQN = -scale_H11 * self.kernel(distance_B1QN, shape_H11)
         return (
             super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN.to(query_BHQE.dtype))

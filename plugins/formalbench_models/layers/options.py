@@ -27,6 +27,9 @@ class ShellConfig(Config):
     feed_forward: int = option(
         4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
     )
+    embedding_scale: float = option(
+        1.0, "factor on the symbols' initial vectors, N(0, 1)", minimum=0.0, maximum=1000.0
+    )
 
 
 class RecurrenceConfig(ShellConfig):
@@ -45,11 +48,10 @@ def heads_option(default: int = 1) -> Any:
     return option(default, "heads; they divide the width", minimum=1, maximum=1024)
 
 
-def convolution_option() -> Any:
-    """Return the option ``convolution``."""
-    return option(
-        4, "symbols that the convolution before the recurrence sees", minimum=1, maximum=64
-    )
+def convolution_option(least: int = 1) -> Any:
+    """Return the option ``convolution``; `least` is 0 where a family can do without."""
+    told = "symbols that the convolution before the recurrence sees"
+    return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
 
 
 def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import torch
 from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 
@@ -87,6 +88,9 @@ class Backbone(nn.Module):
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(task.alphabet), config.width)
+        if config.embedding_scale != 1:
+            with torch.no_grad():
+                self.embedding.weight.mul_(config.embedding_scale)
         self.blocks = nn.ModuleList(Block(config, mixer(index)) for index in range(config.layers))
         self.norm = nn.RMSNorm(config.width, eps=EPSILON)
         self.traits = Traits(

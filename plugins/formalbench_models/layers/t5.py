@@ -3,8 +3,8 @@
 Source: Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
 transformer" (2020), §2.1. There are 32 buckets, the last one for all distances beyond 128. Those of
 the lower half hold one distance each, the others grow by a constant factor. Where a query also
-sees what is behind it, half of the buckets are for that. T5 shares the table among its layers and
-leaves products unscaled; here every layer has a table of its own, and products are over sqrt(E).
+sees what is behind it, half of the buckets are for that. T5 shares the table among its layers, as
+here unless asked otherwise, and leaves products unscaled; here they are over sqrt(E).
 
 Legend: B batch, N keys, Q queries, H heads, E width of a head, P distances.
 """
@@ -32,6 +32,12 @@ class T5Attention(Attention):
         self.bucket_P: Tensor
         buckets = torch.tensor([bucket(offset, self.causal) for offset in offsets])
         self.register_buffer("bucket_P", buckets, persistent=False)
+
+    def share_positions(self, first: Attention) -> None:
+        """Use the table of another layer."""
+        # Not registered once more: it remains one parameter, of the other layer.
+        del self.bucket_bias
+        self.__dict__["bucket_bias"] = first.bucket_bias
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Add the biases, (1 or B, H, Q, N)."""

@@ -29,8 +29,8 @@ TRANSFORMER = PaperModel(
 )
 """At the scale paper the network of `transformer-chi`, under its family's name."""
 
-REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {**_BLOCK, "bias": False})
-REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {**_BLOCK, "bias": False})
+REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {"width": 256})
+REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {"width": 256})
 
 REMARKS = (
     "§5.1 says that maxima are over hyperparameters and seeds, and the paper's code has one rate "

@@ -41,8 +41,11 @@ POSITIONS = {"KERPLE": "kerple-log", "T5": "t5", "ALiBi": "alibi"}
 CORPORA = {"quick": "sotu", "paper": "openwebtext2"}
 PROTOCOLS = {"quick": "chi-table3-quick", "paper": "chi-table3"}
 
-_LIKE_THE_PAPER: Mapping[str, Value] = {"norm": "pre", "levels": "string"}
-"""Every position of a window goes through all of the window's levels."""
+_LIKE_THE_PAPER: Mapping[str, Value] = {
+    **{"norm": "pre", "activation": "gelu", "bias": True, "init": "gpt2"},
+    "levels": "string",
+}
+"""Blocks and initial weights as GPT-2's; every position goes through all of the window's levels."""
 
 FLAT = 1.1
 """Times the perplexity at 512, and what is no more than that is flat. In the paper's flat rows it
@@ -70,7 +73,9 @@ def wanted_runs(model: str, task: str, bench: Bench) -> Wanted:
     size: dict[str, Value] = bench.choose({"width": 64, "heads": 2}, {"width": 768, "heads": 12})
     if model in POSITIONS:
         layers = bench.choose(2, 12)
-        options = {**size, "positions": POSITIONS[model], "layers": layers}
+        options = {**size, "positions": POSITIONS[model], "layers": layers, "causal": True}
+        if model in ("KERPLE", "T5"):  # the authors' layers share their parameters of positions
+            options["shared_positions"] = bench.scale == "paper"
         return Wanted(model, task, "transformer", task, PROTOCOLS[bench.scale], options)
     chunk, thickness = (int(part) for part in model.split()[1].split("/"))
     thickness = bench.choose(QUICK_THICKNESS, thickness)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -195,16 +196,17 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.kept import Kept, on_nothing_kept, take_records
-    from formalbench_papers.framework.output import check_figures, write_all
+    from formalbench_papers.framework.output import write_all
 
-    if chosen.figure:
-        check_figures()
+    draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
     if taken := take_records(kept, chosen, Store(bench.folder), bench.host):
         bench.report(f"{taken} records from beside the page are now in {bench.folder}")
     start = time.monotonic()
     with plugins_print_to_stderr():
         findings = carry_out(bench, chosen)
+    if not draws:
+        findings = replace(findings, draw=None)
     bench.measurements.keep_used()
     how = Circumstances.now(bench.scale, time.monotonic() - start)
     # Those of the other scale stay: nobody has to train them again.
@@ -229,11 +231,10 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
     from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.kept import Kept, judge
-    from formalbench_papers.framework.output import check_figures, write_all, write_page
+    from formalbench_papers.framework.output import write_all, write_page
 
     before = read_document(folder / f"{chosen.name}.json")
-    if chosen.figure:
-        check_figures()
+    draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
     findings, notes = judge(chosen, before, kept, host)
     if findings is None:
@@ -244,9 +245,25 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
         }
         told = before.model_copy(update=update)
         return told, write_page(folder, told)
+    if not draws:
+        findings = replace(findings, draw=None)
     how = Circumstances(before.scale, before.seconds, before.date, *before.environments[:1])
     told = document(chosen, findings, how, len(kept.records), before.measurements)
     return told, write_all(folder, told, findings, kept.records)
+
+
+def _can_draw(chosen: ReproductionSpec) -> bool:
+    """Say whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
+    from formalbench.contracts.errors import MissingPackageError
+    from formalbench.extras import need_package
+
+    try:
+        if chosen.figure:
+            need_package("the figure", "matplotlib", "figures")
+    except MissingPackageError as error:
+        typer.echo(f"formalbench: no figure is written: {error}", err=True)
+        return False
+    return True
 
 
 def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:

@@ -10,7 +10,6 @@ from pathlib import Path
 from formalbench.analysis.figures import picture, styled
 from formalbench.analysis.reproduced import Document
 from formalbench.analysis.text import spreadsheet
-from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.store import write_atomically
 from formalbench.store.packed import written
@@ -18,20 +17,6 @@ from formalbench.store.packed import written
 from formalbench_papers.framework.document import document_text
 from formalbench_papers.framework.findings import Findings, Row
 from formalbench_papers.framework.page import RECORDS, as_markdown
-
-
-def check_figures() -> None:
-    """Fail before the work rather than after it.
-
-    Raises:
-        RequestError: if the library that draws is not installed.
-    """
-    try:
-        import matplotlib as _  # noqa: F401
-    except ImportError:
-        raise RequestError(
-            "reproduce draws with matplotlib: pip install 'formalbench[figures]'"
-        ) from None
 
 
 def write_all(

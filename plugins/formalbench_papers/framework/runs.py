@@ -172,7 +172,7 @@ def train(
         RequestError: for a bad request.
     """
     chosen = choose_device(device)
-    plans = [make_plan(host, one.request(), chosen) for one in wanted]
+    plans = [make_plan(host, one.request()) for one in wanted]
     every = RunPlan(tuple({_key(run): run for plan in plans for run in plan.runs}.values()))
     execute_live(host, every, Store(results), chosen, jobs)
 
@@ -190,7 +190,7 @@ def held(host: PluginHost, wanted: Sequence[Wanted], results: Path) -> list[Got 
     by_key = {_key(record): record for record in Store(results).records()}
     every = []
     for one in wanted:
-        runs = make_plan(host, one.request(), "cpu").runs
+        runs = make_plan(host, one.request()).runs
         records = [by_key[_key(run)] for run in runs if _key(run) in by_key]
         every.append(Got(one, records) if records else None)
     return every

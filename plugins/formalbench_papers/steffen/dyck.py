@@ -57,6 +57,7 @@ MODEL: Mapping[str, Value] = {
     "layers": 2,
     "norm": "post",
     "activation": "relu",
+    "causal": False,
 }
 """With 64 hidden units and sinusoidal positions, which are the defaults."""
 

@@ -62,6 +62,7 @@ def transformer(width: int, layers: int = 2, positions: str = "scalar-6000") -> 
         "positions": positions,
         "heads": 1,
         "feed_forward": 1,
+        "causal": True,
     }
 
 

@@ -118,7 +118,7 @@ def _wanted(name: str, task: str, protocol: str, size: tuple[int, int, int]) -> 
     options: dict[str, Value] = {
         "positions": POSITIONS[name],
         **{"width": width, "heads": heads, "layers": layers},
-        **{"norm": "post", "init": "gpt2"},
+        **{"norm": "post", "init": "gpt2", "causal": False},
     }
     return Wanted(name, task, "transformer", task, protocol, options)
 

@@ -71,3 +71,14 @@ def test_answers_of_one_string_are_one_trial():
 def test_the_same_strings_leave_little_room():
     assert changed(counts([128, 100]), counts([120, 110])) == 18
     assert [allowed(48), allowed(4096), allowed(4096, 30)] == [2, 8, 120]
+
+
+def test_cells_that_were_not_finite_are_not_compared():
+    one = CellCounts([256] * 4, [256, 250, 128, 128], not_finite=(2, 3))
+    other = CellCounts([256] * 4, [256, 250, 256, 128], not_finite=(3,))
+    assert p_value(one, other) == p_value(other, one) == 1.0
+    assert changed(one, other) == 0
+    assert changed(CellCounts([256] * 4, one.correct), other) == 128
+    assert p_value(CellCounts([256] * 4, one.correct), other) < ALARM
+    nowhere = CellCounts([256] * 4, [128] * 4, not_finite=(0, 1, 2, 3))
+    assert p_value(nowhere, other) == 1.0

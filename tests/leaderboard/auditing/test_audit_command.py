@@ -34,7 +34,7 @@ def test_the_command(command, run, results, forge):
     assert f"seed {seed}" in err
 
     file, record = run()
-    forge(file, record, correct=[128] * 4)
+    forge(file, record, correct=[127] * 4)
     code, out, _ = command(results, "--json", "--seed", 5)
     assert code == 1
     data = json.loads(out)

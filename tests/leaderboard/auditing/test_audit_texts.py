@@ -47,7 +47,7 @@ def file(host, tmp_path):
         protocol="searched",
         settings=parse_settings(settings),
     )
-    execute(host, make_plan(host, request, "cpu"), store, "cpu", 1)
+    execute(host, make_plan(host, request), store, "cpu", 1)
     (found,) = store.files()
     return found
 

@@ -48,7 +48,7 @@ def test_weights_are_found_where_they_are_said_to_be(auditor, apart, run, where)
 @pytest.mark.parametrize("where", ["archive", "folder"])
 def test_a_forgery_is_found_by_weights_from_elsewhere(auditor, apart, run, forge, where):
     file, record = run()
-    forge(file, record, correct=[128] * 4)
+    forge(file, record, correct=[127] * 4)
     assert auditor(apart[where]).audit(file).verdict == "MISMATCH"
     assert auditor(apart[where]).audit(file, asked=False).verdict == "MISMATCH"
 
@@ -69,7 +69,7 @@ def test_a_made_up_record_without_weights_is_not_audited(auditor, apart, run, fo
     """Nothing given: a record that was named is refused, one in a folder is told of."""
     file, record = run()
     paid = {CROSS_ENTROPY: {"total": (999_999,) * 4}}
-    forge(file, record, correct=[128] * 4, metrics=paid)
+    forge(file, record, correct=[127] * 4, metrics=paid)
     found = auditor().audit(file)
     assert (found.verdict, found.p) == ("refused", None)
     assert "not audited" in found.reasons[0]

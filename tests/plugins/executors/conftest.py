@@ -110,7 +110,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _wait_for(condition) -> None:
-    end = time.monotonic() + 60.0
+    end = time.monotonic() + 600.0
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.1)

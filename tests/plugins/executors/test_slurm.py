@@ -14,7 +14,7 @@ from formalbench_executors import clusters, handed, ledger, slurm, slurm_config
 from formalbench_executors.slurm import JobLostError, SlurmExecutor
 from formalbench_executors.slurm_config import SlurmConfig
 
-PATIENCE = 20.0
+PATIENCE = 600.0
 
 
 @dataclass(frozen=True)
@@ -40,9 +40,10 @@ class Scripted:
 
     def __init__(self, folder):
         self.folder, self.arrays, self.queue, self.cancelled = folder, [], set(), []
-        self.refusal, self.silent, self.known = None, False, {}
+        self.refusal, self.silent, self.known, self.asked = None, False, {}, 0
 
     def submit(self, calls, minutes):
+        self.asked += 1
         if self.refusal:
             raise RequestError(self.refusal)
         self.arrays.append([unit.names for _, unit in calls])
@@ -52,6 +53,7 @@ class Scripted:
         return ids
 
     def alive(self, jobs):
+        self.asked += 1
         return None if self.silent else set(self.queue)
 
     def cancel(self, jobs):
@@ -96,6 +98,12 @@ def until(condition):
     while not condition():
         assert time.monotonic() < end, "it did not happen"
         time.sleep(0.01)
+
+
+def ask_again(cluster):
+    """Wait until the executor has asked the cluster some times more."""
+    enough = cluster.asked + 4
+    until(lambda: cluster.asked >= enough)
 
 
 def test_units_handed_over_together_are_arrays(make, cluster):
@@ -156,7 +164,7 @@ def test_a_result_may_come_late(make, cluster):
     future = make(grace=600.0).submit(len, Piece(("a",)))
     until(lambda: cluster.queue)
     cluster.queue.clear()
-    time.sleep(0.3)
+    ask_again(cluster)
     assert not future.done()
     cluster.finish("1_0")
     assert future.result(PATIENCE) == "done"
@@ -167,7 +175,7 @@ def test_a_queue_that_does_not_answer_says_nothing_of_a_job(make, cluster):
     until(lambda: cluster.queue)
     cluster.silent = True
     cluster.queue.clear()
-    time.sleep(0.3)
+    ask_again(cluster)
     assert not future.done()
     cluster.silent = False
     with pytest.raises(JobLostError):
@@ -178,7 +186,7 @@ def test_units_wait_for_a_controller_that_does_not_answer(make, cluster):
     executor = make()
     cluster.silent, cluster.refusal = True, "Unable to contact slurm controller"
     future = executor.submit(len, Piece(("a",)))
-    time.sleep(0.3)
+    ask_again(cluster)
     assert not future.done()
     cluster.silent, cluster.refusal = False, None
     until(lambda: cluster.queue)

@@ -105,7 +105,7 @@ def _faults(own_place, all_here, monkeypatch):
 def session(tmp_path, tiny, monkeypatch):
     """Carry out one request on a cluster, or in this process."""
     host = PluginHost.load([tiny, MODELS])
-    plan = make_plan(host, RunRequest(("bag",), ("first",), protocol="tiny", seeds=SEEDS), "cpu")
+    plan = make_plan(host, RunRequest(("bag",), ("first",), protocol="tiny", seeds=SEEDS))
     rough, calm = Store(tmp_path / "rough"), Store(tmp_path / "calm")
 
     def session(cluster=None):

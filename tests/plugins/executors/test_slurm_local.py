@@ -40,7 +40,7 @@ def test_a_worker_that_is_killed_costs_a_try_and_changes_no_number(
 ):
     """It is killed at its first try; at the second it hears that its time is nearly up."""
     host = PluginHost.load([tiny, write("once.py", ONCE)])
-    plan = make_plan(host, RunRequest(("once",), ("first",), protocol="tiny", seeds=1), "cpu")
+    plan = make_plan(host, RunRequest(("once",), ("first",), protocol="tiny", seeds=1))
     flags, rough = tmp_path / "lost", Store(tmp_path / "rough")
     flags.mkdir()
     monkeypatch.setenv("FORMALBENCH_LOST", str(flags))

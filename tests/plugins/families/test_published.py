@@ -74,7 +74,7 @@ def test_mingru_is_that_of_mingru_pytorch():
 @torch.no_grad()
 def test_minlstm_is_that_of_mingru_pytorch():
     theirs = import_module("minGRU_pytorch.minLSTM").minLSTM(16, expansion_factor=2)
-    mine = mixer_of("minlstm")
+    mine = mixer_of("minlstm", normalised=True)
     candidate, forget, write = theirs.to_hidden_and_f_i_gate.weight.chunk(3)
     for layer, weight in ((mine.candidate, candidate), (mine.gates, torch.cat((forget, write)))):
         layer.weight.copy_(weight)

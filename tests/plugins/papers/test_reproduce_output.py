@@ -200,6 +200,19 @@ def test_a_table_needs_nothing_that_draws(capsys, tmp_path, monkeypatch, announc
     assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
 
 
+def test_without_what_draws_there_is_all_but_the_figure(capsys, tmp_path, monkeypatch, announce):
+    announce(toy(True))
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    code, _, err = run(capsys, "reproduce", "toy", "--output", tmp_path)
+    assert code == 0, err
+    assert err.splitlines() == [
+        "formalbench: no figure is written: the figure needs the package matplotlib: "
+        "pip install 'formalbench[figures]'"
+    ]
+    assert sorted(file.suffix for file in tmp_path.iterdir()) == [".csv", ".json", ".md"]
+    assert "![" not in (tmp_path / "toy.md").read_text()
+
+
 @pytest.mark.parametrize(("scale", "says"), [("quick", True), ("paper", False)])
 def test_what_quick_reduces_is_said_at_quick_alone(scale, says):
     how = replace(HOW, scale=scale)

@@ -44,7 +44,7 @@ def built_in():
 def test_every_run_is_trained_and_tested_at_its_length(built_in, lengths, suffix):
     runs = {}
     for one in wanted(lengths, suffix):
-        plan = make_plan(built_in, one.request(), "cpu")
+        plan = make_plan(built_in, one.request())
         length = int(one.column.removeprefix("n = "))
         for run in plan.runs:
             assert run.protocol.splits.train == run.protocol.splits.test == (length, length)
@@ -83,7 +83,7 @@ def test_members_are_counted(built_in, task, length):
 @pytest.mark.parametrize(("task", "length"), [("dyck-1-2", 26), ("dyck-2", 10)])
 def test_no_test_string_is_trained_on(built_in, task, length):
     one = next(w for w in wanted((length,), "-quick") if w.task == task)
-    run = make_plan(built_in, one.request(), "cpu").runs[0]
+    run = make_plan(built_in, one.request()).runs[0]
     there = run.protocol.apply(built_in.task(run.task.name, dict(run.task.options)))
     data = TrainingData(there, run.protocol, torch.device("cpu"))
     mixes = (((length, run.protocol.batch),),) * 200

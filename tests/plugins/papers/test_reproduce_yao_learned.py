@@ -265,7 +265,7 @@ def test_the_runs_of_each_scale(host, canned, name, scale, settings, runs):
     bench = canned(as_in_the_paper, scale)
     findings = carry_out(name, bench)
     assert len(bench.asked) == settings
-    planned = [run for one in bench.asked for run in make_plan(host, one.request(), "cpu").runs]
+    planned = [run for one in bench.asked for run in make_plan(host, one.request()).runs]
     assert len({run.test_id for run in planned}) == runs
     assert {run.protocol.needs_process for run in planned} == {True}
     assert any("Reduced" in line for line in findings.remarks) == (scale == "quick")
@@ -313,11 +313,7 @@ def test_figure_4_shares_its_runs(host, canned):
         bench = canned(as_in_the_paper)
         carry_out(name, bench)
         asked.append(
-            {
-                run.test_id
-                for one in bench.asked
-                for run in make_plan(host, one.request(), "cpu").runs
-            }
+            {run.test_id for one in bench.asked for run in make_plan(host, one.request()).runs}
         )
     assert len(asked[0] & asked[1]) == 2  # two layers, scalar positions, width 30: two trials
 

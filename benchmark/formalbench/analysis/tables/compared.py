@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from formalbench.analysis.columns import (
+    CAPPED,
     FAILED,
     SOME,
     Column,
@@ -28,7 +29,8 @@ COMPARED = (
     "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
     "and test strings. Better: whose lead holds if all tasks are looked at together. "
     "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
-    f"{SOME}: some seeds did not learn. {FAILED}: a run did not finish. "
+    f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. {FAILED}: a run did not "
+    "finish. "
     "Mean: of (accuracy − chance) / (1 − chance)."
 )
 """How the table of tasks is read."""

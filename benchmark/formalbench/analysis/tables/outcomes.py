@@ -44,6 +44,9 @@ class Outcome:
         return self.result if self.measure.accuracy else None
 
 
+INFORMATION = "information"
+"""A column that is left out where it is known of no item."""
+
 _MOST_SEEDS = 8
 """Of which a cell shows each."""
 
@@ -118,6 +121,7 @@ OUTCOME: tuple[Column[Outcome], ...] = (
             "validation": lambda on: share(on.result.validation),
             "learned": lambda on: on.result.learned,
             "budget": lambda on: on.result.budget,
+            "capped": lambda on: on.result.capped,
         },
     ),
     *(column.of(lambda on: on.accurate) for column in _ACCURACY),
@@ -131,6 +135,14 @@ OUTCOME: tuple[Column[Outcome], ...] = (
         },
     ),
     *(column.of(lambda on: on.accurate) for column in _LONGEST),
+    number(
+        INFORMATION,
+        "bits of mutual information of answer and target, the mean over seeds and test lengths: "
+        "high where accuracy is below chance, if the answers are right with the sign flipped",
+        lambda on: on.result.information,
+        "mutual_information",
+        lambda bits: f"{bits:.3f}",
+    ),
     Column(
         "seeds",
         "runs at the learning rate selected, what became of them, and the accuracy of each",
@@ -153,9 +165,15 @@ OUTCOME: tuple[Column[Outcome], ...] = (
 """What a result on a task says."""
 
 
+def tried(result: Result) -> str:
+    """Return for how long the runs were trained that did not learn: ``5,600 steps, 3 capped``."""
+    capped = f", {result.capped} capped" if result.capped else ""
+    return f"{grouped(result.tried)} steps{capped}"
+
+
 def validation(result: Result) -> str:
     """Return a validation accuracy, with the steps within which not every run learned."""
-    shown, within = percent(result.validation), f"in {grouped(result.tried)} steps"
+    shown, within = percent(result.validation), f"in {tried(result)}"
     if result.unlearned:
         return f"{shown} (not learned {within})"
     if result.partly:
@@ -179,10 +197,16 @@ def of_task(board: Board, title: str) -> Sheet[Outcome]:
         mean = on.result.mean  # rounded, so that no last bit decides between equal ones
         return (1.0 if mean is None else -round(mean, 12), on.row.model)
 
-    return Sheet(OUTCOME, sorted(outcomes(board, title), key=order))
+    return _sheet(sorted(outcomes(board, title), key=order))
 
 
 def of_row(board: Board, row: Row) -> Sheet[Outcome]:
     """Return what a row of a board reached on each of its tasks."""
     found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
-    return Sheet(OUTCOME, found)
+    return _sheet(found)
+
+
+def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
+    sheet = Sheet(OUTCOME, found)
+    informed = any(on.result.information is not None for on in found)
+    return sheet if informed else sheet.without(INFORMATION)

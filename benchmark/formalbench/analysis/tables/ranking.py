@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import (
+    CAPPED,
     FAILED,
     SOME,
     Column,
@@ -90,7 +91,9 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
 CELL = (
     f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
     "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
-    f"{SOME}: some seeds did not learn them. The score counts the test accuracy of all"
+    f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
+    "budget, as validation got no better: weaker evidence. The score counts the test accuracy of "
+    "all"
 )
 """How a task's cell is read."""
 
@@ -120,7 +123,7 @@ def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
 
     def text(row: Row) -> str:
         found = row.on(title)
-        failed = f" {FAILED}" if found and found.finished < found.seeds else ""
+        failed = f" {FAILED}" if found and found.marked else ""
         return measure.text(found.shown if found else None) + failed
 
     return Column(
@@ -138,9 +141,10 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
     """Return what a model reached on a task: in brackets its validation, if it did not learn it."""
     if result is None:
         return MISSING
-    failed = f" {FAILED}" if result.finished < result.seeds else ""
+    failed = f" {FAILED}" if result.marked else ""
+    capped = CAPPED if result.capped else ""
     if result.unlearned:
-        return f"[{percent(result.validation)}]{failed}"
+        return f"[{percent(result.validation)}]{capped}{failed}"
     best = f" ({percent(result.max)})" if best_seed else ""
-    some = SOME if result.partly else ""
+    some = f"{SOME}{capped}" if result.partly else ""
     return f"{percent(result.mean)}{best}{some}{failed}"

@@ -10,7 +10,7 @@ const measureTold = ({ measure }) => `${measure.heading}, ${measure.less ? "less
 const curveOf = (result) => result?.curve ?? result?.places;
 
 /** Return what a chart draws of a model on a task: dashed, and named so, if it did not learn it. */
-const lineOf = (model, result, colour) => ({ model, curve: curveOf(result), colour, dashed: Boolean(result?.curve) && !reaches(result) });
+const lineOf = (row, result) => ({ model: row.model, curve: curveOf(result), colour: colourOf(row), dashed: Boolean(result?.curve) && !reaches(result) });
 
 /** Return what the numbers of a task's curves are multiplied by, shares to percent. */
 const scaleOf = (facts) => (!isText(facts) ? 100 / DATA.digits : facts.measure.share ? 100 : 1);
@@ -140,25 +140,21 @@ function figure(board, task, lines, options = {}) {
 const noCurve = () => make("p", { class: "quiet empty" }, "No curve: choose a model that was tested on it.");
 
 /** Return the lines of the chosen models on a task. */
-function chosenLines(board, task) {
+function chosenLines(board, task, choice) {
   return board.rows
-    .filter((row) => chosen.has(row.model))
-    .map((row) => lineOf(row.model, own(row.results, task), colourOf(row.model)))
+    .filter((row) => choice.has(row.model))
+    .map((row) => lineOf(row, own(row.results, task)))
     .filter((line) => line.curve);
-}
-
-function drawCurves() {
-  const board = shownBoard();
-  if (!board) return;
-  byId("charts").replaceChildren(...tasksOf(board).map((task) => figure(board, task, chosenLines(board, task))));
 }
 
 /** Everything on the page that depends on which board is shown. */
 function boardChanged() {
   const board = shownBoard();
   if (!board) return;
-  chooseFirst(board);
-  byId("chooser").replaceChildren(chooser(board, drawCurves));
+  const tasks = drawnTasks(board);
+  const choice = firstChoice(board, tasks);
+  const drawCurves = () => byId("charts").replaceChildren(...tasks.map((task) => figure(board, task, chosenLines(board, task, choice))));
+  byId("chooser").replaceChildren(chooser(drawnRows(board, tasks), choice, drawCurves));
   drawCurves();
   startCost();
 }

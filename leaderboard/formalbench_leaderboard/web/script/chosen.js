@@ -1,36 +1,42 @@
-// The models whose curves are shown, each with a colour that it keeps while it is chosen.
+// The models whose curves a view shows. A model has one colour, in every view and in the figures.
 
-const MOST = 8;
-const chosen = new Map(); // model -> which of the colours 0 … MOST-1
-
-const colourOf = (model) => `var(--line-${chosen.get(model)})`;
-
-function choose(model, wanted) {
-  if (!wanted) chosen.delete(model);
-  else if (chosen.size < MOST && !chosen.has(model)) {
-    const taken = new Set(chosen.values());
-    chosen.set(model, [...Array(MOST).keys()].find((colour) => !taken.has(colour)));
-  }
-}
+const MOST = 8; // lines of a chart that are still told apart
 
 const FEW = 4; // ranks; where many models share one, models spread over the ranking differ more
 
-/** Begin with the first model of each rank: they differ most. */
-function chooseFirst(board) {
-  chosen.clear();
-  const { rows } = board;
+/** Return the colour of a row's model; in the dark it is lighter. */
+const colourOf = ({ colour, dark }) => `light-dark(${colour}, ${dark})`;
+
+/** Return the rows of a board that have a curve on some of these tasks. */
+const drawnRows = (board, tasks) => board.rows.filter((row) => tasks.some((task) => curveOf(own(row.results, task))));
+
+/** Return the tasks of a board on which some model has a curve. */
+const drawnTasks = (board) => tasksOf(board).filter((task) => drawnRows(board, [task]).length);
+
+/** Return the models to begin with: some that were tested on every task, then the first of each rank, as they differ most. */
+function firstChoice(board, tasks) {
+  const found = new Set();
+  const rows = drawnRows(board, tasks);
+  let open = tasks.filter((task) => drawnRows(board, [task]).length);
+  while (open.length && found.size < MOST) {
+    const covers = (row) => open.filter((task) => curveOf(own(row.results, task))).length;
+    const best = rows.reduce((one, other) => (covers(other) > covers(one) ? other : one));
+    found.add(best.model);
+    open = open.filter((task) => !curveOf(own(best.results, task)));
+  }
   let firsts = rows.filter((row, index) => index === 0 || row.rank !== rows[index - 1].rank);
-  if (firsts.length < FEW)
-    firsts = [...Array(FEW).keys()].map((n) => rows[Math.round((n * (rows.length - 1)) / (FEW - 1))]);
-  for (const row of firsts.slice(0, 6)) if (row) choose(row.model, true);
+  if (firsts.length < FEW) firsts = [...Array(FEW).keys()].map((n) => rows[Math.round((n * (rows.length - 1)) / (FEW - 1))]);
+  for (const row of firsts) if (row && found.size < 6) found.add(row.model);
+  return found;
 }
 
-/** Return check boxes for the models of a board; `changed` is called after each choice. */
-function chooser(board, changed) {
-  const boxes = board.rows.map((row) => {
+/** Return check boxes for the models of some rows; `changed` is called after each choice. */
+function chooser(rows, choice, changed) {
+  const boxes = rows.map((row) => {
     const box = make("input", { type: "checkbox", value: row.model });
     box.addEventListener("change", () => {
-      choose(row.model, box.checked);
+      if (box.checked) choice.add(row.model);
+      else choice.delete(row.model);
       refresh();
       changed();
     });
@@ -38,12 +44,12 @@ function chooser(board, changed) {
   });
   const note = make("span", { class: "quiet", "aria-live": "polite" });
   const refresh = () => {
-    for (const box of boxes) {
-      box.checked = chosen.has(box.value);
-      box.disabled = !box.checked && chosen.size >= MOST;
-      box.parentNode?.style.setProperty("--colour", box.checked ? colourOf(box.value) : "transparent");
-    }
-    note.textContent = chosen.size >= MOST ? `${MOST} at a time: take one out to choose another.` : "";
+    boxes.forEach((box, index) => {
+      box.checked = choice.has(box.value);
+      box.disabled = !box.checked && choice.size >= MOST;
+      box.parentNode?.style.setProperty("--colour", box.checked ? colourOf(rows[index]) : "transparent");
+    });
+    note.textContent = choice.size >= MOST ? `${MOST} at a time: take one out to choose another.` : "";
   };
   const labels = boxes.map((box) => make("label", { class: "chip" }, box, make("span", {}, box.value)));
   const set = make("fieldset", {}, make("legend", {}, "Models"), ...labels, note);

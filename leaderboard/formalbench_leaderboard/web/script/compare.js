@@ -69,7 +69,7 @@ function comparedOn(board, a, b) {
   const { tasks, mean } = compared(board, a, b);
   const charts = tasks
     .filter((on) => on.a.curve && on.b.curve)
-    .map((on) => figure(board, on.task, [a, b].map((row, side) => lineOf(row.model, side ? on.b : on.a, `var(--line-${side})`))));
+    .map((on) => figure(board, on.task, [a, b].map((row, side) => lineOf(row, side ? on.b : on.a))));
   const lacking = tasksOf(board).filter((task) => Boolean(own(a.results, task)) !== Boolean(own(b.results, task)));
   return make(
     "section",
@@ -87,7 +87,7 @@ function comparedOn(board, a, b) {
     make("h3", {}, "What differs"),
     differences(board, a, b),
     make("h3", {}, "Accuracy against length"),
-    make("p", { class: "quiet" }, ...[a, b].flatMap((row, side) => [make("i", { class: "key", style: `--colour: var(--line-${side})` }), `${row.model} `])),
+    make("p", { class: "quiet" }, ...[a, b].flatMap((row) => [make("i", { class: "key", style: `--colour: ${colourOf(row)}` }), `${row.model} `])),
     make("div", { class: "charts" }, ...charts),
   );
 }
@@ -128,7 +128,7 @@ function comparedTable(a, b, tasks, mean) {
 
 /** Return the accuracy of a model with its seeds as dots and its interval as a bar. */
 function seedCell(result, facts) {
-  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.finished < result.seeds ? " ⚠" : ""}`;
+  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.marked ? " ⚠" : ""}`;
   return { text: [seedDots(result, facts), make("span", { class: "number" }, text)], sort: result.mean };
 }
 

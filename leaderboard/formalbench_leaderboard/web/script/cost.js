@@ -22,7 +22,7 @@ function drawCost(key) {
   const cost = COSTS[key];
   const points = shownBoard()
     .rows.filter((row) => row.score != null && cost.value(row) > 0)
-    .map((row) => ({ model: row.model, x: cost.value(row), y: 100 * row.score, low: 100 * row.low, high: 100 * row.high }));
+    .map((row) => ({ model: row.model, colour: colourOf(row), x: cost.value(row), y: 100 * row.score, low: 100 * row.low, high: 100 * row.high }));
   const chart = points.length ? costChart(points, cost) : make("p", { class: "quiet" }, "No record tells it.");
   byId("cost-chart").replaceChildren(chart);
 }
@@ -42,13 +42,13 @@ function costChart(points, cost) {
   const places = points.map((point) => ({ ...point, x: x(point.x), y: y(point.y), low: y(point.low), high: y(point.high) }));
   const labels = placed(places, { left: EDGE.left, right: width });
   svg.append(
-    ...places.map((place) => draw("path", { class: "rule", d: `M${place.x},${place.low}V${place.high}` })),
+    ...places.map((place) => draw("path", { class: "rule", style: `--colour: ${place.colour}`, d: `M${place.x},${place.low}V${place.high}` })),
     ...labels.map(({ model, x, y, left, move }) =>
       draw("text", { class: left ? "name end" : "name", x: x + (left ? -9 : 9), y: y + move, dy: "0.32em" }, model),
     ),
     ...places.map((place, index) =>
       draw("a", { href: address("model", place.model), "aria-label": costTold(points[index], cost) },
-        draw("title", {}, costTold(points[index], cost)), draw("circle", { cx: place.x, cy: place.y, r: 4 })),
+        draw("title", {}, costTold(points[index], cost)), draw("circle", { cx: place.x, cy: place.y, r: 4, style: `--colour: ${place.colour}` })),
     ),
   );
   svg.setAttribute("role", "group");

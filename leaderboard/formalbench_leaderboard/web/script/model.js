@@ -28,7 +28,7 @@ function modelOn(board, row) {
   ]);
   const charts = tasks
     .filter((task) => curveOf(row.results[task]))
-    .map((task) => figure(board, task, [lineOf(row.model, row.results[task], "var(--accent)")], { seeds: true }));
+    .map((task) => figure(board, task, [lineOf(row, row.results[task])], { seeds: true }));
   const seeds = DATA.seed_curves ? "; thin lines are the seeds" : "; single seeds are left out to keep the page small";
   return make(
     "section",
@@ -36,7 +36,7 @@ function modelOn(board, row) {
     make("h2", {}, `Protocol ${board.name}`),
     make("p", { class: "verdict" }, row.verdict),
     termList([
-      ["rank", row.rank == null ? (row.score == null ? "none: it lacks a task" : "none: no other row has a score") : `${row.rank} of ${board.rows.length}, within ${ranks(row.rank_low, row.rank_high)}`],
+      ["rank", row.rank == null ? (row.score == null ? "none: it lacks a task" : "none: no other row has a score") : `${row.rank} of ${board.ranked}, within ${ranks(row.rank_low, row.rank_high)}`],
       ["score", row.score == null ? null : `${percent(row.score)} (${interval(row.low, row.high)})`],
       ["IQM", row.iqm == null ? null : percent(row.iqm)],
       ["kind", row.kind],

@@ -64,7 +64,7 @@ function resultCells(result, facts) {
   }
   return [
     { text: validationText(result), sort: result.validation },
-    { ...share(result.mean), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
+    { ...share(result.mean), ...told(result), shade: unlearned(result) ? 0 : (result.scaled ?? 0) },
     { text: interval(result.low, result.high), sort: result.low, left: true },
     share(result.scaled),
     share(result.max),
@@ -77,6 +77,9 @@ function resultCells(result, facts) {
   ];
 }
 
+/** Return the mean with what answers tell of targets, where that is known: accuracy below chance can tell all. */
+const told = (result) => (result.information == null ? {} : { text: `${percent(result.mean)} (${result.information.toFixed(2)} bits)` });
+
 /** Say whether no seed learned the training lengths: the test says nothing of extrapolation. */
 const unlearned = (result) => result.learned === 0 && result.finished > 0;
 
@@ -87,7 +90,8 @@ const reaches = (result) => result.runs.some((run) => run.learned && run.accurac
 const partly = (result) => result.learned > 0 && result.runs.some((run) => run.accuracy != null && !run.learned);
 
 function validationText(result) {
-  const within = `in ${result.tried.toLocaleString("en")} steps`;
+  const capped = result.capped ? `, ${result.capped} capped` : "";
+  const within = `in ${result.tried.toLocaleString("en")} steps${capped}`;
   if (unlearned(result)) return `${percent(result.validation)} (not learned ${within})`;
   if (partly(result)) return `${percent(result.validation)} (${result.learned} of ${result.seeds} seeds learned, the others not ${within})`;
   return percent(result.validation);

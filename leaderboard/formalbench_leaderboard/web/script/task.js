@@ -106,8 +106,9 @@ function taskOn(board, title) {
   const last = facts?.last_telling;
   const solved = found.filter(({ result }) => last != null && result.longest_99 === last);
   const chart = make("div", { class: "charts single" });
-  const drawn = () => chart.replaceChildren(figure(board, title, chosenLines(board, title), { width: Math.min(660, byId("main").clientWidth - 32), height: 300, untitled: true }));
-  if (shownBoard() !== board) chooseFirst(board);
+  const rows = drawnRows(board, [title]);
+  const choice = firstChoice(board, [title]);
+  const drawn = () => chart.replaceChildren(figure(board, title, chosenLines(board, title, choice), { width: Math.min(660, byId("main").clientWidth - 32), height: 300, untitled: true }));
   drawn();
   return make(
     "section",
@@ -115,10 +116,10 @@ function taskOn(board, title) {
     make("h2", {}, boardTitle(board)),
     text ? make("p", {}, `Shown by ${measureTold(facts)}: it takes no part in a score.`) : make("p", {}, ...solvedBy(solved, last)),
     text ? textTable(title, facts, found) : resultTable(title, facts, found),
-    make("h3", {}, text ? `${facts.measure.heading[0].toUpperCase()}${facts.measure.heading.slice(1)} against length` : "Accuracy against length"),
+    rows.length ? make("h3", {}, text ? `${facts.measure.heading[0].toUpperCase()}${facts.measure.heading.slice(1)} against length` : "Accuracy against length") : null,
     text ? make("p", { class: "quiet" }, "The mean over the seeds that finished; the band reaches from the seed with the least to the one with the most.") : null,
-    chooser(board, drawn),
-    chart,
+    rows.length ? chooser(rows, choice, drawn) : null,
+    rows.length ? chart : null,
   );
 }
 

@@ -41,10 +41,6 @@ const namesIn = (text) => text.split(/,(?![^[]*\])/).map(decoded);
 function backToOverview(moved) {
   document.title = TITLE;
   byId("view").replaceChildren();
-  if (byId("chooser").firstChild) {
-    byId("chooser").replaceChildren(chooser(shownBoard(), drawCurves));
-    drawCurves();
-  }
   if (moved && location.hash) byId(location.hash.slice(1))?.scrollIntoView();
 }
 

@@ -17,9 +17,10 @@ I - β k kᵀ has the eigenvalue 1 - β at k, else 1. With β = σ(·) that is i
 in linear RNNs through negative eigenvalues, section 4), and products of n of them make the
 permutations of n + 1 things.
 
-As in the papers, queries, keys and values pass a short convolution and SiLU, queries and keys are
-normalised, and so is each head's answer. The blocks are those of `layers/residual.py`, two of
-width 64 with one head; the settings of Grazzi et al. have width 128 and four heads.
+As in the papers, queries, keys and values pass a short convolution (none with ``convolution=0``, as
+in DeltaProduct's state tracking) and SiLU, queries and keys are normalised, and so is each head's
+answer. The blocks are those of `layers/residual.py`, two of width 64 with one head; the settings of
+Grazzi et al. have width 128 and four heads.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
 """
@@ -50,7 +51,9 @@ class DeltaMixer(Mixer):
         self.most = 2.0 if config.eigenvalues == "-1..1" else 1.0
         inputs = width * (1 + 2 * self.reflections)
         self.project = nn.Linear(width, inputs, bias=False)
-        self.convolution = ShortConvolution(inputs, config.convolution, bias=False)
+        self.convolution = (
+            ShortConvolution(inputs, config.convolution, bias=False) if config.convolution else None
+        )
         self.rate = nn.Linear(width, self.heads * self.reflections)
         self.decay = HeadDecay(width, self.heads) if config.gate else None
         self.gate = nn.Linear(width, width, bias=False) if config.gate else None
@@ -59,14 +62,16 @@ class DeltaMixer(Mixer):
 
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
-        past, state_BHEE = memory or (None, None)
-        inputs, past = self.convolution(self.project(x_BTW), past)
+        *past, state_BHEE = memory or (None,)
+        inputs = self.project(x_BTW)
+        if self.convolution is not None:
+            inputs, *past = self.convolution(inputs, *(past or (None,)))
         answers_BHTE, state_BHEE = remember(self.steps(x_BTW, inputs), state_BHEE, self.chunk)
         last = answers_BHTE[:, :, self.reflections - 1 :: self.reflections]
         mixed_BTW = merge(self.norm(last))
         if self.gate is not None:
             mixed_BTW = mixed_BTW * functional.silu(self.gate(x_BTW))
-        return self.merge(mixed_BTW), (past, state_BHEE)
+        return self.merge(mixed_BTW), (*past, state_BHEE)
 
     def steps(self, x_BTW: Tensor, inputs: Tensor) -> Steps:
         """Return the steps of the memory, R for a symbol, of which the last is asked."""
@@ -91,10 +96,36 @@ class DeltaMixer(Mixer):
         return parts.permute(0, 3, 1, 2, 4).flatten(2, 3)
 
 
+DEVIATION = 0.02
+"""Of flash-linear-attention's initial weights."""
+
+
+def _begin_small(network: Backbone) -> None:
+    """Draw weights as flash-linear-attention's models do; the last map of a branch is divided.
+
+    By the root of the number of branches (Radford et al. 2019, section 2.3), so that their sum
+    begins no larger than one of them.
+    """
+    branches = sum(1 + (block.feed_forward is not None) for block in network.blocks)
+    for block in network.blocks:
+        for module in block.modules():
+            if isinstance(module, (nn.Linear, ShortConvolution)):
+                nn.init.normal_(module.weight, std=DEVIATION)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        ends = [block.mixer.merge, *([block.feed_forward.down] if block.feed_forward else [])]
+        with torch.no_grad():
+            for end in ends:
+                end.weight.div_(branches**0.5)
+
+
 def build(task: Task, config: DeltaConfig) -> Backbone:
     """Build the network for a task."""
     found = ["products-of-reflections", "delta-rule", "input-dependent-gates"]
     if config.reflections <= 2:  # a product of two has real eigenvalues, of three perhaps not
         found.append("two-reflections-at-most")
     eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: DeltaMixer(config), tuple(found), eigenvalues)
+    network = Backbone(task, config, lambda _: DeltaMixer(config), tuple(found), eigenvalues)
+    if config.initial == "small":
+        _begin_small(network)
+    return network

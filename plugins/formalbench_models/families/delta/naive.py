@@ -17,7 +17,7 @@ def naive(mixer: DeltaMixer, x_TW: Tensor) -> Tensor:
     width, heads, steps = x_TW.shape[1], mixer.heads, mixer.reflections
     size = width // heads
     inputs = [mixer.project.weight @ x for x in x_TW]
-    filters = mixer.convolution.weight
+    filters = [1.0] if mixer.convolution is None else mixer.convolution.weight
     states = [x_TW.new_zeros(size, size) for _ in range(heads)]
     changes = []
     for time, x in enumerate(x_TW):

@@ -23,6 +23,21 @@ class LoopedConfig(TransformerConfig):
     )
     times: int = option(1, "so many times that; if fixed, the rounds", minimum=1, maximum=1024)
     inject: bool = option(True, "add the input to the state before each round")
+    norm_rounds: bool = option(
+        False, "the last layer norm after every round, and not after the last one alone"
+    )
+
+    @model_validator(mode="after")
+    def _there_is_a_last_norm(self) -> LoopedConfig:
+        if self.norm_rounds and self.norm != "pre":
+            raise ValueError(f"norm_rounds goes with norm=pre, not norm={self.norm}")
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_count_from_the_front(self) -> LoopedConfig:
+        if self.marker == "end":
+            raise ValueError("marker=end is for transformers that do not loop")
+        return self
 
     @model_validator(mode="after")
     def _blocks_are_so_many_at_most(self) -> LoopedConfig:

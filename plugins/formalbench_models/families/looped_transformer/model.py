@@ -7,6 +7,9 @@ are better at learning learning algorithms" (2024), §4; universal transformers:
 
     x_r = block(x_{r-1} + e),    r = 1 … R(n).
 
+With ``norm_rounds`` x_r is the last layer norm of that, as in the code of Yang et al., which loops a
+whole GPT-2; else that norm is taken once, of what is read.
+
 R(n) is a multiple of ⌈log₂(n+1)⌉, of n, or of 1, and at least that once. Fan et al. know a number
 of rounds for each task and stop by the network's confidence; here R is a function of the length
 alone. Under a mask the answer to a prefix of n symbols is read off its last position after its own
@@ -69,6 +72,7 @@ class LoopedTransformer(Transformer):
     def __init__(self, task: Task, config: LoopedConfig) -> None:
         super().__init__(task, config)
         self.rounds, self.times, self.inject = config.rounds, config.times, config.inject
+        self.norm_rounds = config.norm_rounds
         # The number of rounds tells the length, as positions do.
         gone = {"fixed-depth"} if config.rounds == "fixed" else {"fixed-depth", "no-positions"}
         found = [name for name in self.traits.mechanisms if name not in gone]
@@ -85,7 +89,8 @@ class LoopedTransformer(Transformer):
         read_BMD = self._loop(batch, None)
         first, stop = self._read_span(batch)
         read_BQD = self._select(read_BMD[:, first:stop], batch)
-        return read_asked(self.readout, self.norm(read_BQD), batch.asked)
+        normed_BQD = read_BQD if self.norm_rounds else self.norm(read_BQD)
+        return read_asked(self.readout, normed_BQD, batch.asked)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Look inside.
@@ -127,6 +132,8 @@ class LoopedTransformer(Transformer):
             x_BMD, weights_BHMM = block(x_BMD, every, lengths_B, keep_weights=keep)
             if trace is not None:
                 trace[f"round.{number}.block.{index}.attention"] = weights_BHMM
+        if self.norm_rounds:
+            x_BMD = self.norm(x_BMD)
         if trace is not None:
             trace[f"state.{number}"] = x_BMD
         return x_BMD

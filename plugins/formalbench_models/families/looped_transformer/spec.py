@@ -10,7 +10,6 @@ LOOPED_TRANSFORMER = family(
     "looped_transformer.config:LoopedConfig",
     "one shared block, log n rounds of it, the input added in each",
     "Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
-    causal=True,
     layers=1,
     positions="none",
 )

@@ -13,6 +13,11 @@ class MinimalConfig(RecurrenceConfig):
     """Of gated recurrences whose gates do not see the state."""
 
     kind: Literal["gru", "lstm"] = option("gru", "one gate, or an input and a forget gate")
+    normalised: bool = option(
+        False,
+        "of minLSTM: divide its gates by their sum, so that the state is an average and cannot "
+        "count; else its forget gate begins near 1",
+    )
     expansion: int = expansion_option()
     candidate: Literal["positive", "linear"] = option(
         "positive", "what can be written: positive numbers, as in the paper's logarithms, or any"

@@ -3,11 +3,16 @@
 Source: Feng et al. (2024), Were RNNs all we needed?, sections 3.1 and 3.2:
 
     h_t = (1 - z_t) h_{t-1} + z_t c_t                    (minGRU),
-    h_t = f_t/(f_t + i_t) h_{t-1} + i_t/(f_t + i_t) c_t  (minLSTM),
+    h_t = f_t h_{t-1} + i_t c_t                          (minLSTM),
+    h_t = f_t/(f_t + i_t) h_{t-1} + i_t/(f_t + i_t) c_t  (minLSTM, ``normalised``),
 
 with gates z, f, i = σ(W x) and candidates c = g(W x), number by number. g(x) is x + 1/2 for x >= 0
 and σ(x) below (appendix B), so that the paper can compute in logarithms; here nothing needs them,
 and ``candidate=linear`` has c = W x as in section 3.
+
+The third is the paper's first version. Its states are averages of candidates, so that they cannot
+count; with f = i = 1 the second is a sum. The second is what a fork of the authors' repository
+(BorealisAI/minRNNs) does by default, whose forget gate begins at σ(3).
 
 The factors are in (0, 1). The blocks are those of `layers/residual.py`.
 
@@ -26,6 +31,9 @@ from formalbench_models.layers.matrix_memory import wide
 from formalbench_models.layers.residual import Backbone, Memory, Mixer
 from formalbench_models.layers.scan import scan
 
+FORGET_BIAS = 3.0
+"""At which the bias of minLSTM's forget gate begins, if gates are not normalised."""
+
 
 class MinimalMixer(Mixer):
     """A gated recurrence, number by number."""
@@ -33,11 +41,14 @@ class MinimalMixer(Mixer):
     def __init__(self, config: MinimalConfig) -> None:
         super().__init__()
         channels = config.width * config.expansion
-        self.chunk, self.kind = config.chunk, config.kind
+        self.chunk, self.kind, self.normalised = config.chunk, config.kind, config.normalised
         self.positive = config.candidate == "positive"
         self.candidate = nn.Linear(config.width, channels)
         self.gates = nn.Linear(config.width, channels if self.kind == "gru" else 2 * channels)
         self.merge = nn.Linear(channels, config.width, bias=False)
+        if self.kind == "lstm" and not self.normalised:
+            with torch.no_grad():
+                self.gates.bias[:channels] = FORGET_BIAS
 
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
@@ -48,6 +59,8 @@ class MinimalMixer(Mixer):
         gates = wide(self.gates(x_BTW))
         if self.kind == "gru":
             forget_BTD, input_BTD = (-gates).sigmoid(), gates.sigmoid()
+        elif not self.normalised:
+            forget_BTD, input_BTD = gates.sigmoid().chunk(2, dim=-1)
         else:
             # f/(f + i) = σ(log f - log i), and what is forgotten is written.
             forget, write = functional.logsigmoid(gates).chunk(2, dim=-1)

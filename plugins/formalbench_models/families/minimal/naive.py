@@ -26,6 +26,8 @@ def naive(mixer: MinimalMixer, x_TW: Tensor) -> Tensor:
             state = (1 - gates) * state + gates * written
         else:
             forget, write = gates[:size], gates[size:]
-            state = (forget * state + write * written) / (forget + write)
+            state = forget * state + write * written
+            if mixer.normalised:
+                state = state / (forget + write)
         changes.append(mixer.merge.weight @ state)
     return torch.stack(changes)

@@ -12,7 +12,7 @@ class SlstmConfig(ShellConfig):
     """Of the LSTM with exponential gates."""
 
     heads: int = heads_option()
-    convolution: int = convolution_option()
+    convolution: int = convolution_option(least=0)
 
     @model_validator(mode="after")
     def _heads_divide_the_width(self) -> SlstmConfig:

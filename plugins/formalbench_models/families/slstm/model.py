@@ -11,7 +11,8 @@ c_t exp(-m_t) and n_t exp(-m_t), and no result depends on m. R has a block for e
 mixes its own memory and that of no other: unlike mLSTM, and unlike every linear recurrence, it must
 go symbol by symbol, and can track states.
 
-The mixer is the paper's: a convolution with SiLU in front of i and f, block-wise maps for the
+The mixer is the paper's: a convolution with SiLU in front of i and f (neither with
+``convolution=0``, as in Grazzi et al.'s settings), block-wise maps for the
 gates, and a norm of each head's answer. The shell (`layers/residual.py`) is that of the linear
 recurrences, with root-mean-square norms and an MLP; the paper's has layer norms and a gated one.
 
@@ -52,7 +53,9 @@ class SlstmMixer(Mixer):
         super().__init__()
         self.heads = config.heads
         size = config.width // config.heads
-        self.convolution = ShortConvolution(config.width, config.convolution)
+        self.convolution = (
+            ShortConvolution(config.width, config.convolution) if config.convolution else None
+        )
         start = (2 / (5 * size)) ** 0.5  # as in the paper's code, and the recurrence from zero
         self.of_mixed = nn.Parameter(torch.randn(config.heads, size, 2 * size) * start)
         self.of_symbol = nn.Parameter(torch.randn(config.heads, size, 2 * size) * start)
@@ -65,9 +68,11 @@ class SlstmMixer(Mixer):
 
     def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
         """Return the change to x, (B, T, W), and what to keep."""
-        past, *held = memory or (None,)
-        mixed_BTW, past = self.convolution(x_BTW, past)
-        mixed_BTW = functional.silu(mixed_BTW)
+        past, held = list(memory[:-4]), list(memory[-4:])
+        mixed_BTW = x_BTW
+        if self.convolution is not None:
+            mixed_BTW, *past = self.convolution(x_BTW, *(past or (None,)))
+            mixed_BTW = functional.silu(mixed_BTW)
         gates_HTBG = wide(self._gates(mixed_BTW, x_BTW))
         if not held:
             zero_HBE = gates_HTBG.new_zeros(self.heads, len(x_BTW), gates_HTBG.shape[-1] // 4)
@@ -75,7 +80,7 @@ class SlstmMixer(Mixer):
         answers, held = run(gates_HTBG, wide(self.recurrent), *held)
         answers_BTHE = torch.stack(answers, 2).permute(1, 2, 0, 3)
         normed = functional.layer_norm(answers_BTHE, answers_BTHE.shape[-1:], eps=NORM_EPSILON)
-        return (normed.flatten(-2) * self.gain).to(x_BTW.dtype), (past, *held)
+        return (normed.flatten(-2) * self.gain).to(x_BTW.dtype), (*past, *held)
 
     def _gates(self, mixed_BTW: Tensor, x_BTW: Tensor) -> Tensor:
         """Return what the gates get from symbols, (H, T, B, G)."""

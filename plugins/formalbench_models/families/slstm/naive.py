@@ -7,12 +7,15 @@ from torch import Tensor
 from torch.nn import functional
 
 from formalbench_models.families.slstm.model import NORM_EPSILON, SlstmMixer
+from formalbench_models.layers.convolution import ShortConvolution
 
 
 def change(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
     """Return the change to the symbols of one string, (T, W)."""
     size = x_TW.shape[1] // mixer.heads
-    mixed_TW = functional.silu(_convolved(mixer, x_TW))
+    mixed_TW = x_TW
+    if mixer.convolution is not None:
+        mixed_TW = functional.silu(_convolved(mixer.convolution, x_TW))
     answers = []
     for head in range(mixer.heads):
         own = slice(head * size, (head + 1) * size)
@@ -31,13 +34,13 @@ def change(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
     return torch.cat(answers, 1)
 
 
-def _convolved(mixer: SlstmMixer, x_TW: Tensor) -> Tensor:
+def _convolved(convolution: ShortConvolution, x_TW: Tensor) -> Tensor:
     """Return each channel filtered over the last symbols, (T, W)."""
-    filters = mixer.convolution.weight
+    filters = convolution.weight
     rows: list[Tensor] = []
-    assert mixer.convolution.bias is not None
+    assert convolution.bias is not None
     for t in range(len(x_TW)):
-        row: Tensor = mixer.convolution.bias
+        row: Tensor = convolution.bias
         for place, weight in enumerate(filters):
             back = t - (len(filters) - 1) + place
             if back >= 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from formalbench import option
 from pydantic import model_validator
 
@@ -12,6 +14,10 @@ class StackAttentionConfig(TransformerConfig):
     """Of ``stack-attention``."""
 
     cell: int = option(32, "numbers in a cell of the stack", minimum=1, maximum=1024)
+    push: Literal["linear", "sigmoid"] = option(
+        "linear",
+        "what is pushed: a linear map of the state, as in the authors' code, or its sigmoid",
+    )
     stack_block: int = option(
         0, "the block whose attention is the stack, from 1; 0 for the middle one", minimum=0
     )

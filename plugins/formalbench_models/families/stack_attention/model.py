@@ -4,11 +4,13 @@ Source: DuSell & Chiang, "Stack attention: improving the ability of transformers
 hierarchical patterns" (2024), §4.1; the stack: Joulin & Mikolov, "Inferring algorithmic patterns
 with stack-augmented recurrent nets" (2015), §3.2. From the (normed) state x_t,
 
-    (a_push, a_noop, a_pop) = softmax(W_a x_t),    v_t = sigmoid(W_v x_t),
+    (a_push, a_noop, a_pop) = softmax(W_a x_t),    v_t = W_v x_t,
     V_t[i] = a_push·V_{t-1}[i-1] + a_noop·V_{t-1}[i] + a_pop·V_{t-1}[i+1],    V_{t-1}[-1] = v_t,
 
-the stack at first empty, that is 0 everywhere. What is added to x_t is W_y V_t[0], the top. The
-stack is as deep as the string is long, and goes from left to right, one step a position.
+the stack at first empty, that is 0 everywhere. With ``push=sigmoid`` v_t is the sigmoid of that, as
+Joulin & Mikolov have it; both of the authors' code bases push the map itself. What is added to x_t
+is W_y V_t[0], the top. The stack is as deep as the string is long, and goes from left to right, one
+step a position.
 
 Legend: B batch, N positions, Q of them asked for, D width, C numbers in a cell, S cells.
 """
@@ -34,10 +36,12 @@ class StackAttention(nn.Module):
         width: D.
         cell: C.
         bias: whether the projections have biases.
+        squashed: whether the sigmoid of a value is pushed, and not the value.
     """
 
-    def __init__(self, width: int, cell: int, *, bias: bool) -> None:
+    def __init__(self, width: int, cell: int, *, bias: bool, squashed: bool = False) -> None:
         super().__init__()
+        self.squashed = squashed
         self.action = nn.Linear(width, 3, bias=bias)
         self.pushed = nn.Linear(width, cell, bias=bias)
         self.merge = nn.Linear(cell, width, bias=bias)
@@ -52,7 +56,8 @@ class StackAttention(nn.Module):
     ) -> tuple[Tensor, None]:
         """Return what the stack shows at the positions in `span`, (B, Q, D); it has no weights."""
         share_BN3 = self.action(x_BND[:, : span.stop]).softmax(dim=-1)
-        value_BNC = self.pushed(x_BND[:, : span.stop]).sigmoid()
+        value_BNC = self.pushed(x_BND[:, : span.stop])
+        value_BNC = value_BNC.sigmoid() if self.squashed else value_BNC
         top_BNC = tops(share_BN3, value_BNC)
         answer_BQD: Tensor = self.merge(top_BNC[:, span.first :])
         return answer_BQD, None
@@ -97,5 +102,7 @@ class StackTransformer(Transformer):
         """Return the block with this number, from 0."""
         block = super().make_block(config, index)
         if index == config.stack_index:
-            block.attention = StackAttention(config.width, config.cell, bias=config.bias)
+            block.attention = StackAttention(
+                config.width, config.cell, bias=config.bias, squashed=config.push == "sigmoid"
+            )
         return block

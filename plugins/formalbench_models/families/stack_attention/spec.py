@@ -10,6 +10,5 @@ STACK_ATTENTION = family(
     "stack_attention.config:StackAttentionConfig",
     "causal transformer, in its middle block a superposition stack for attention",
     "DuSell & Chiang 2024, Stack attention, section 4.1",
-    causal=True,
     layers=3,
 )

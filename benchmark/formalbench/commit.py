@@ -1,0 +1,52 @@
+"""Which commit formalbench's code is of. Imports nothing of formalbench: the build runs it, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from functools import lru_cache
+from pathlib import Path
+
+FILE = "_commit.txt"
+"""Lies beside this file in what was built from a checkout."""
+
+CODE = ("benchmark", "tasks", "plugins", "leaderboard/formalbench_leaderboard", "pyproject.toml")
+"""What a wheel is made of: no other change makes a checkout dirty."""
+
+
+@lru_cache
+def own_commit() -> str:
+    """Return the commit of the code that runs: 40 digits, with ``-dirty`` if it was changed.
+
+    It is empty where nobody knows: in an archive without git's history, or without git.
+    """
+    package = Path(__file__).resolve().parent
+    written = package / FILE
+    if written.exists():
+        return written.read_text("utf-8").strip()
+    return commit_of(package.parents[1])
+
+
+def commit_of(root: Path) -> str:
+    """Return the commit of a checkout, likewise; empty if a folder is the root of none."""
+    if not (root / ".git").exists():
+        return ""
+    try:
+        commit = _git(root, "rev-parse", "HEAD")
+        changed = _git(root, "status", "--porcelain", "--", *CODE)
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+    return f"{commit}-dirty" if changed else commit
+
+
+def _git(root: Path, *words: str) -> str:
+    # Another process may hold the index: nothing is to be written into it.
+    environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    done = subprocess.run(  # noqa: S603
+        ["git", "-C", str(root), *words],  # noqa: S607
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.strip()

@@ -1,0 +1,92 @@
+"""What code a run was of: a digest of its source, and the packages that its plugins imported."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.cache import code_digest
+from formalbench.host.calls import PROJECT
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from formalbench.contracts.task import Task
+    from formalbench.training.recipe import Recipe
+
+MOST_PACKAGES = 32
+"""Packages that a record names."""
+
+
+def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[object]:
+    """Return the objects whose code decides a run's numbers.
+
+    Args:
+        task: what it trains on.
+        network: what it trains.
+        recipe: what its protocol names; None of a model that is not trained.
+    """
+    # A backbone stands inside a readout; the library's own layers are not anybody's code here.
+    parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
+    trains = [recipe.optimiser, recipe.schedule] if recipe else []
+    return [task, task.source, task.objective, *trains, *parts]
+
+
+def source_of(parts: list[object]) -> str:
+    """Return the SHA-256 of all source of the packages that define the classes of objects."""
+    return code_digest(*parts)
+
+
+def packages_of(parts: list[object]) -> dict[str, str]:
+    """Return the versions of the packages that plugins imported, by distribution.
+
+    Args:
+        parts: `parts_of` a run; formalbench's own code among them does not count.
+    """
+    found: dict[str, str] = {}
+    for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
+        if package not in _own_packages():
+            found |= _imported_by(package)
+    return dict(sorted(found.items())[:MOST_PACKAGES])
+
+
+@lru_cache(maxsize=64)
+def _imported_by(package: str) -> dict[str, str]:
+    """Return the versions of what a package and its modules import, as far as it was imported."""
+    names = {
+        name
+        for key, module in [*sys.modules.items()]
+        if key.partition(".")[0] == package
+        for name in _imports(getattr(module, "__file__", None))
+    }
+    used = (names & sys.modules.keys()) - {package, *_own_packages()}
+    found = {dist for name in used for dist in _distributions().get(name, ())}
+    return {dist: metadata.version(dist) for dist in found}
+
+
+def _imports(file: str | None) -> Iterator[str]:
+    """Yield the top-level names that a Python file imports, anywhere in it."""
+    if file is None or not file.endswith(".py"):
+        return
+    for node in ast.walk(ast.parse(Path(file).read_bytes())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
+
+
+@lru_cache
+def _own_packages() -> frozenset[str]:
+    """Return formalbench's own packages; one installed for editing lists no others of its files."""
+    entries = metadata.distribution(PROJECT).entry_points
+    return frozenset(entry.value.partition(".")[0] for entry in entries)
+
+
+@lru_cache
+def _distributions() -> dict[str, list[str]]:
+    return dict(metadata.packages_distributions())

@@ -1,0 +1,272 @@
+"""Train the plan of the leaderboard with the code that it names: `make evidence`.
+
+Everything lies in evidence/ of the checkout, which git ignores, and stays there between calls:
+
+    source/, venv/   a clone at the plan's commit, and the environment with its wheel
+    cache/           checkpoints of runs that were interrupted
+    results/         records and weights
+
+So the working tree may change while this trains. Its own code publishes the new records: whenever
+all planned runs of a model on a task are there, at the end, and every ten minutes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fcntl
+import hashlib
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import FrameType
+from typing import IO, TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.host import PluginHost
+from formalbench.host.yaml_file import read_yaml
+from formalbench.running.plan import Run, ends, key_of
+from formalbench.store import Store, weights_path
+from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench_leaderboard.plan import PLAN, Plan, read_plan, runs_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Record
+
+ROOT = Path(__file__).resolve().parents[1]
+LOCKS = ("locks/test.txt", "constraints.txt")
+"""What the environment is made of: figures of papers and their corpora need the extra ``test``."""
+
+RENDERED = "rendered"
+"""The file that is as old as the last rendering of pages."""
+
+PUBLISH_EVERY = 600.0
+"""Seconds between two looks for records to publish."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Train and publish; return the exit code."""
+    options = _options(arguments)
+    folder: Path = options.folder.resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        if options.publish:
+            return publish_new(ROOT, folder)
+        with (folder / "lock").open("w") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RequestError(f"{folder}: another `make evidence` trains there") from None
+            python = prepare(folder, str(read_yaml(ROOT / PLAN).get("code")))
+            return _train(folder, python, options.hours, options.jobs, lock)
+    except RequestError as error:
+        _tell(str(error))
+        return RequestError.exit_code
+    except subprocess.CalledProcessError as error:
+        _tell(f"{' '.join(map(str, error.cmd))}: exit code {error.returncode}")
+        return 1
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--hours", type=float, default=2.5, help="stop after so many")
+    parser.add_argument("--jobs", type=int, default=2, help="runs at a time, a thread each")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=ROOT / "evidence",
+        help="keeps everything; default: evidence/",
+    )
+    parser.add_argument(
+        "--publish", action="store_true", help="publish what is there, train nothing"
+    )
+    return parser.parse_args(arguments)
+
+
+def prepare(folder: Path, code: str) -> Path:
+    """Install a commit as a wheel into an environment of its own, unless it is there.
+
+    Args:
+        folder: that keeps everything.
+        code: the commit.
+
+    Returns:
+        The Python of the environment.
+    """
+    source, environment = folder / "source", folder / "venv"
+    python = environment / "bin" / "python"
+    installed = folder / "installed"  # written last, so that what was cut off begins again
+    packages, commit = [*_lines(installed), "", ""][:2]
+    if commit != code:
+        shutil.rmtree(source, ignore_errors=True)
+        _run("git", "clone", "--quiet", "--no-checkout", str(ROOT), str(source))
+        _run("git", "-C", str(source), "checkout", "--quiet", "--detach", code)
+    wanted = _digest([source / name for name in LOCKS])
+    if (packages, commit) == (wanted, code) and python.exists():
+        return python
+    installed.unlink(missing_ok=True)
+    pip = (str(python), "-m", "pip", "--disable-pip-version-check", "install", "--quiet")
+    if packages != wanted or not python.exists():
+        _tell(f"installing the packages of {code[:12]} into {environment}")
+        _run(sys.executable, "-m", "venv", "--clear", str(environment))
+        lock, constraints = (str(source / name) for name in LOCKS)
+        _run(*pip, "--require-hashes", "--requirement", lock)
+        _run(*pip, "--constraint", constraints, "torch")
+    with TemporaryDirectory(dir=folder) as built:
+        build = (str(python), "-m", "hatchling", "build", "-t", "wheel", "-d", built)
+        _run(*build, cwd=source)
+        (wheel,) = Path(built).iterdir()
+        _run(*pip, "--no-deps", "--force-reinstall", str(wheel))
+    installed.write_text(f"{wanted}\n{code}\n")
+    return python
+
+
+def _lines(file: Path) -> list[str]:
+    return file.read_text("utf-8").splitlines() if file.exists() else []
+
+
+def _digest(files: Sequence[Path]) -> str:
+    """Return a digest of files and of the Python that the environment is made with."""
+    digest = hashlib.sha256(platform.python_version().encode())
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -> int:
+    """Run ``fill`` at the lowest priority, and publish what it makes.
+
+    The process that trains holds the lock, too: it may outlive this one, if that is killed.
+    """
+    command = ["nice", "-n", "19", str(python), "-m", "formalbench", "leaderboard", "fill"]
+    command += ["--plan", str(ROOT / PLAN), "--results", str(folder / "results")]
+    command += ["--hours", str(hours), "--jobs", str(jobs)]
+    changed = {"FORMALBENCH_CACHE": str(folder / "cache"), "OMP_NUM_THREADS": "1"}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "FORMALBENCH_PLUGINS", "VIRTUAL_ENV")
+    }
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment | changed, pass_fds=(lock.fileno(),)
+    )
+    stopped: list[int] = []
+    (folder / RENDERED).touch()
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        stopped.append(number)
+        process.send_signal(signal.SIGINT)
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, stop)
+    while True:
+        try:
+            code = process.wait(PUBLISH_EVERY)
+            break
+        except subprocess.TimeoutExpired:
+            _publish(folder)
+    published = _publish(folder)
+    return 128 + stopped[0] if stopped else code or published
+
+
+def _publish(folder: Path) -> int:
+    """Publish in a process of its own, which has the code that the working tree has by now."""
+    command = [sys.executable, __file__, "--folder", str(folder), "--publish"]
+    return subprocess.run(command, cwd=ROOT, start_new_session=True).returncode
+
+
+def publish_new(repository: Path, folder: Path) -> int:
+    """Publish what is new of models and tasks whose planned runs are all there.
+
+    Returns:
+        1 if a record was refused, else 0.
+
+    Args:
+        repository: the root of the clone, whose plan and code count.
+        folder: keeps the records, in ``results``.
+    """
+    from formalbench_leaderboard.publishing.publish import publish
+    from formalbench_leaderboard.publishing.untrusted import RefusedError
+
+    host = PluginHost.load()
+    plan = read_plan(repository / PLAN, host)
+    groups = complete_groups(repository, Store(folder / "results"), plan)
+
+    def put(records: Sequence[tuple[Path, Record]]) -> list[str]:
+        with TemporaryDirectory(dir=folder) as made:
+            new = Store(Path(made) / "results")
+            for file, record in records:
+                weights = weights_path(file)
+                new.write(record, weights.read_bytes() if weights.exists() else None)
+            try:
+                done = publish(new.path, repository, host, Path(made) / "weights.tar")
+            except RefusedError as error:
+                return list(error.lines)
+        added = sum(done.added.values())
+        _tell(f"published {added} records of {', '.join(sorted({m for m, _ in done.added}))}")
+        return []
+
+    refused: list[str] = []
+    if groups and put([one for group in groups for one in group]):
+        refused = [line for group in groups for line in put(group)]  # all but those refused
+    for line in refused:
+        _tell(f"not published: {line}")
+    _render_again(repository, folder, plan)
+    return 1 if refused else 0
+
+
+def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tuple[Path, Record]]]:
+    """Return the new records of each model on a task of whose planned runs none is missing."""
+    published = {
+        key_of(record): record for record in Store(repository / PUBLISHED_RESULTS).records()
+    }
+    groups: dict[tuple[str, str, str], dict[str, Run]] = {}
+    for run in runs_of(plan.entries):
+        place = (run.info.model, run.info.task, run.protocol.title)
+        groups.setdefault(place, {})[run.test_id] = run
+    found = []
+    for runs in groups.values():
+        new = []
+        for run in runs.values():
+            if key_of(run) in published and ends(published[key_of(run)], run):
+                continue
+            record = store.record_of(run)
+            if record is None or not ends(record, run):
+                break
+            new.append((store.path_of(run), record))
+        else:
+            if new:
+                found.append(new)
+    return found
+
+
+def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
+    """Let the working tree's code render the pages that reproductions wrote since the last time."""
+    stamp = folder / RENDERED
+    last = stamp.stat().st_mtime
+    for entry in plan.entries:
+        spec = entry.reproduction
+        if spec is None or spec.inside:
+            continue
+        kept = repository / REPRODUCTIONS / f"{spec.name}.records.jsonl"
+        if kept.exists() and kept.stat().st_mtime > last:
+            command = [sys.executable, "-m", "formalbench", "reproduce", spec.name]
+            subprocess.run([*command, "--from-records"], cwd=repository, stdout=sys.stderr)
+    stamp.touch()
+
+
+def _run(*command: str, cwd: Path | None = None) -> None:
+    subprocess.run(command, cwd=cwd, check=True)
+
+
+def _tell(line: str) -> None:
+    print(f"evidence: {line}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,305 @@
+"""Filling the leaderboard: what its plan lacks, how long that takes, and doing it."""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import subprocess
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.current import current_of
+from formalbench.analysis.reproduced import Document, read_document
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.execution import JobsLeft
+from formalbench.contracts.record import Record
+from formalbench.running.estimate import estimate
+from formalbench.running.plan import Run, RunKey, RunPlan, ends, key_of
+from formalbench.running.session import Manner, run_plan, workplace
+from formalbench.store import Store
+from formalbench.store.packed import read_packed
+from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench.ui.leaving import settle
+from formalbench.ui.live import execute_live
+
+from formalbench_leaderboard.plan import Plan, PlanEntry, runs_of, squeezed
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+HOUR = 3600
+
+GRACE = 60.0
+"""Seconds that a reproduction has to end after it is interrupted."""
+
+
+@dataclass(frozen=True)
+class ResultFolders:
+    """Where the runs of a plan are looked for, and where new ones go.
+
+    Attributes:
+        results: the folder that new records go to.
+        repository: the root of the clone; None outside one.
+    """
+
+    results: Path
+    repository: Path | None
+
+    def records(self) -> list[Record]:
+        """Read the records of both."""
+        records = Store(self.results).records()
+        if self.repository is not None:
+            records += Store(self.repository / PUBLISHED_RESULTS).records()
+        return records
+
+    @property
+    def pages(self) -> Path:
+        """The folder that the pages of reproductions go to.
+
+        Raises:
+            RequestError: outside a clone.
+        """
+        if self.repository is None:
+            raise RequestError(
+                "a plan with reproductions is filled inside a clone of the formalbench "
+                "repository, where their pages go"
+            )
+        return self.repository / REPRODUCTIONS
+
+
+@dataclass(frozen=True)
+class Missing:
+    """What an entry of a plan lacks.
+
+    Attributes:
+        entry: the entry; of its runs only those that are missing, each in the first entry that
+            asks for it.
+        count: how many runs are missing; a reproduction counts as one.
+        core_hours: how long they take, one after another; None if no record tells.
+    """
+
+    entry: PlanEntry
+    count: int
+    core_hours: float | None
+
+
+def missing(
+    host: PluginHost, plan: Plan, place: ResultFolders, device: str = "cpu"
+) -> list[Missing]:
+    """Return what each entry of a plan lacks, in order.
+
+    Args:
+        host: the plugins.
+        plan: what is wanted.
+        place: where it may be.
+        device: ``cpu``, ``cuda`` or ``cuda:i``, which decides how long a run takes.
+
+    Raises:
+        RequestError: for a file among the records that is no record.
+    """
+    records = place.records()
+    asked = {key_of(run): run for run in runs_of(plan.entries)}
+    done: set[RunKey] = {
+        key for record in records if (key := key_of(record)) in asked and ends(record, asked[key])
+    }
+    found = []
+    for entry in plan.entries:
+        if entry.reproduction is not None:
+            found.append(_missing_page(host, entry, place.pages))
+            continue
+        left = tuple(run for run in entry.runs if key_of(run) not in done)
+        done |= {key_of(run) for run in left}
+        told = estimate(RunPlan(left), device, {}, records)
+        # Of a protocol without records nothing is known, of any other something of every run.
+        seconds = _at_most(left, device, records) if told.sources["nothing"] else told.seconds
+        hours = None if seconds is None else seconds / HOUR
+        found.append(Missing(replace(entry, runs=left), len(left), hours))
+    return found
+
+
+def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> float | None:
+    """Return the seconds that runs take if each uses up its budget of training strings.
+
+    How many strings a model trains on a second is known from its runs under other protocols, or
+    from those of other models; None if there is no record.
+    """
+    kind = device.partition(":")[0]
+    speeds: dict[str, list[float]] = {}
+    for record in records:
+        if record.training and record.environment.device == kind and record.training.strings:
+            for name in (record.model.name, ""):
+                speeds.setdefault(name, []).append(record.training.strings_per_second)
+    if not speeds:
+        return None
+    means = {name: fmean(told) for name, told in speeds.items()}
+    return sum(
+        run.info.steps * run.protocol.batch / means.get(run.model.name, means[""]) for run in runs
+    )
+
+
+def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
+    """Say whether the page of a reproduction is missing, and how long it took the last time."""
+    assert entry.reproduction is not None
+    file = pages / f"{entry.reproduction.name}.json"
+    if not file.exists():
+        return Missing(entry, 1, None)
+    page = read_document(file)
+    if page.scale == "quick" and entry.scale == "paper":
+        return Missing(entry, 1, None)
+    if _is_complete(page, entry) and not _is_stale(host, file):
+        return Missing(entry, 0, 0.0)
+    return Missing(entry, 1, page.seconds / HOUR)
+
+
+def _is_complete(page: Document, entry: PlanEntry) -> bool:
+    """Say whether a page has a verdict for every point that an entry wants of it."""
+    if entry.scale == "quick" and not entry.only:
+        return True
+    only = set(map(squeezed, entry.only))
+    cells = [
+        cell
+        for cell in page.cells
+        if not only or only & {squeezed(cell.row), squeezed(cell.column)}
+    ]
+    verdicts = {cell.verdict for cell in cells}
+    verdicts |= set() if only else {claim.verdict for claim in page.claims}
+    return "not run at this scale" not in verdicts
+
+
+def _is_stale(host: PluginHost, file: Path) -> bool:
+    """Say whether records beside a page are of another version of a model, task or protocol."""
+    kept = file.with_suffix(".records.jsonl")
+    if not kept.exists():
+        return False
+    current = current_of(host)
+    return any(
+        isinstance(record, Record) and current.standing(record) != "current"
+        for record in read_packed(kept)
+    )
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What filling came to.
+
+    Attributes:
+        failed: a line about each reproduction that failed, and the number of runs that did.
+        timed_out: whether it stopped because its time was up.
+    """
+
+    failed: Sequence[str]
+    timed_out: bool
+
+
+def fill(
+    host: PluginHost,
+    lacking: Sequence[Missing],
+    place: ResultFolders,
+    manner: Manner,
+    hours: float | None = None,
+) -> Filled:
+    """Train what a plan lacks, in its order; a run that was begun goes on where it was saved.
+
+    Args:
+        host: the plugins.
+        lacking: what `missing` says.
+        place: where records go.
+        manner: how runs are carried out.
+        hours: after which it stops; None for no limit.
+
+    Raises:
+        RequestError: for what a task or a model refuses, before anything is trained.
+        KeyboardInterrupt: at Ctrl-C.
+    """
+    end = None if hours is None else time.monotonic() + hours * HOUR
+    failed: list[str] = []
+    left = [one.entry for one in lacking if one.count]
+    try:
+        with _interrupted_at(end):
+            for is_page, entries in groupby(left, lambda one: one.reproduction is not None):
+                if is_page:
+                    failed += [
+                        line
+                        for entry in entries
+                        if (line := _reproduce(host, entry, place, manner))
+                    ]
+                else:
+                    failed += _train(host, [*entries], place, manner)
+    except KeyboardInterrupt as stop:
+        if end is None or time.monotonic() < end:
+            if isinstance(stop, JobsLeft):
+                settle(stop)
+            raise
+        return Filled(failed, timed_out=True)
+    return Filled(failed, timed_out=False)
+
+
+@contextlib.contextmanager
+def _interrupted_at(end: float | None) -> Iterator[None]:
+    """Raise `KeyboardInterrupt` at a time, of which `time.monotonic` tells."""
+    # A shell may have started this process so that it ignores interrupts.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = None
+    if end is not None:
+        timer = threading.Timer(max(end - time.monotonic(), 0.0), interrupt_main)
+        timer.daemon = True
+        timer.start()
+    try:
+        yield
+    finally:
+        if timer is not None:
+            timer.cancel()
+        signal.signal(signal.SIGINT, before)
+
+
+def _train(
+    host: PluginHost, entries: Sequence[PlanEntry], place: ResultFolders, manner: Manner
+) -> list[str]:
+    """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
+    runs: Sequence[Run] = runs_of(entries)
+    records = run_plan(host, RunPlan(tuple(runs)), Store(place.results), manner, execute_live)
+    failed = sum(record.status != "finished" for record in records)
+    return [f"{failed} of {len(records)} runs failed: their records say why"] if failed else []
+
+
+def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner: Manner) -> str:
+    """Carry out a reproduction in a process of its own; return a line if it fails."""
+    assert entry.reproduction is not None
+    name = entry.reproduction.name
+    words = [sys.executable, "-m", "formalbench", "reproduce", name, "--scale", entry.scale]
+    words += [word for point in entry.only for word in ("--only", point)]
+    words += ["--results", str(place.results), "--output", str(place.pages)]
+    words += ["--device", manner.device]
+    words += ["--jobs", str(manner.jobs)] if manner.jobs is not None else []
+    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.path))]
+    print(f"entry {entry.number}: {entry.title}", file=sys.stderr, flush=True)
+    process = subprocess.Popen(words, stdout=sys.stderr)  # noqa: S603  # a program of ours
+    try:
+        code = process.wait()
+    except KeyboardInterrupt:
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(GRACE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        raise
+    # 1: a claim of the paper does not hold, which is a result.
+    return "" if code in (0, 1) else f"entry {entry.number}: reproduce {name} exited with {code}"
+
+
+def device_of(host: PluginHost, manner: Manner) -> str:
+    """Return the device, or the first of them, that runs are carried out on.
+
+    Raises:
+        RequestError: for an unknown executor, or a device that is not there.
+    """
+    return workplace(host, manner, {})[0][0]

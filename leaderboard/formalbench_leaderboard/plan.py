@@ -1,0 +1,207 @@
+"""The plan of the leaderboard: the runs that it wants, in order (``leaderboard/plan.yaml``)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+from formalbench.analysis.reproduced import Scale
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.part import Part
+from formalbench.contracts.reading import first_problem
+from formalbench.contracts.specs import ReproductionSpec
+from formalbench.host.yaml_file import read_yaml
+from formalbench.running.plan import Run, RunRequest, make_plan
+from formalbench.store.repository import repository_above
+from pydantic import Field, ValidationError, model_validator
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+PLAN = Path("leaderboard", "plan.yaml")
+"""The plan, below the repository's root."""
+
+Text = Annotated[str, Field(min_length=1, max_length=1000)]
+Names = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+P = TypeVar("P", bound=Part)
+
+
+class RunsEntry(Part):
+    """Models to train on tasks.
+
+    Attributes:
+        title: names the entry.
+        reason: why the leaderboard wants it, in one line.
+        suite, tasks: what to train on, one of the two. Tasks as on the command line, with
+            objective and options: ``parity:tag``, ``parity[p=0.3]``.
+        models: likewise, as ``rnn[nonlinearity=relu]``.
+        protocol: its name.
+        seeds: how many, or which; None for the protocol's number.
+    """
+
+    title: Text
+    reason: Text
+    suite: Text | None = None
+    tasks: Names | None = None
+    models: Names
+    protocol: Text
+    seeds: int | tuple[int, ...] | None = None
+
+    @model_validator(mode="after")
+    def _suite_or_tasks(self) -> RunsEntry:
+        if (self.suite is None) == (self.tasks is None):
+            raise ValueError("name either a suite or tasks")
+        return self
+
+    def request(self) -> RunRequest:
+        """Return what ``formalbench run`` would be asked."""
+        return RunRequest(
+            models=self.models,
+            tasks=self.tasks or (),
+            suite=self.suite or "",
+            protocol=self.protocol,
+            seeds=self.seeds,
+        )
+
+
+class ReproductionEntry(Part):
+    """A paper's figure or table to reproduce.
+
+    Attributes:
+        title, reason: as of `RunsEntry`.
+        reproduce: its name, as ``formalbench reproduce`` takes it.
+        scale: how much of it.
+        only: the points of it that are wanted; empty for all.
+    """
+
+    title: Text
+    reason: Text
+    reproduce: Text
+    scale: Scale
+    only: tuple[Text, ...] = ()
+
+
+class PlanFile(Part):
+    """The contents of the file; its entries are validated one by one, to name the wrong one.
+
+    Attributes:
+        code: the commit that trains it.
+        entries: in the order in which they are trained.
+    """
+
+    code: Annotated[str, Field(pattern=r"^[0-9a-f]{40}$")]
+    entries: Annotated[list[dict[str, Any]], Field(min_length=1)]
+
+
+@dataclass(frozen=True)
+class PlanEntry:
+    """One entry of a plan, with its names resolved.
+
+    Attributes:
+        number: its place in the file, from 1.
+        title: names it.
+        runs: what it asks for, model by model; empty for a reproduction.
+        reproduction: what it reproduces; None if it names runs.
+        scale: how much of the reproduction.
+        only: the points of the reproduction that are wanted; empty for all.
+    """
+
+    number: int
+    title: str
+    runs: tuple[Run, ...] = ()
+    reproduction: ReproductionSpec | None = None
+    scale: Scale = "paper"
+    only: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan whose names are all known here.
+
+    Attributes:
+        code: the commit that trains it.
+        entries: in order.
+    """
+
+    code: str
+    entries: tuple[PlanEntry, ...]
+
+
+def find_plan(file: Path | None) -> Path:
+    """Return the file of the plan: the one named, else that of the clone the user is in.
+
+    Raises:
+        RequestError: if none is named and this is no clone.
+    """
+    if file is not None:
+        return file
+    repository = repository_above(Path.cwd())
+    if repository is None:
+        raise RequestError(
+            "name a plan with --plan: neither this folder nor one above it has leaderboard/results"
+        )
+    return repository / PLAN
+
+
+def read_plan(file: Path, host: PluginHost) -> Plan:
+    """Read a plan and resolve every name in it.
+
+    Args:
+        file: the plan.
+        host: the plugins.
+
+    Raises:
+        RequestError: one line that names the file and, if an entry is wrong, its number.
+    """
+    told = _validated(PlanFile, read_yaml(file), str(file))
+    entries = tuple(
+        _entry(host, number, data, f"{file}: entry {number}")
+        for number, data in enumerate(told.entries, 1)
+    )
+    return Plan(told.code, entries)
+
+
+def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> PlanEntry:
+    if "reproduce" in data:
+        wanted = _validated(ReproductionEntry, data, place)
+        try:
+            spec = host.reproductions.get(wanted.reproduce)[0].spec
+            points = tuple(_point(spec, one) for one in wanted.only)
+        except RequestError as error:
+            raise RequestError(f"{place}: {error}") from None
+        return PlanEntry(number, wanted.title, (), spec, wanted.scale, points)
+    asked = _validated(RunsEntry, data, place)
+    try:
+        # An entry names its protocol, and a device decides nothing else of a plan.
+        runs = make_plan(host, asked.request()).runs
+    except RequestError as error:
+        raise RequestError(f"{place}: {error}") from None
+    return PlanEntry(number, asked.title, runs)
+
+
+def _point(spec: ReproductionSpec, asked: str) -> str:
+    """Return a point of a reproduction as its page writes it; spaces and case do not matter."""
+    known = {squeezed(point): point for point in spec.points}
+    if squeezed(asked) not in known:
+        raise unknown(f"point of {spec.name}", asked, spec.points)
+    return known[squeezed(asked)]
+
+
+def squeezed(point: str) -> str:
+    """Return a point's name without what does not matter."""
+    return "".join(point.split()).casefold()
+
+
+def _validated(kind: type[P], data: dict[str, Any], place: str) -> P:
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise RequestError(f"{place}: {first_problem(error)}") from None
+
+
+def runs_of(entries: Sequence[PlanEntry]) -> tuple[Run, ...]:
+    """Return the runs of entries, in their order; a run may occur in several."""
+    return tuple(run for entry in entries for run in entry.runs)

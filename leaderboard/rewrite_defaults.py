@@ -1,0 +1,220 @@
+"""Rewrite records made before the default of a model's option changed.
+
+A record holds the options that differ from their defaults, so a changed default would give old
+records another meaning. This script makes them name the old value, and leave out what is the
+default now. With the options change `train_id`, `test_id`, the file's name and the command;
+weights keep their hashes, test strings their fingerprints, and every number stays.
+
+    python leaderboard/rewrite_defaults.py                    # all that this repository publishes
+    python leaderboard/rewrite_defaults.py FOLDER|FILE ...    # records elsewhere, with weights
+
+Records lie in folders, one a file, their weights beside them, or in a file ``*.records.jsonl``, of
+which the page and the table beside it name the ids. It can be run again: a record that names its
+old value is left alone, and of one that lost an option `DONE` keeps a line. Records that name the
+commit of their code were made after all changes listed here, and are left alone too. Do not
+rewrite a folder that runs are being written to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from formalbench.analysis.repeating import repeating
+from formalbench.contracts.config import Value
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.host import PluginHost
+from formalbench.store import Store, read_record, weights_path, write_atomically
+from formalbench.store.packed import read_packed, written
+
+HERE = Path(__file__).parent
+DONE = HERE / "rewrite_defaults.txt"
+"""A line for each record that lost an option: the change and `trace_of` the record."""
+
+PACKED = ".records.jsonl"
+
+_ID = re.compile(r"\b[0-9a-f]{16}\b")
+
+
+@dataclass(frozen=True)
+class Change:
+    """A default that changed.
+
+    Attributes:
+        name: of the change, in `DONE`.
+        models: whose option it is of.
+        option: its name.
+        old, new: its default before and after.
+        decides: whether the option decides anything in a record; where it does not, it is left
+            out whatever it was.
+    """
+
+    name: str
+    models: frozenset[str]
+    option: str
+    old: Value
+    new: Value
+    decides: Callable[[PluginHost, Record], bool] = lambda host, record: True
+
+
+def _may_see_all(host: PluginHost, record: Record) -> bool:
+    """Return whether an answer may depend on the whole string: else there is a mask anyway."""
+    return host.objective(record.task.name.partition(":")[2]).sees_all
+
+
+def _has_tables(host: PluginHost, record: Record) -> bool:
+    """Return whether positions have parameters that layers can share."""
+    return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
+
+
+CHANGES: tuple[Change, ...] = (
+    Change(
+        "causal",
+        frozenset({"transformer", "transformer-logn"}),
+        "causal",
+        old=False,
+        new=True,
+        decides=_may_see_all,
+    ),
+    Change(
+        "shared-positions",
+        frozenset({"transformer", "transformer-logn"}),
+        "shared_positions",
+        old=False,
+        new=True,
+        decides=_has_tables,
+    ),
+)
+
+
+def trace_of(record: Record) -> str:
+    """Return what tells a record, as it is named now, from others: 16 hexadecimal digits."""
+    told = (record.test_id, record.weights, record.date)
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+
+
+def rewritten(
+    record: AnyRecord, host: PluginHost, done: set[str], changes: Sequence[Change] = CHANGES
+) -> AnyRecord:
+    """Return a record with its options as they are written now.
+
+    Args:
+        record: of a run, or of a verification, which stays as it is.
+        host: the plugins.
+        done: the lines of `DONE`; those of the record that is returned are added.
+        changes: in the order in which they were made.
+    """
+    if not isinstance(record, Record) or '"commit":' in record.to_json():
+        return record
+    options = dict(record.model.options)
+    left_out = {one.name for one in changes if f"{one.name} {trace_of(record)}" in done}
+    for change in changes:
+        if record.model.name not in change.models or change.name in left_out:
+            continue
+        if not change.decides(host, record):
+            options.pop(change.option, None)
+        elif options.get(change.option) == change.new:
+            del options[change.option]
+            left_out.add(change.name)
+        else:
+            options.setdefault(change.option, change.old)
+    if options == record.model.options:
+        return record
+    model = record.model.model_copy(update={"options": options})
+    record = record.model_copy(update={"model": model})
+    trained, tested = ids_of(record)
+    record = record.model_copy(update={"train_id": trained, "test_id": tested})
+    done |= {f"{name} {trace_of(record)}" for name in left_out}
+    return record.model_copy(update={"command": repeating(record)})
+
+
+def rewrite_packed(file: Path, host: PluginHost, done: set[str]) -> int:
+    """Rewrite a file of records, and the ids in the page and the tables beside it.
+
+    Returns:
+        How many records changed.
+    """
+    before = read_packed(file)
+    after = [rewritten(record, host, done) for record in before]
+    new_ids = {
+        old.test_id: new.test_id
+        for old, new in zip(before, after, strict=True)
+        if isinstance(old, Record) and isinstance(new, Record) and old is not new
+    }
+    if not new_ids:
+        return 0
+    write_atomically(file, written(after))
+    stem = file.name.removesuffix(PACKED)
+    for beside in (file.with_name(f"{stem}{kind}") for kind in (".json", ".csv", ".md")):
+        if beside.exists():
+            text = beside.read_text()
+            new = _ID.sub(lambda found: new_ids.get(found[0], found[0]), text)
+            if new != text:
+                write_atomically(beside, new)
+    return len(new_ids)
+
+
+def rewrite_folder(folder: Path, host: PluginHost, done: set[str]) -> int:
+    """Rewrite the records below a folder, and rename their weights; return how many changed.
+
+    Raises:
+        RequestError: if another record lies where one belongs now; nothing has changed then.
+    """
+    moves: dict[Path, tuple[Path, Record]] = {}
+    for file in sorted(folder.rglob("*.json")):
+        before = read_record(file)
+        after = rewritten(before, host, done)
+        if after is before or not isinstance(after, Record):
+            continue
+        target = Store(file.parents[2]).path_of(after)  # <results>/<model>/<task>/<run>.json
+        moves[file] = target, after
+    count, targets = len(moves), [target for target, _ in moves.values()]
+    for file, (target, _) in moves.items():
+        if targets.count(target) > 1 or (target.exists() and target not in moves):
+            raise RequestError(f"{file}: belongs at {target} now, where another record is")
+    while moves:
+        # A record may take the place of one that moves itself, once that is gone.
+        file = next(file for file, (target, _) in moves.items() if target not in moves)
+        target, after = moves.pop(file)
+        if weights_path(file).exists():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            weights_path(file).rename(weights_path(target))
+        write_atomically(target, after.to_json())
+        file.unlink()
+        for empty in (file.parent, file.parents[1]):
+            if not any(empty.iterdir()):
+                empty.rmdir()
+    return count
+
+
+def main(places: Iterable[str]) -> int:
+    """Rewrite what the arguments name, or all that is published; return the exit code."""
+    paths = [Path(place) for place in places] or [
+        HERE / "results",
+        *sorted((HERE / "reproductions").glob(f"*{PACKED}")),
+    ]
+    done = set(DONE.read_text().splitlines()) if DONE.exists() else set()
+    host = PluginHost.load()
+    try:
+        for path in paths:
+            if not path.exists():
+                raise RequestError(f"{path}: no such file or folder")
+            rewrite = rewrite_folder if path.is_dir() else rewrite_packed
+            print(f"{path}: {rewrite(path, host, done)} records rewritten")
+            DONE.write_text("".join(f"{line}\n" for line in sorted(done)))
+    except FormalbenchError as error:
+        print(f"rewrite_defaults: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

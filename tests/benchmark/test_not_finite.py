@@ -1,0 +1,162 @@
+"""A test that diverges at some lengths keeps the others: chance counts there, with a mark."""
+
+import textwrap
+
+import numpy as np
+import pytest
+import torch
+from formalbench.analysis.frame import cells_frame
+from formalbench.contracts.example import Example
+from formalbench.contracts.record import Record
+from formalbench.evaluation.cells import Cell, TestSet
+from formalbench.evaluation.evaluate import NotFiniteError, blank, evaluate
+from formalbench.host import PluginHost
+from formalbench.running.results import cells_of
+from formalbench.store import Store, weights_path
+from pydantic import ValidationError
+
+BURSTING = textwrap.dedent(
+    """
+    import torch
+    from torch import nn
+    from formalbench import Config, ModelSpec, hookimpl, option
+
+
+    class BurstingConfig(Config):
+        longest: int = option(200, "length from which on a logit is infinite")
+
+
+    class Bursting(nn.Module):
+        def __init__(self, task, config):
+            super().__init__()
+            self.longest = config.longest
+            self.embed = nn.Embedding(len(task.alphabet), task.outputs)
+
+        def forward(self, batch):
+            logits = self.embed(batch.symbols[:, 0])
+            return logits / (0.0 if batch.symbols.shape[1] >= self.longest else 1.0)
+
+
+    @hookimpl
+    def formalbench_models():
+        yield ModelSpec("bursting", 1, "for tests", Bursting, config=BurstingConfig)
+    """
+)
+
+
+class Bursts(torch.nn.Module):
+    """Says the last symbol, and is not finite on strings of length `at`, but for one of them."""
+
+    def __init__(self, at, value):
+        super().__init__()
+        self.at, self.value = at, value
+
+    def forward(self, batch):
+        logits = torch.nn.functional.one_hot(batch.symbols[:, -1].long(), 2).float()
+        if batch.symbols.shape[1] == self.at:
+            logits[-1, 0] = self.value
+        return logits
+
+
+@pytest.fixture
+def run(cli, tiny, write):
+    """Run a model that is infinite from some length on, with the tiny protocol."""
+    plugin = write("bursting.py", BURSTING)
+
+    def run(longest, *more):
+        return cli(
+            "run", "--model", "bursting", "--task", "first", "--protocol", "tiny", "--seeds", 1,
+            "--device", "cpu", "--jobs", 1, "--plugin", tiny, "--plugin", plugin,
+            "--set", f"model.longest={longest}", "--json", *more,
+        )  # fmt: skip
+
+    return run
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_each_finite_cell_is_scored_and_the_others_are_marked(value, threads):
+    task = PluginHost.load().task("first")
+    strings = np.random.default_rng(0).integers(0, 2, (300, 9))
+    cells = TestSet(
+        tuple(Cell(n, n, (Example(strings[:, :n], strings[:, n - 1]),)) for n in (3, 5, 9))
+    )
+    network, cpu = Bursts(5, value), torch.device("cpu")
+    with pytest.raises(NotFiniteError, match="length 5"):
+        evaluate(network, task, cells, cpu, threads)
+    scores = evaluate(network, task, cells, cpu, threads, by_cell=True)
+    assert [score.finite for score in scores] == [True, False, True]
+    assert [score.measures["accuracy"].count for score in scores] == [300] * 3
+    assert [scores[at].measures["accuracy"].total for at in (0, 2)] == [300, 300]
+    assert scores[1].measures == evaluate(blank(task), task, cells, cpu)[1].measures
+    found = cells_of(scores, "accuracy", lambda: (0.5, 0.7, 0.9))
+    assert (found.correct, found.not_finite) == ((300, 210, 300), (1,))
+    entropy = found.metrics["cross-entropy"]
+    assert (entropy.count, entropy.total[1]) == ((300, 0, 300), 0)
+    assert np.isnan(found.means_of("cross-entropy")[1])
+
+
+def test_a_run_keeps_the_lengths_at_which_it_is_finite(run, results):
+    done = run(200)
+    assert done.code == 1
+    (record,) = Store(results).records()
+    length = record.test.cells.length
+    assert record.status == "diverged"
+    assert record.training.ended != "stopped"
+    assert record.test.cells.not_finite == tuple(i for i, n in enumerate(length) if n >= 200)
+    assert 0 < len(record.test.cells.not_finite) <= len(length)
+    first = record.test.cells.not_finite[0]
+    assert record.message == (
+        f"a logit is not finite at {len(length) - first} of {len(length)} test lengths, "
+        f"the first is {length[first]}"
+    )
+    half = [strings / 2 for strings in record.test.cells.strings]
+    assert list(record.test.cells.correct[first:]) == half[first:]
+    frame = cells_frame([record])
+    assert frame.finite.tolist() == [n < 200 for n in length]
+    assert frame.accuracy[first:].tolist() == [0.5] * (len(length) - first)
+    assert weights_path(Store(results).path_of(record)).is_file()
+
+
+def test_it_is_not_done_again_and_its_weights_are_tested_again(run, results):
+    run(400)
+    (first,) = Store(results).records()
+    again = run(400)
+    assert again.code == 1
+    assert again.data[0]["date"] == first.date
+    fewer = run(400, "--set", "protocol.test.lengths=2")
+    assert (fewer.code, fewer.data[0]["weights"]) == (1, first.weights)
+    assert fewer.data[0]["training"] == first.model_dump(mode="json")["training"]
+
+
+def test_a_run_that_is_finite_everywhere_says_nothing_of_it(run, results):
+    assert run(10**6).code == 0
+    (record,) = Store(results).records()
+    assert (record.status, record.test.cells.not_finite) == ("finished", None)
+    assert "not_finite" not in record.to_json()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"status": "finished", "message": ""},
+        {"status": "timeout"},
+        {"test": None, "weights": "a" * 64},
+    ],
+    ids=["finished", "timeout", "no test"],
+)
+def test_a_mark_and_a_status_agree(run, results, change):
+    run(200)
+    (record,) = Store(results).records()
+    with pytest.raises(ValidationError):
+        Record.model_validate(record.model_dump(mode="json") | change)
+
+
+@pytest.mark.parametrize("marked", [(), (3, 2), (1, 1), (-1,), (10**6,)], ids=str)
+def test_marks_name_cells(run, results, marked):
+    run(200)
+    (record,) = Store(results).records()
+    data = record.model_dump(mode="json")
+    data["test"]["cells"]["not_finite"] = marked
+    with pytest.raises(ValidationError, match="not_finite"):
+        Record.model_validate(data)

@@ -1,0 +1,255 @@
+"""The plan is filled in its order: killed, continued, complete, and published once."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+from formalbench.store import Store
+
+ROOT = Path(__file__).parents[2]
+PLAN = {
+    "code": "0" * 40,
+    "entries": [
+        {"title": "one", "reason": "r", "tasks": ["parity"], "models": ["rnn[width=8]"]},
+        {"title": "two", "reason": "r", "tasks": ["first"], "models": ["gru[width=8]"]},
+        {"title": "three", "reason": "r", "tasks": ["parity", "first"], "models": ["gru[width=8]"]},
+    ],
+}
+for one in PLAN["entries"]:
+    one["protocol"] = "tiny"
+
+PAPER = {"title": "p", "reason": "r", "reproduce": "yao-fig5", "scale": "paper"}
+
+pytestmark = pytest.mark.usefixtures("own_place")
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch, tiny):
+    """A clone with a plan of three entries and nothing published; its protocol is of a file."""
+    root = tmp_path / "clone"
+    (root / "leaderboard" / "results").mkdir(parents=True)
+    (root / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(PLAN))
+    monkeypatch.chdir(root)
+    monkeypatch.setenv("FORMALBENCH_PLUGINS", str(tiny))
+    return root
+
+
+@pytest.fixture
+def evidence():
+    spec = importlib.util.spec_from_file_location("evidence", ROOT / "leaderboard" / "evidence.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def fill(cli):
+    def fill(*arguments):
+        return cli("leaderboard", "fill", "--device", "cpu", *arguments)
+
+    return fill
+
+
+def contents(folder):
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
+
+
+def wait_for_a_record(folder, process):
+    while not [*folder.rglob("*.json")]:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+
+
+def test_it_is_killed_and_goes_on_and_is_published_once(
+    clone, tmp_path, spawn, fill, evidence, monkeypatch, capsys
+):
+    folder = tmp_path / "evidence"
+    results = folder / "results"
+    ask = ("--results", results, "--dry-run", "--json")
+    assert [one["missing"] for one in fill(*ask).data["entries"]] == [2, 2, 2]
+
+    words = ("-m", "formalbench", "leaderboard", "fill", "--device", "cpu", "--jobs", 2)
+    process = spawn(*words, "--results", results)
+    wait_for_a_record(results, process)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    kept = {path: seen for path, seen in contents(results).items() if path.suffix == ".json"}
+    assert 1 <= len(kept) < 6
+    assert fill(*ask).data["missing"] == 6 - len(kept)
+    monkeypatch.setattr(evidence, "ROOT", clone)
+    folder.joinpath(evidence.RENDERED).touch()
+    assert evidence.publish_new(clone, folder) == 0
+    early = {record.test_id for record in Store(clone / "leaderboard" / "results").records()}
+    assert len(early) % 2 == 0  # a model on a task is published with all seeds, or not at all
+
+    done = fill("--results", results, "--jobs", 2, "--json")
+    assert (done.code, done.data["missing"], done.data["core_hours"]) == (0, 0, 0)
+    after = contents(results)
+    assert len(Store(results).records()) == 6
+    assert all(after[path] == seen for path, seen in kept.items())
+
+    assert evidence.publish_new(clone, folder) == 0
+    published = contents(clone / "leaderboard" / "results")
+    assert {record.test_id for record in Store(clone / "leaderboard" / "results").records()} == {
+        record.test_id for record in Store(results).records()
+    }
+    capsys.readouterr()
+    assert evidence.publish_new(clone, folder) == 0
+    assert contents(clone / "leaderboard" / "results") == published
+    assert "published" not in capsys.readouterr().err
+
+    shutil.rmtree(results)  # a new machine has the published records, and trains nothing again
+    assert fill("--results", results).code == 0
+    assert not results.exists()
+
+
+def test_it_stops_when_its_time_is_up(clone, fill, results):
+    done = fill("--hours", 1e-9, "--json")
+    assert done.code == 0
+    assert done.data["missing"] == 6 - len(Store(results).records())
+    assert fill().code == 0
+    assert fill("--dry-run", "--json").data["missing"] == 0
+
+
+def test_entries_are_trained_in_order_and_shared_runs_once(clone, fill, results, capsys):
+    done = fill("--jobs", 1)
+    assert done.code == 0
+    told = [line.partition("]")[2] for line in done.err.splitlines() if line.startswith("[")]
+    order = [" ".join(line.split(" ")[1:4]) for line in told]
+    assert order == [
+        *["rnn[width=8] on parity:classify,"] * 2,
+        *["gru[width=8] on first:classify,"] * 2,
+        *["gru[width=8] on parity:classify,"] * 2,
+    ]
+    assert "0 runs missing: 0.0 core hours" in done.out
+
+
+def test_core_hours_are_those_of_runs_like_them(clone, fill, cli, results):
+    words = ("--protocol", "tiny", "--seeds", 1, "--device", "cpu", "--quiet")
+    assert cli("run", "--model", "rnn[width=8]", "--task", "parity", *words).code == 0
+    (record,) = Store(results).records()
+    hours = (record.training.seconds + record.test.seconds) / 3600
+    found = fill("--dry-run", "--json").data
+    assert [one["core_hours"] for one in found["entries"]] == pytest.approx(
+        [hours, 2 * hours, 2 * hours], abs=1e-4
+    )
+    assert found["missing"] == 5
+
+
+def test_without_records_of_a_protocol_the_budget_of_strings_tells(clone, fill, cli, results):
+    assert [one["core_hours"] for one in fill("--dry-run", "--json").data["entries"]] == [None] * 3
+    words = ("--protocol", "tiny", "--seeds", 1, "--device", "cpu", "--quiet")
+    other = ("--set", "protocol.steps=80")
+    assert cli("run", "--model", "gru", "--task", "parity", *words, *other).code == 0
+    (record,) = Store(results).records()
+    hours = 40 * 8 / record.training.strings_per_second / 3600
+    found = fill("--dry-run", "--json").data
+    assert found["core_hours"] == pytest.approx(6 * hours, abs=2e-4)
+
+
+def changed(number, **keys):
+    plan = json.loads(json.dumps(PLAN))
+    plan["entries"][number - 1] |= keys
+    return plan
+
+
+BAD = {
+    "unknown model": (changed(2, models=["grru"]), "entry 2: unknown model 'grru'"),
+    "option": (changed(2, models=["gru[wide=8]"]), "entry 2: unknown option of gru 'wide'"),
+    "unknown task": (changed(3, tasks=["paritty"]), "entry 3: unknown task 'paritty'"),
+    "unknown suite": (
+        changed(1, suite="defalt", tasks=None),
+        "entry 1: unknown suite 'defalt'",
+    ),
+    "unknown protocol": (changed(1, protocol="tinny"), "entry 1: unknown protocol 'tinny'"),
+    "seeds": (changed(1, seeds=0), "entry 1: --seeds 0"),
+    "both": (changed(1, suite="default"), "entry 1: name either a suite or tasks"),
+    "unknown key": (changed(3, sedes=3), "entry 3: sedes: Extra inputs are not permitted"),
+    "no reason": (changed(2, reason=""), "entry 2: reason: "),
+    "experiment": (
+        {**PLAN, "entries": [*PLAN["entries"], {**PAPER, "reproduce": "yao-fig9"}]},
+        "entry 4: unknown reproduction 'yao-fig9': did you mean yao-fig",
+    ),
+    "point": (
+        {**PLAN, "entries": [{**PAPER, "only": ["k = 3"]}]},
+        "entry 1: unknown point of yao-fig5 'k = 3'",
+    ),
+    "code": ({**PLAN, "code": "main"}, "plan.yaml: code: "),
+    "no entries": ({"code": "0" * 40, "entries": []}, "plan.yaml: entries: "),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_a_plan_that_cannot_be_is_one_line_before_anything_is_trained(clone, refused, name):
+    plan, line = BAD[name]
+    (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
+    assert line in refused("leaderboard", "fill")
+
+
+def test_a_plan_that_is_not_there_or_no_yaml_is_one_line(clone, refused, tmp_path, monkeypatch):
+    assert "No such file" in refused("leaderboard", "fill", "--plan", "none.yaml")
+    assert "--hours 0: must be more than 0" in refused("leaderboard", "fill", "--hours", 0)
+    assert "unknown executor" in refused("leaderboard", "fill", "--executor", "nobody")
+    (clone / "leaderboard" / "plan.yaml").write_text("entries: [")
+    assert "malformed YAML" in refused("leaderboard", "fill")
+    monkeypatch.chdir(tmp_path)
+    assert "leaderboard/results" in refused("leaderboard", "fill")
+
+
+PAGE = {
+    "schema_version": 2, "reproduction": "made", "title": "t", "source": "s", "about": "a",
+    "command": "c", "scale": "paper", "reduced": "", "date": "2026-11-20", "seconds": 3600.0,
+    "took": "", "environments": [], "records": 0, "figure": False, "holds": True, "cells": [
+        {"row": "rnn", "column": "k = 2", "paper": "1", "ours": "1", "verdict": "holds"},
+        {"row": "rnn", "column": "k = 3", "paper": "1", "ours": "",
+         "verdict": "not run at this scale"},
+    ], "claims": [], "remarks": [], "data": [],
+}  # fmt: skip
+
+MADE = """
+    import json, pathlib
+    from formalbench import ReproductionSpec, hookimpl
+
+    def measure(bench):
+        pathlib.Path("asked.json").write_text(json.dumps([bench.scale]))
+        raise SystemExit(5)
+
+    @hookimpl
+    def formalbench_reproductions():
+        yield ReproductionSpec(
+            name="made", summary="s", reference="r", factory=measure, figure=False,
+            points=("k = 2", "k = 3"),
+        )
+"""
+
+
+@pytest.mark.parametrize(
+    ("entry", "page", "missing"),
+    [
+        ({}, None, 1),
+        ({"scale": "quick"}, PAGE, 0),
+        ({}, PAGE, 1),
+        ({"only": ["K=2"]}, PAGE, 0),
+        ({"only": ["k = 2", "k = 3"]}, PAGE, 1),
+        ({}, {**PAGE, "cells": PAGE["cells"][:1]}, 0),
+        ({}, {**PAGE, "cells": PAGE["cells"][:1], "scale": "quick"}, 1),
+    ],
+)
+def test_a_reproduction_is_there_if_its_page_is(clone, fill, write, entry, page, missing):
+    plugin = write("made.py", MADE)
+    plan = {**PLAN, "entries": [{**PAPER, "reproduce": "made", **entry}]}
+    (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
+    if page:
+        (clone / "leaderboard" / "reproductions").mkdir()
+        (clone / "leaderboard" / "reproductions" / "made.json").write_text(json.dumps(page))
+    (found,) = fill("--dry-run", "--json", "--plugin", plugin).data["entries"]
+    assert found["missing"] == missing

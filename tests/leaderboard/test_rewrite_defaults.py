@@ -1,0 +1,169 @@
+"""The script that rewrites records after a default changed."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from built_records import build_record
+from formalbench.analysis.keys import run_of
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import parse_record
+from formalbench.host import PluginHost
+from formalbench.store import Store, weights_path
+from formalbench.store.packed import read_packed, written
+
+SCRIPT = Path(__file__).parents[2] / "leaderboard" / "rewrite_defaults.py"
+
+
+@pytest.fixture(scope="module")
+def script():
+    spec = importlib.util.spec_from_file_location("rewrite_defaults", SCRIPT)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def host():
+    return PluginHost.load()
+
+
+def made(options=None, task="parity:classify", model="transformer", **more):
+    fingerprint = "0" * 64
+    record = build_record(model, task, options=options or {}, fingerprint=fingerprint, **more)
+    return record.model_copy(update={"command": run_of(record).command})
+
+
+def apart_from_names(record):
+    data = json.loads(record.to_json())
+    for key in ("train_id", "test_id", "command"):
+        del data[key]
+    del data["model"]["options"]
+    return data
+
+
+@pytest.mark.parametrize(
+    ("model", "task", "before", "after"),
+    [
+        ("transformer", "parity:classify", {}, {"causal": False}),
+        ("transformer-logn", "first:classify", {"width": 16}, {"width": 16, "causal": False}),
+        (
+            "transformer",
+            "parity:classify",
+            {"causal": True, "positions": "rope"},
+            {"positions": "rope"},
+        ),
+        ("transformer", "flip-flop:tag", {"positions": "rope"}, {"positions": "rope"}),
+        (
+            "transformer",
+            "flip-flop:tag",
+            {"causal": True, "positions": "rope"},
+            {"positions": "rope"},
+        ),
+        ("transformer", "reverse-string:transduce", {}, {"causal": False}),
+        ("rnn", "parity:classify", {}, {}),
+        (
+            "transformer",
+            "parity:classify",
+            {"causal": True, "positions": "t5"},
+            {"positions": "t5", "shared_positions": False},
+        ),
+        (
+            "transformer",
+            "flip-flop:tag",
+            {"positions": "kerple-log"},
+            {"positions": "kerple-log", "shared_positions": False},
+        ),
+    ],
+)
+def test_a_record_names_its_old_value_and_not_todays_default(
+    script, host, model, task, before, after
+):
+    old, done = made(before, task, model), set()
+    new = script.rewritten(old, host, done)
+    assert new.model.options == after
+    assert (new.train_id, new.test_id) == ids_of(new)
+    assert new.command == run_of(new).command
+    assert ("model.causal=false" in new.command) == (after.get("causal") is False)
+    assert apart_from_names(new) == apart_from_names(old)
+    assert (new is old) == (before == after)
+    assert script.rewritten(new, host, done) is new  # once is enough
+    copy = parse_record(old.to_json(), "")
+    assert script.rewritten(copy, host, done) == new  # a copy elsewhere is rewritten as well
+
+
+def test_two_changes_are_made_one_after_the_other(script, host):
+    width = script.Change("width", frozenset({"transformer"}), "width", old=64, new=32)
+    first, done = script.CHANGES, set()
+    once = script.rewritten(made({"causal": True, "width": 32}), host, done, first)
+    assert once.model.options == {"width": 32}
+    twice = script.rewritten(once, host, done, (*first, width))
+    assert twice.model.options == {}
+    assert script.rewritten(twice, host, done, (*first, width)) is twice
+
+
+def test_a_record_that_names_the_commit_of_its_code_stays(script, host, monkeypatch):
+    record = made()
+    text = record.to_json().replace('"date":', '"commit":"0","date":')
+    monkeypatch.setattr(type(record), "to_json", lambda self: text)
+    assert script.rewritten(record, host, set()) is record
+
+
+def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(script, "DONE", tmp_path / "done.txt")
+    store = Store(tmp_path / "results")
+    records = [
+        made(seed=seed, options=options) for seed in (0, 1) for options in ({}, {"causal": True})
+    ]
+    old = [store.write(record, bytes([number])) for number, record in enumerate(records)]
+    other = store.write(made(model="rnn"))
+    assert script.main([str(store.path)]) == 0
+    assert "4 records rewritten" in capsys.readouterr().out
+    assert not any(path.exists() for path in old[1::2])
+    assert len(store.files()) == 5
+    assert other.exists()
+    for number, record in enumerate(records):
+        after = {} if record.model.options else {"causal": False}
+        (file,) = (
+            file
+            for file, one in store.files().items()
+            if (one.model.name, one.model.options, one.seed) == ("transformer", after, record.seed)
+        )
+        assert file == store.path_of(store.files()[file])
+        assert weights_path(file).read_bytes() == bytes([number])
+    before = store.files()
+    assert script.main([str(store.path)]) == 0
+    assert "0 records rewritten" in capsys.readouterr().out
+    assert store.files() == before
+    assert script.main([str(tmp_path / "nowhere")]) == 2
+    assert "nowhere: no such file or folder" in capsys.readouterr().err
+
+
+def test_nothing_changes_where_another_record_is_in_the_way(script, host, tmp_path):
+    store = Store(tmp_path)
+    store.write(made())
+    store.write(made({"causal": False}))
+    before = store.files()
+    with pytest.raises(RequestError, match="where another record is"):
+        script.rewrite_folder(tmp_path, host, set())
+    assert store.files() == before
+
+
+def test_the_page_beside_packed_records_names_the_new_ids(script, host, tmp_path):
+    records = [made(), made({"causal": True}), made(model="rnn")]
+    file = tmp_path / "table.records.jsonl"
+    file.write_text(written(records))
+    page = tmp_path / "table.json"
+    page.write_text(json.dumps([record.test_id for record in records]))
+    done: set[str] = set()
+    assert script.rewrite_packed(file, host, done) == 2
+    now = read_packed(file)
+    assert [record.model.options for record in now] == [{"causal": False}, {}, {}]
+    assert json.loads(page.read_text()) == [record.test_id for record in now]
+    assert script.rewrite_packed(file, host, done) == 0
