@@ -103,8 +103,9 @@ SHIPPED = {
         "validation": {"every": 1000, "lengths": 50, "strings": 64},
         "test": {"lengths": "all", "strings": 512},
     },
-    "chiang-cholak-fig4-300-quick": {
-        "seeds": 5, "learning_rates": (0.0003,), "batch": 1, "steps": 10_000,
+    "chiang-cholak-fig4-300": {
+        "version": 2, "seeds": 20, "shared_lengths": True,
+        "learning_rates": (0.0003,), "batch": 1, "steps": 10_000,
         "optimiser": {"name": "adam", "gradient_clip": None, **ADAM},
         "decay": {"steps": 10_000, "final": 1.0, "mastered": 0.0},
         "test": {"lengths": 1, "strings": 1000},
@@ -118,6 +119,11 @@ SHIPPED = {
         "seeds": 3, "learning_rates": (0.0003,), "batch": 1, "steps": 15_000,
         "evaluate_every": 1500, "test": {"lengths": "all", "strings": 1024},
         "splits": {"train": (100, 100), "test": (100, 100)},
+    },
+    "yao": {
+        "version": 3, "learning_rates": (0.01, 0.001), "batch_tokens": 512, "steps": 120_000,
+        "decay": {"steps": 14_700, "final": 1.0, "mastered": 0.0},
+        "validation": {"every": 4900, "lengths": 16, "strings": 64, "tokens": 200_000},
     },
     "yao-fig4-lstm-quick": {
         "version": 2, "seeds": 2, "learning_rates": (0.01, 0.001), "batch_tokens": 512,
@@ -147,7 +153,9 @@ def test_the_version_before_is_still_known(host):
 def test_every_shipped_protocol_draws_strings_of_its_own(host):
     for entry in host.protocols.all():
         protocol = host.protocol(entry.spec.name)
-        assert protocol.key == (protocol.name, protocol.version)
+        name, version = protocol.key  # a version may change the test alone
+        assert name == protocol.name
+        assert version <= protocol.version
 
 
 def test_what_joined_later_changes_no_identity():

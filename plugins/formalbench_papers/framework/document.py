@@ -120,8 +120,9 @@ def command(spec: ReproductionSpec, scale: Scale) -> str:
 
 def took(records: Sequence[Record], how: Circumstances) -> str:
     """Say how long it took: the training, if there was any, and not only this call."""
+    call = f"{round(how.seconds, 1):.0f} s"  # as rounded as it is kept
     if not records:
-        return f"{how.seconds:.0f} s"
+        return call
     seconds = sum(
         part.seconds
         for record in records
@@ -130,7 +131,7 @@ def took(records: Sequence[Record], how: Circumstances) -> str:
     )
     return (
         f"{plural(len(records), 'run')}, trained and tested in {seconds / 60:.0f} min in all "
-        f"(summed over the runs); {how.seconds:.0f} s in this call"
+        f"(summed over the runs); {call} in this call"
     )
 
 

@@ -46,7 +46,7 @@ REPRODUCTIONS = (
             "0.001 instead of 15,000 updates of one string at 0.0003: three times the strings, a "
             "fifth of the updates."
         ),
-        core_hours=(2.8, 3.6),
+        core_hours=(2.8, 4.2),
     ),
     ReproductionSpec(
         name="steffen-layernorm",
