@@ -155,17 +155,18 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
 
 
 def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
-    """Say whether the page of a reproduction is missing, and how long it took the last time."""
+    """Say whether the page of a reproduction is missing, and how long it takes."""
     assert entry.reproduction is not None
     file = pages / f"{entry.reproduction.name}.json"
+    hours = entry.reproduction.core_hours[entry.scale == "paper"]
     if not file.exists():
-        return Missing(entry, 1, None)
+        return Missing(entry, 1, hours)
     page = read_document(file)
     if page.scale == "quick" and entry.scale == "paper":
-        return Missing(entry, 1, None)
+        return Missing(entry, 1, hours)
     if _is_complete(page, entry) and not _is_stale(host, file):
         return Missing(entry, 0, 0.0)
-    return Missing(entry, 1, page.seconds / HOUR)
+    return Missing(entry, 1, page.seconds / HOUR if hours is None else hours)
 
 
 def _is_complete(page: Document, entry: PlanEntry) -> bool:

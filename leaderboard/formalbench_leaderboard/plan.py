@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from formalbench.analysis.reproduced import Scale
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.part import Part
 from formalbench.contracts.reading import first_problem
 from formalbench.contracts.specs import ReproductionSpec
@@ -25,6 +28,9 @@ PLAN = Path("leaderboard", "plan.yaml")
 
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
+
+BAD_REQUEST = 2
+"""The exit code of a command that was asked for what there is not."""
 
 P = TypeVar("P", bound=Part)
 
@@ -169,10 +175,11 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
         wanted = _validated(ReproductionEntry, data, place)
         try:
             spec = host.reproductions.get(wanted.reproduce)[0].spec
-            points = tuple(_point(spec, one) for one in wanted.only)
+            if wanted.only:
+                _check_points(host, wanted)
         except RequestError as error:
             raise RequestError(f"{place}: {error}") from None
-        return PlanEntry(number, wanted.title, (), spec, wanted.scale, points)
+        return PlanEntry(number, wanted.title, (), spec, wanted.scale, wanted.only)
     asked = _validated(RunsEntry, data, place)
     try:
         # An entry names its protocol, and a device decides nothing else of a plan.
@@ -182,12 +189,23 @@ def _entry(host: PluginHost, number: int, data: dict[str, Any], place: str) -> P
     return PlanEntry(number, asked.title, runs)
 
 
-def _point(spec: ReproductionSpec, asked: str) -> str:
-    """Return a point of a reproduction as its page writes it; spaces and case do not matter."""
-    known = {squeezed(point): point for point in spec.points}
-    if squeezed(asked) not in known:
-        raise unknown(f"point of {spec.name}", asked, spec.points)
-    return known[squeezed(asked)]
+def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
+    """Refuse points that the page of a reproduction does not have.
+
+    Which it has, only its own code knows: it is asked in a process of its own, and trains nothing.
+
+    Raises:
+        RequestError: naming the point, and all there are.
+    """
+    words = [sys.executable, "-m", "formalbench", "reproduce", wanted.reproduce]
+    words += ["--scale", wanted.scale, "--no-training"]
+    words += [word for point in wanted.only for word in ("--only", point)]
+    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.path))]
+    with TemporaryDirectory() as folder:
+        words += ["--results", folder, "--output", folder]
+        done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603  # ours
+    if done.returncode == BAD_REQUEST:
+        raise RequestError(done.stderr.strip().splitlines()[-1].removeprefix("formalbench: "))
 
 
 def squeezed(point: str) -> str:

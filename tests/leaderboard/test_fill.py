@@ -181,7 +181,7 @@ BAD = {
     ),
     "point": (
         {**PLAN, "entries": [{**PAPER, "only": ["k = 3"]}]},
-        "entry 1: unknown point of yao-fig5 'k = 3'",
+        "entry 1: --only k = 3: unknown point",
     ),
     "code": ({**PLAN, "code": "main"}, "plan.yaml: code: "),
     "no entries": ({"code": "0" * 40, "entries": []}, "plan.yaml: entries: "),
@@ -227,7 +227,6 @@ MADE = """
     def formalbench_reproductions():
         yield ReproductionSpec(
             name="made", summary="s", reference="r", factory=measure, figure=False,
-            points=("k = 2", "k = 3"),
         )
 """
 
