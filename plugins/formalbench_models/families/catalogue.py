@@ -37,6 +37,7 @@ LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
         "the delta rule with a decay",
         "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
         gate=True,
+        heads=4,
     ),
     _recurrence(
         "deltaproduct",

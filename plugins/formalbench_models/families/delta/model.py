@@ -106,17 +106,13 @@ def _begin_small(network: Backbone) -> None:
     By the root of the number of branches (Radford et al. 2019, section 2.3), so that their sum
     begins no larger than one of them.
     """
-    branches = sum(1 + (block.feed_forward is not None) for block in network.blocks)
-    for block in network.blocks:
-        for module in block.modules():
-            if isinstance(module, (nn.Linear, ShortConvolution)):
-                nn.init.normal_(module.weight, std=DEVIATION)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-        ends = [block.mixer.merge, *([block.feed_forward.down] if block.feed_forward else [])]
-        with torch.no_grad():
-            for end in ends:
-                end.weight.div_(branches**0.5)
+    branches = len(network.blocks) * (2 if network.blocks[0].feed_forward is not None else 1)
+    for name, module in network.blocks.named_modules():
+        if isinstance(module, (nn.Linear, ShortConvolution)):
+            last = name.endswith((".mixer.merge", ".feed_forward.down"))
+            nn.init.normal_(module.weight, std=DEVIATION / branches**0.5 if last else DEVIATION)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
 
 
 def build(task: Task, config: DeltaConfig) -> Backbone:
