@@ -122,7 +122,7 @@ SHIPPED = {
     },
     "yao": {
         "version": 3, "learning_rates": (0.01, 0.001), "batch_tokens": 512, "steps": 120_000,
-        "decay": {"steps": 14_700, "final": 1.0, "mastered": 0.0},
+        "patience": {"after": 14_700, "steps": 14_700, "gain": 1e-4},
         "validation": {"every": 4900, "lengths": 16, "strings": 64, "tokens": 200_000},
     },
     "yao-fig4-lstm-quick": {

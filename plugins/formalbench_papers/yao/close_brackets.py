@@ -45,9 +45,9 @@ REMARKS = (
     "which asks for no bracket, is left out. A step is a budget of tokens, as many as ten strings "
     "have on average: the paper does not say its batch, its code has ten strings.",
     "At the scale paper the rate is halved after each 4,900 updates without a gain on validation, "
-    "as after each epoch of the authors' code, which stops after three of them; here a run goes on "
-    "for 14,700 updates after 100 without an error, or to the end of its budget. At the scale "
-    "quick the rate falls linearly at the end. Gradients are clipped to norm 1.",
+    "as after each epoch of the authors' code, and training stops after three without one, there "
+    "of the loss, here of the share of strings without an error. At the scale quick the rate falls "
+    "linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",
