@@ -1,9 +1,12 @@
-"""Rewrite records made before the default of a model's option changed.
+"""Rewrite records made before the default of a model's option, or a value's meaning, changed.
 
 A record holds the options that differ from their defaults, so a changed default would give old
 records another meaning. This script makes them name the old value, and leave out what is the
 default now. With the options change `train_id`, `test_id`, the file's name and the command;
 weights keep their hashes, test strings their fingerprints, and every number stays.
+
+In protocols ``decay.mastered: 0`` was "no error at all" and now disables the rule: the protocols
+of `ONCE_ZERO` have `NO_ERROR` in its place, which means what 0 meant.
 
     python leaderboard/rewrite_defaults.py                    # all that this repository publishes
     python leaderboard/rewrite_defaults.py FOLDER|FILE ...    # records elsewhere, with weights
@@ -29,6 +32,7 @@ from formalbench.analysis.repeating import repeating
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.identity import ids_of
+from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host import PluginHost
@@ -95,6 +99,21 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
+ONCE_ZERO = ("steffen-dyck-", "path-flipflop")
+"""What the names of protocols begin with of which runs ended early at ``mastered: 0``."""
+
+NO_ERROR = 1e-9
+
+
+def _protocol_of(record: Record) -> Protocol:
+    """Return the protocol of a record as it is written now."""
+    protocol = record.protocol
+    if not protocol.name.startswith(ONCE_ZERO) or protocol.decay.mastered != 0:
+        return protocol
+    decay = protocol.decay.model_copy(update={"mastered": NO_ERROR})
+    return protocol.model_copy(update={"decay": decay})
+
+
 def trace_of(record: Record) -> str:
     """Return what tells a record, as it is named now, from others: 16 hexadecimal digits."""
     told = (record.test_id, record.weights, record.date)
@@ -126,10 +145,11 @@ def rewritten(
             left_out.add(change.name)
         else:
             options.setdefault(change.option, change.old)
-    if options == record.model.options:
+    protocol = _protocol_of(record)
+    if options == record.model.options and protocol is record.protocol:
         return record
     model = record.model.model_copy(update={"options": options})
-    record = record.model_copy(update={"model": model})
+    record = record.model_copy(update={"model": model, "protocol": protocol})
     trained, tested = ids_of(record)
     record = record.model_copy(update={"train_id": trained, "test_id": tested})
     done |= {f"{name} {trace_of(record)}" for name in left_out}
