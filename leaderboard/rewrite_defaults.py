@@ -74,6 +74,11 @@ def _may_see_all(host: PluginHost, record: Record) -> bool:
     return host.objective(record.task.name.partition(":")[2]).sees_all
 
 
+def _has_a_threshold(host: PluginHost, record: Record) -> bool:
+    """Return whether positions have a threshold."""
+    return record.model.options.get("positions") == "fire"
+
+
 def _has_tables(host: PluginHost, record: Record) -> bool:
     """Return whether positions have parameters that layers can share."""
     return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
@@ -97,6 +102,39 @@ CHANGES: tuple[Change, ...] = (
         old=False,
         new=True,
         decides=_has_tables,
+    ),
+    Change(
+        "fire-threshold",
+        "6173e8aa4c4fc88ade5d2badd7f561cc8689dcad",
+        frozenset({"transformer", "transformer-logn"}),
+        "threshold",
+        old=512,
+        new=0,
+        decides=_has_a_threshold,
+    ),
+    Change(
+        "minlstm-gates",
+        "76e83c50177750dbd3ae06e1ddfab7ef52ad7752",
+        frozenset({"minlstm"}),
+        "normalised",
+        old=True,
+        new=False,
+    ),
+    Change(
+        "stack-push",
+        "3a62bdc38da1c634d3cc5b4a579f72335c803e35",
+        frozenset({"stack-attention"}),
+        "push",
+        old="sigmoid",
+        new="linear",
+    ),
+    Change(
+        "gated-heads",
+        "dd8df735cf9066638c3132ab628625044cc0f117",
+        frozenset({"gated-deltanet"}),
+        "heads",
+        old=1,
+        new=4,
     ),
 )
 

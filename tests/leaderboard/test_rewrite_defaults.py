@@ -16,6 +16,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
+from formalbench.host.options import option_facts
 from formalbench.store import Store, weights_path
 from formalbench.store.packed import read_packed, written
 
@@ -70,6 +71,17 @@ def apart_from_names(record):
         ),
         ("transformer", "reverse-string:transduce", {}, {"causal": False}),
         ("rnn", "parity:classify", {}, {}),
+        ("minlstm", "parity:classify", {}, {"normalised": True}),
+        ("stack-attention", "dyck-1:classify", {"cell": 8}, {"cell": 8, "push": "sigmoid"}),
+        ("gated-deltanet", "first:classify", {}, {"heads": 1}),
+        ("gated-deltanet", "first:classify", {"heads": 4}, {}),
+        ("gated-deltanet", "first:classify", {"heads": 2}, {"heads": 2}),
+        (
+            "transformer",
+            "flip-flop:tag",
+            {"positions": "fire"},
+            {"positions": "fire", "threshold": 512},
+        ),
         (
             "transformer",
             "parity:classify",
@@ -203,3 +215,10 @@ def test_the_page_beside_packed_records_names_the_new_ids(script, host, tmp_path
     assert [record.model.options for record in now] == [{"causal": False}, {}, {}]
     assert json.loads(page.read_text()) == [record.test_id for record in now]
     assert script.rewrite_packed(file, host, done) == 0
+
+
+def test_todays_defaults_are_what_the_script_takes_for_them(script, host):
+    for change in script.CHANGES:
+        for model in change.models:
+            facts = option_facts(host.models.get(model)[0].spec)
+            assert facts[change.option]["default"] == change.new
