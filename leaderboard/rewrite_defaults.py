@@ -13,9 +13,9 @@ of `ONCE_ZERO` have `NO_ERROR` in its place, which means what 0 meant.
 
 Records lie in folders, one a file, their weights beside them, or in a file ``*.records.jsonl``, of
 which the page and the table beside it name the ids. It can be run again: a record that names its
-old value is left alone, and of one that lost an option `DONE` keeps a line. Records that name the
-commit of their code were made after all changes listed here, and are left alone too. Do not
-rewrite a folder that runs are being written to.
+old value is left alone, and of one that lost an option `DONE` keeps a line. A record that names the
+commit of its code is left alone by changes that this commit has in its history. Do not rewrite a
+folder that runs are being written to.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from formalbench.analysis.repeating import repeating
@@ -54,6 +56,7 @@ class Change:
 
     Attributes:
         name: of the change, in `DONE`.
+        commit: that made it.
         models: whose option it is of.
         option: its name.
         old, new: its default before and after.
@@ -62,6 +65,7 @@ class Change:
     """
 
     name: str
+    commit: str
     models: frozenset[str]
     option: str
     old: Value
@@ -74,6 +78,11 @@ def _may_see_all(host: PluginHost, record: Record) -> bool:
     return host.objective(record.task.name.partition(":")[2]).sees_all
 
 
+def _has_a_threshold(host: PluginHost, record: Record) -> bool:
+    """Return whether positions have a threshold."""
+    return record.model.options.get("positions") == "fire"
+
+
 def _has_tables(host: PluginHost, record: Record) -> bool:
     """Return whether positions have parameters that layers can share."""
     return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
@@ -82,6 +91,7 @@ def _has_tables(host: PluginHost, record: Record) -> bool:
 CHANGES: tuple[Change, ...] = (
     Change(
         "causal",
+        "dfef642bdb503d85e5557e2046ca71c2be2d66ca",
         frozenset({"transformer", "transformer-logn"}),
         "causal",
         old=False,
@@ -90,11 +100,45 @@ CHANGES: tuple[Change, ...] = (
     ),
     Change(
         "shared-positions",
+        "6173e8aa4c4fc88ade5d2badd7f561cc8689dcad",
         frozenset({"transformer", "transformer-logn"}),
         "shared_positions",
         old=False,
         new=True,
         decides=_has_tables,
+    ),
+    Change(
+        "fire-threshold",
+        "6173e8aa4c4fc88ade5d2badd7f561cc8689dcad",
+        frozenset({"transformer", "transformer-logn"}),
+        "threshold",
+        old=512,
+        new=0,
+        decides=_has_a_threshold,
+    ),
+    Change(
+        "minlstm-gates",
+        "76e83c50177750dbd3ae06e1ddfab7ef52ad7752",
+        frozenset({"minlstm"}),
+        "normalised",
+        old=True,
+        new=False,
+    ),
+    Change(
+        "stack-push",
+        "3a62bdc38da1c634d3cc5b4a579f72335c803e35",
+        frozenset({"stack-attention"}),
+        "push",
+        old="sigmoid",
+        new="linear",
+    ),
+    Change(
+        "gated-heads",
+        "dd8df735cf9066638c3132ab628625044cc0f117",
+        frozenset({"gated-deltanet"}),
+        "heads",
+        old=1,
+        new=4,
     ),
 )
 
@@ -114,6 +158,20 @@ def _protocol_of(record: Record) -> Protocol:
     return protocol.model_copy(update={"decay": decay})
 
 
+@cache
+def is_in(change: str, commit: str) -> bool:
+    """Return whether a commit has another one in its history.
+
+    Raises:
+        RequestError: if this clone lacks either.
+    """
+    asked = ["git", "merge-base", "--is-ancestor", change, commit.removesuffix("-dirty")]
+    found = subprocess.run(asked, cwd=HERE, capture_output=True, text=True, check=False)  # noqa: S603
+    if found.returncode > 1:
+        raise RequestError(f"this clone lacks commit {commit} or {change}: git fetch it")
+    return found.returncode == 0
+
+
 def trace_of(record: Record) -> str:
     """Return what tells a record, as it is named now, from others: 16 hexadecimal digits."""
     told = (record.test_id, record.weights, record.date)
@@ -131,12 +189,15 @@ def rewritten(
         done: the lines of `DONE`; those of the record that is returned are added.
         changes: in the order in which they were made.
     """
-    if not isinstance(record, Record) or '"commit":' in record.to_json():
+    if not isinstance(record, Record):
         return record
+    commit = record.environment.commit
     options = dict(record.model.options)
     left_out = {one.name for one in changes if f"{one.name} {trace_of(record)}" in done}
     for change in changes:
         if record.model.name not in change.models or change.name in left_out:
+            continue
+        if commit is not None and is_in(change.commit, commit):
             continue
         if not change.decides(host, record):
             options.pop(change.option, None)

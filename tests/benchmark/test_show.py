@@ -184,7 +184,7 @@ def test_options_and_traits_of_a_model(cli):
     assert facts["options"]["norm"]["choices"] == ["pre", "post", "none"]
     assert facts["options"]["width"]["default"] == 64
     assert (facts["traits"]["width"], facts["traits"]["depth"]) == (32, 2)
-    assert facts["traits"]["causal"] is False
+    assert facts["traits"]["causal"] is True
     assert facts["traits"]["padding"] is True
     small, usual = (
         cli("show", "model", name, "--json").data["parameters"]["count"]

@@ -86,7 +86,7 @@ def test_each_key_of_a_suite_is_there(page):
 
 def test_each_family_has_its_options_with_defaults_bounds_and_help(page):
     text = page("options")
-    for heading in ("### gru, lstm", "### rnn"):
+    for heading in ("### gru", "### lstm", "### rnn"):
         told = rows(section(text, heading))
         assert told["`width`"][0].startswith("`")
         assert told["`width`"][1] == "a whole number, 1 to 8192"

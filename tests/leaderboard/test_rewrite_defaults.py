@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
+from formalbench.host.options import option_facts
 from formalbench.store import Store, weights_path
 from formalbench.store.packed import read_packed, written
 
@@ -68,6 +71,17 @@ def apart_from_names(record):
         ),
         ("transformer", "reverse-string:transduce", {}, {"causal": False}),
         ("rnn", "parity:classify", {}, {}),
+        ("minlstm", "parity:classify", {}, {"normalised": True}),
+        ("stack-attention", "dyck-1:classify", {"cell": 8}, {"cell": 8, "push": "sigmoid"}),
+        ("gated-deltanet", "first:classify", {}, {"heads": 1}),
+        ("gated-deltanet", "first:classify", {"heads": 4}, {}),
+        ("gated-deltanet", "first:classify", {"heads": 2}, {"heads": 2}),
+        (
+            "transformer",
+            "flip-flop:tag",
+            {"positions": "fire"},
+            {"positions": "fire", "threshold": 512},
+        ),
         (
             "transformer",
             "parity:classify",
@@ -99,7 +113,7 @@ def test_a_record_names_its_old_value_and_not_todays_default(
 
 
 def test_two_changes_are_made_one_after_the_other(script, host):
-    width = script.Change("width", frozenset({"transformer"}), "width", old=64, new=32)
+    width = script.Change("width", "0" * 40, frozenset({"transformer"}), "width", old=64, new=32)
     first, done = script.CHANGES, set()
     once = script.rewritten(made({"causal": True, "width": 32}), host, done, first)
     assert once.model.options == {"width": 32}
@@ -108,11 +122,45 @@ def test_two_changes_are_made_one_after_the_other(script, host):
     assert script.rewritten(twice, host, done, (*first, width)) is twice
 
 
-def test_a_record_that_names_the_commit_of_its_code_stays(script, host, monkeypatch):
-    record = made()
-    text = record.to_json().replace('"date":', '"commit":"0","date":')
-    monkeypatch.setattr(type(record), "to_json", lambda self: text)
-    assert script.rewritten(record, host, set()) is record
+@pytest.fixture
+def commits(script, tmp_path, monkeypatch):
+    """Three commits, one after another."""
+    monkeypatch.setattr(script, "HERE", tmp_path)
+    script.is_in.cache_clear()
+
+    def git(*words):
+        named = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        done = subprocess.run(
+            ["git", *named, *words], cwd=tmp_path, check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    git("init", "-q")
+    found = []
+    for name in "abc":
+        git("commit", "-q", "--allow-empty", "-m", name)
+        found.append(git("rev-parse", "HEAD"))
+    yield found
+    script.is_in.cache_clear()
+
+
+def test_a_record_made_after_a_change_stays(script, host, commits):
+    before, change, after = commits
+    changes = (replace(script.CHANGES[0], commit=change),)
+
+    def made_by(commit):
+        record = made()
+        environment = record.environment.model_copy(update={"commit": commit})
+        record = record.model_copy(update={"environment": environment})
+        return record, script.rewritten(record, host, set(), changes)
+
+    for commit in (change, after, f"{after}-dirty"):
+        old, new = made_by(commit)
+        assert new is old
+    for commit in (before, None):
+        assert made_by(commit)[1].model.options == {"causal": False}
+    with pytest.raises(RequestError, match="this clone lacks commit 0000"):
+        made_by("0" * 40)
 
 
 def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, monkeypatch, capsys):
@@ -167,3 +215,10 @@ def test_the_page_beside_packed_records_names_the_new_ids(script, host, tmp_path
     assert [record.model.options for record in now] == [{"causal": False}, {}, {}]
     assert json.loads(page.read_text()) == [record.test_id for record in now]
     assert script.rewrite_packed(file, host, done) == 0
+
+
+def test_todays_defaults_are_what_the_script_takes_for_them(script, host):
+    for change in script.CHANGES:
+        for model in change.models:
+            facts = option_facts(host.models.get(model)[0].spec)
+            assert facts[change.option]["default"] == change.new
