@@ -57,7 +57,8 @@ def test_each_command_is_there_with_its_options(page, cli):
 
 def test_examples_of_commands_keep_their_lines(page):
     told = section(page("commands"), "## formalbench run")
-    assert "\n```console\nformalbench run --model regulargpt\nformalbench run --model lstm" in told
+    lines = ("formalbench run --model regulargpt", "formalbench run --model regulargpt --protocol")
+    assert "\n```console\n{}\n{} standard\n".format(*lines) in told
 
 
 def test_each_key_of_a_protocol_is_there(page):
