@@ -43,7 +43,8 @@ _CLASSES = {
 def language_map(page: Page, known: Known) -> LanguageMap:
     """Make the map of a page: of the protocol under which the most was learned.
 
-    Texts are no languages and have no column; nor have tasks on which chance is always right.
+    Texts are no languages and have no column; nor have tasks on which chance is always right, or
+    which no model was tested on.
     """
     board = page.boards[0] if page.boards else None
     columns = _columns(board, page.exact.rows, known)
@@ -67,6 +68,8 @@ def _columns(
     titles: Iterable[str] = (*board.tasks, *board.other_tasks) if board else ()
     facts = {title: board.facts_of(title) for title in titles} if board else {}
     shown = [title for title in titles if (of := facts[title]) is None or of.scored]
+    rows = board.rows if board else ()
+    shown = [title for title in shown if any(row.on(title) is not None for row in rows)]
     shown = shown or sorted({one.task for one in exact})
     order = list(_CLASSES)
     placed = []
