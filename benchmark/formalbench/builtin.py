@@ -81,6 +81,14 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         named_by=("classify",),
     )
     yield MetricSpec(
+        "mutual-information",
+        1,
+        "what the answer tells of the right one, in bits; of at most 8 classes",
+        f"{_METRICS}mutual_information:MutualInformation",
+        objectives=(),
+        named_by=("classify",),
+    )
+    yield MetricSpec(
         "string-accuracy",
         1,
         "the share of strings whose answers are all right",

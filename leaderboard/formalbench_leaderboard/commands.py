@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import shlex
 from collections import Counter
@@ -218,8 +219,11 @@ def _others(
         rows = (row for board in page.boards for row in board.rows)
         cells = Counter(result.task for row in rows for result in row.results)
         names = [spec.spec.name for spec in host.suites.all() if spec.spec.name != DEFAULT_SUITE]
-        sizes = {name: sum(cells[one] for one in suite_view(host, name).tasks) for name in names}
-        measured = sorted((name for name in names if sizes[name]), key=lambda it: (-sizes[it], it))
+        sizes = {}
+        for name in names:
+            with contextlib.suppress(RequestError):  # a task of it may be announced twice
+                sizes[name] = sum(cells[one] for one in suite_view(host, name).tasks)
+        measured = sorted((name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it))
         found += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
     return tuple((name, shlex.join(line)) for name, line in found)
 

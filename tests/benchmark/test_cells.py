@@ -59,7 +59,7 @@ def test_the_default_test_lengths(host):
         ("parity", "1fba04f6f6d0451a0b6a0cd8decef4ba68d11fe0700cccaebcb0252d16fb6672"),
         (
             "tomita-3:next-symbols",
-            "76226f3f4845d0c57b3fc97f05e783c223b263ff17a8ad5f8549d94d8fbe2987",
+            "6eb86e81963ae7d8d42fbf0de56c8c760922199922d1eb723f30cf51289b290b",
         ),
         (
             "cycle-navigation:tag",

@@ -69,9 +69,9 @@ def test_names_are_completed(complete, line, offered):
 
 def test_zsh_and_fish_are_told_what_a_name_means(complete):
     (told,) = complete(FISH, "run --protocol stan")
-    assert told.startswith("standard\tevidence: until mastered")
+    assert told.startswith("standard\tfor publishing: until mastered")
     (told,) = complete(ZSH, "run --protocol stan")
-    assert told.startswith("""_arguments '*: :(("standard":"evidence""")
+    assert told.startswith("""_arguments '*: :(("standard":"for publishing""")
 
 
 def test_models_of_a_plugin_that_is_always_loaded_are_completed(complete, mine, monkeypatch):

@@ -99,7 +99,7 @@ SHIPPED = {
     "chi-table1": {
         "learning_rates": (0.0001, 0.0003, 0.0005), "steps": 100_000, "evaluate_every": 100,
         "curriculum": {"kind": "uniform", "first": 2, "growth": 1.5, "error": 0.02},
-        "decay": {"steps": 10_000, "final": 1.0, "mastered": 0.0},
+        "decay": {"steps": 10_000, "final": 1.0, "mastered": 1e-9},
         "validation": {"every": 1000, "lengths": 50, "strings": 64},
         "test": {"lengths": "all", "strings": 512},
     },

@@ -485,7 +485,8 @@ def test_progress_tells_the_loss_and_the_latest_validation(train):
         Member(0.01, 0, heard.append),
     )
     training = {"train/loss", "train/error", "train/tokens-per-second"}
-    validation = {"validation/accuracy", "validation/cross-entropy"}
+    measured = ("accuracy", "cross-entropy", "mutual-information")
+    validation = {f"validation/{name}" for name in measured}
     assert [set(p.metrics) for p in heard] == [training] + [training | validation] * 3
     assert all(0.0 < p.metrics["train/loss"] < 2.0 for p in heard)
     assert all(0.0 < p.metrics["train/tokens-per-second"] < math.inf for p in heard)

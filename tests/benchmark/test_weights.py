@@ -196,7 +196,7 @@ def test_the_record_says_what_the_file_must_be(kept):
     assert parse_record(record.to_json(), "r") == record
     for status in ("error", "diverged"):
         text = record.model_copy(update={"status": status, "test": None}).to_json()
-        with pytest.raises(RequestError, match="only a finished learned run has weights"):
+        with pytest.raises(RequestError, match="only a tested learned run has weights"):
             parse_record(text, "r")
     with pytest.raises(RequestError, match="weights"):
         parse_record(record.to_json().replace(record.weights, "../../etc/passwd"), "r")

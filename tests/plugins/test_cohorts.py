@@ -85,7 +85,7 @@ def test_training_in_bf16(name, program):
         assert weights[0].dtype == torch.float32
         assert not torch.equal(*weights)  # it did compute in bf16
         # As a whole: a single weight can go anywhere, since Adam divides by small gradients.
-        assert (weights[0] - weights[1]).norm() < 0.02 * weights[1].norm()
+        assert (weights[0] - weights[1]).norm() < 0.05 * weights[1].norm()
 
 
 def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):

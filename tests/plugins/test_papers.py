@@ -54,7 +54,7 @@ def test_deletangs_transformer_is_read_at_an_empty_symbol_behind_and_has_no_mask
     assert network.embedding.symbol.weight.std() < 0.25
     asked = RunRequest(models=("transformer-deletang",), tasks=("parity:tag",))
     with pytest.raises(RequestError, match="tag"):
-        make_plan(host, asked, "cpu")
+        make_plan(host, asked)
 
 
 def test_the_reproduction_of_chi_trains_the_same_network_at_paper_scale(host):

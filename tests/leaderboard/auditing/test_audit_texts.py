@@ -55,9 +55,9 @@ def file(host, tmp_path):
 def test_translations_are_searched_for_again(host, file, monkeypatch):
     asked = []
 
-    def watched(*arguments):
+    def watched(*arguments, **named):
         asked.append((arguments[2], arguments[-1]))
-        return evaluate(*arguments)
+        return evaluate(*arguments, **named)
 
     evaluate = retested.evaluate
     monkeypatch.setattr(retested, "evaluate", watched)

@@ -91,7 +91,7 @@ def test_at_the_scale_paper_sizes_are_those_of_the_papers_code(module, title, op
     assert model.name == {"Mamba": "mamba-2"}.get(title, model.name)
     host = PluginHost.load()
     wanted = Wanted("row", title, model.name, "parity", "quick", model.options("paper"), seeds=1)
-    (run,) = make_plan(host, wanted.request(), "cpu").runs
+    (run,) = make_plan(host, wanted.request()).runs
     config = make_config(host.models.get(model.name)[0].spec, run.model.options)
     assert config.model_dump().items() >= options.items()
 
