@@ -223,7 +223,9 @@ def _others(
         for name in names:
             with contextlib.suppress(RequestError):  # a task of it may be announced twice
                 sizes[name] = sum(cells[one] for one in suite_view(host, name).tasks)
-        measured = sorted((name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it))
+        measured = sorted(
+            (name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it)
+        )
         found += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
     return tuple((name, shlex.join(line)) for name, line in found)
 

@@ -37,8 +37,8 @@ SOURCE = (
 )
 
 SMALLER = (
-    "networks of width 64 (the RNN 128) instead of 256, and a Transformer of 2 pre-norm layers with "
-    "4 heads and GELU instead of 5 post-norm ones with 8 and ReLU"
+    "networks of width 64 (the RNN 128) instead of 256, and a Transformer of 2 pre-norm layers "
+    "with 4 heads and GELU instead of 5 post-norm ones with 8 and ReLU"
 )
 """What the models of the scale ``quick`` have less or otherwise."""
 
