@@ -38,9 +38,12 @@ def told(result, facts):
 
 def test_every_cell_has_its_seeds_and_says_them(opened, quick, board):
     page = opened(quick, height=2000)
-    expect(page.locator(f"{CELL} svg.seeds")).to_have_count(page.locator(CELL).count())
+    measured = [(row, task) for row in board.rows for task in board.tasks if row.on(task)]
+    expect(page.locator(f"{CELL} svg.seeds")).to_have_count(len(measured))
     for row in board.rows:
         for task in board.tasks:
+            if (row, task) not in measured:
+                continue
             result, cell = row.on(task), drawn(page, row.model, task)
             said = told(result, board.facts_of(task))
             assert cell.get_attribute("title") == said
