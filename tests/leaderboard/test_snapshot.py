@@ -140,7 +140,7 @@ def test_the_command_shows_it_outside_a_clone(own, tmp_path):
     boards = json.loads(done.stdout)["measured"]
     assert boards
     for board in boards:
-        assert "lstm" in {row["model"] for row in board["rows"]}
+        assert "rnn" in {row["model"] for row in board["rows"]}
 
 
 def test_parsed_reads_both_kinds(varied):
