@@ -6,8 +6,8 @@ Everything lies in evidence/ of the checkout, which git ignores, and stays there
     cache/           checkpoints of runs that were interrupted
     results/         records and weights
 
-So the working tree may change while this trains. Its own code publishes the new records, every
-ten minutes and at the end, of each model on each task of which an entry of the plan lacks none.
+So the working tree may change while this trains. Every ten minutes, and at the end, the working
+tree's own code publishes the new records of each model and task whose runs are complete.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--hours", type=float, default=2.5, help="stop after so many")
+    parser.add_argument("--hours", type=float, default=2.5, help="stop after this many hours")
     parser.add_argument("--jobs", type=int, default=2, help="runs at a time, a thread each")
     parser.add_argument(
         "--folder",
@@ -222,7 +222,7 @@ def publish_new(repository: Path, folder: Path) -> int:
 
 
 def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tuple[Path, Record]]]:
-    """Return the new records of each model on a task of which an entry lacks no run."""
+    """Return the new records of each model and task whose runs in an entry are complete."""
     published = {
         key_of(record): record for record in Store(repository / PUBLISHED_RESULTS).records()
     }

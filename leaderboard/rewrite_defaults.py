@@ -144,7 +144,7 @@ CHANGES: tuple[Change, ...] = (
 
 
 ONCE_ZERO = ("steffen-dyck-", "path-flipflop")
-"""What the names of protocols begin with of which runs ended early at ``mastered: 0``."""
+"""Prefixes of the names of protocols whose runs ended early under ``mastered: 0``."""
 
 NO_ERROR = 1e-9
 

@@ -28,7 +28,7 @@ def own_commit() -> str:
 
 
 def commit_of(root: Path) -> str:
-    """Return the commit of a checkout, likewise; empty if a folder is the root of none."""
+    """Return the 40-digit commit of a checkout; empty if the folder is not the root of one."""
     if not (root / ".git").exists():
         return ""
     try:

@@ -205,7 +205,7 @@ def _others(
         page: of the default suite.
         host: the plugins.
         words: what was asked for, as words of the command.
-        suites: whether the other suites of which something is measured are named, too.
+        suites: whether to name the other suites with measured cells, too.
     """
     from formalbench_leaderboard.sources import DEFAULT_SUITE, suite_view
 

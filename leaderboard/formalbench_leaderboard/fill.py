@@ -254,7 +254,7 @@ def fill(
 
 @contextlib.contextmanager
 def _interrupted_at(end: float | None) -> Iterator[None]:
-    """Raise `KeyboardInterrupt` at a time, of which `time.monotonic` tells."""
+    """Raise `KeyboardInterrupt` when `time.monotonic()` reaches a time."""
     # A shell may have started this process so that it ignores interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = None

@@ -43,7 +43,7 @@ class RunsEntry(Part):
         reason: why the leaderboard wants it, in one line.
         suite, tasks: what to train on, one of the two. Tasks as on the command line, with
             objective and options: ``parity:tag``, ``parity[p=0.3]``.
-        models: likewise, as ``rnn[nonlinearity=relu]``.
+        models: as on the command line, with options: ``rnn[nonlinearity=relu]``.
         protocol: its name.
         seeds: how many, or which; None for the protocol's number.
     """

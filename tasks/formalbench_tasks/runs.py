@@ -23,7 +23,7 @@ from formalbench_tasks.rearranged import one_of
 Ints = npt.NDArray[np.int64]
 
 MOST = 256
-"""No mean run is longer, whatever the length of the string."""
+"""The longest mean length of a run, at any length of the string."""
 
 ROUNDS = 16
 """How often a border of a member is moved before it is given up."""

@@ -119,9 +119,12 @@ def test_a_task_asks_three_questions_one_by_one(opened, quick, board):
     expect(extrapolates.locator("> div > p")).to_contain_text("nothing is said of them")
     for model in never:
         expect(extrapolates.locator("> div > p")).to_contain_text(model)
-    none = learned.locator("tbody tr", has=page.get_by_text("0 of 3")).first
-    assert none.locator("circle").count() == 3
-    assert none.locator("circle.hollow").count() == 3
+    for row in board.rows:
+        name = page.get_by_role("rowheader", name=row.model, exact=True)
+        drawn = learned.locator("tbody tr", has=name)
+        assert drawn.locator("circle").count() == row.on("parity").seeds
+        hollow = sum(not run.learned for run in row.on("parity").runs)
+        assert drawn.locator("circle.hollow").count() == hollow
     said = extrapolates.locator("svg.strip").first.get_attribute("aria-label")
     assert re.search(r"% at length 41, .*% at length 500; chance 50.0 %", said or "")
     expect(page.locator("#view")).to_contain_text("best shortcut that sees no order")

@@ -71,8 +71,11 @@ def test_training_in_bf16(name, program):
     def choose(networks, task, device, batch=None):
         return program(networks, task)
 
+    # Not heads of one unit each, as of eight at this width.
+    heads = {"heads": 2} if name.startswith("regulargpt") else {}
+
     def build():
-        return host.network(name, task, {"width": 8})
+        return host.network(name, task, {"width": 8, **heads})
 
     device, recipe = torch.device("cpu"), make_recipe(host, PROTOCOL)
     half, full = (
@@ -85,7 +88,7 @@ def test_training_in_bf16(name, program):
         assert weights[0].dtype == torch.float32
         assert not torch.equal(*weights)  # it did compute in bf16
         # As a whole: a single weight can go anywhere, since Adam divides by small gradients.
-        assert (weights[0] - weights[1]).norm() < 0.05 * weights[1].norm()
+        assert (weights[0] - weights[1]).norm() < 0.02 * weights[1].norm()
 
 
 def test_what_parts_from_a_cohort_goes_on_run_by_run(monkeypatch):

@@ -87,7 +87,7 @@ class Board:
 
     @property
     def ranked(self) -> int:
-        """The number of its rows that have a rank: of so many a rank is one."""
+        """The number of rows that have a rank; a rank r is shown as "r of" this number."""
         return sum(row.rank is not None for row in self.rows)
 
     @property

@@ -27,7 +27,7 @@ SOME = "°"
 """Behind a cell of which some seeds did not learn the training lengths; likewise."""
 
 CAPPED = "‡"
-"""Behind a cell of which the training of a seed that did not learn was capped; likewise."""
+"""Behind a cell with a seed that did not learn and whose training was capped."""
 
 
 def share(value: float | None) -> float | None:

@@ -100,7 +100,7 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
 
 
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
-    """Return what a protocol of this name and version, changed likewise, is here.
+    """Return what the protocol of this name and version, with the same changes, is here.
 
     Of another version than any here, it is what the newest is; None if there is none of the name.
     """

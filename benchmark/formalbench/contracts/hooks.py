@@ -94,7 +94,7 @@ class Session:
         results: the folder the records are in.
         quiet: whether standard output belongs to someone else (``--json``).
         runs: how many runs were asked for.
-        todo: how many of them have no record yet and are due.
+        todo: how many of them are to be trained now.
         plugins: the local plugins that are loaded.
         published: numbers from papers, as plugins announced them.
     """

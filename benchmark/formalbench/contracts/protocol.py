@@ -333,7 +333,7 @@ class Protocol(Part):
         return {**data, "split": window and list(window), "precision": self.precision}
 
     def decay_steps(self, mastered: int) -> int:
-        """Return how many steps the decay of a run takes that mastered its lengths in so many."""
+        """Return the number of decay steps of a run that mastered after `mastered` steps."""
         if self.decay.share is None:
             return self.decay.steps
         intervals = math.ceil(self.decay.share * mastered / self.evaluate_every)

@@ -138,7 +138,7 @@ class LearningCurve(Part):
     Attributes:
         steps: optimiser steps taken.
         loss: of training, the mean since the evaluation before.
-        error: share of training strings answered wrong, likewise.
+        error: share of training strings answered wrong, at the same steps.
         accuracy: the primary metric's mean on validation strings; None where nothing was asked.
     """
 

@@ -80,7 +80,7 @@ class LearningPoint(NamedTuple):
     Attributes:
         step: optimiser steps taken.
         loss: of training, the mean since the evaluation before.
-        error: share of training strings answered wrong, likewise.
+        error: share of training strings answered wrong, at the same steps.
         accuracy: the primary metric's mean on validation strings; NaN where nothing was asked.
     """
 

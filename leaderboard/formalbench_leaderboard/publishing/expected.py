@@ -263,7 +263,7 @@ def _check_costs(told: Cells, known: Cells) -> None:
 
 
 def _check_cost(right: float, asked: int, bits: float, most: float, what: str) -> None:
-    """Refuse a cross-entropy that so many right answers, and so many wrong ones, cannot have cost.
+    """Refuse a cross-entropy that these numbers of right and wrong answers cannot have.
 
     Args:
         right: how many strings or answers are right, each by the likeliest answers.

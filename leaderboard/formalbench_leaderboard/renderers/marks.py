@@ -27,7 +27,7 @@ class Mark:
 
 
 def mark_of(model: str) -> Mark:
-    """Return how a model looks: the same in every figure, whatever else is in it.
+    """Return the colour, marker and dash of a model; they are the same in every figure.
 
     Args:
         model: its name, with the options set.

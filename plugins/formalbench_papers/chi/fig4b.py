@@ -62,8 +62,8 @@ _REMARKS = (
     "The tool is that of Figure 4a: the norm of the gradient of the loss of the last token with "
     "respect to the vector of each token before it, as a share of the sum over the window, added "
     f"up from the most recent token to the earliest; the mean over {WINDOWS} windows of the test.",
-    "Of which model of Table 3 the paper's figure is, is not said. Its tokens are word pieces, and "
-    "those of the scale quick are bytes: a window of so many reaches less far there.",
+    "The paper does not say which model of Table 3 the figure shows. Its tokens are word pieces; "
+    "those of the scale quick are bytes: a window of the same size covers less text there.",
     f"A field counts as local if 99 % of the gradient is in the last {LENGTHS[0]} tokens, as many "
     "as a window of the training has; the limit is ours. On PARITY it covers all positions (Figure "
     "4a).",

@@ -50,7 +50,7 @@ class Score:
         chance: accuracy of the best answer that sees only the length.
         outcome: how many seeds there are, and which did not finish.
         worst: the worst seed's accuracy; None if it is not known.
-        missing: how many of the seeds that are planned were not run yet.
+        missing: the number of planned seeds that have not been run.
     """
 
     best: float | None

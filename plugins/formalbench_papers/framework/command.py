@@ -56,7 +56,7 @@ def add_command(app: typer.Typer) -> None:
             bool,
             typer.Option(
                 "--training/--no-training",
-                help="Whether to train what has no record; the page goes without it.",
+                help="Whether to train what has no record; else the page leaves it out.",
             ),
         ] = True,
         only: Annotated[
