@@ -184,8 +184,8 @@ def _score(task: Task, cell: Cell, parts: Sequence[list[State]], *, finite: bool
 
 
 def _in_threads(
-    threads: int, judge: Callable[[_Job], list[State] | None], jobs: Sequence[_Job]
-) -> list[list[State] | None]:
+    threads: int, judge: Callable[[_Job], list[State]], jobs: Sequence[_Job]
+) -> list[list[State]]:
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             return list(pool.map(judge, jobs))
