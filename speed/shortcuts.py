@@ -18,6 +18,7 @@ import argparse
 import json
 import sys
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,9 @@ TRAIN = 12_000
 
 CELLS, STRINGS = 16, 256
 """Test lengths, and strings at each, as in the protocol `quick`."""
+
+BOUNDS = (3, 7, 15, 31, 63)
+"""Of the runs of `tomita-3` whose parity a rule knows."""
 
 DEPTHS = (1, 2, 4, 6)
 """Questions that trees ask at most."""
@@ -120,15 +124,15 @@ ends tell `first`, `even-pairs`, `ends-in-b` and `blocks-ab`; neighbours or runs
 short, and counting runs up to 7 answered 99.0 %. Since its version 2 a string has runs of 2 symbols
 on average, or of about a sixteenth, an eighth, a quarter or a half of its length, and a non-member
 is a member with the border between two runs moved. A rule that knows the parity of runs up to 3, 7,
-15, 31 and 63 symbols, and none of longer ones, answers 58, 65, 72, 82 and 90 % at the lengths 41 to
-500 (of version 1: 96.0, 99.4, 100.0, 100 and 100).
+15, 31 and 63 symbols, and takes every longer run to be even, answers {bounded} %
+of the strings at the test lengths.
 
 ## How strings are drawn
 
 D_n and Tomita's languages but `tomita-3` are as published: half of their non-members are uniform
 strings, which hardly ever have as many `a` as `b`. Non-members of `dyck-*` are balanced type by
 type in three quarters of all cases since version 2, and half of them have every pair of neighbours
-of a member (of many types, few such strings exist); likewise those of languages from YAML files,
+of a member (of many types, few such strings exist). The same holds for languages from YAML files,
 where there are such strings. In `dyck-k-1` neighbours decide everything, and no sampler can hide
 it.
 
@@ -207,7 +211,9 @@ def _write(names: list[str], rows: dict[str, str], best: Best) -> None:
         columns=" | ".join((*GROUPS, "all", AUTOMATON)),
         rules="|".join(["--:"] * (len(GROUPS) + 6)),
     )
-    PAGE.write_text(head + "\n".join(rows[name] for name in names) + "\n" + NOTES, "utf-8")
+    *shares, last = (f"{100 * share:.1f}" for share in bounded())
+    notes = NOTES.format(bounded=f"{', '.join(shares)} and {last}")
+    PAGE.write_text(head + "\n".join(rows[name] for name in names) + "\n" + notes, "utf-8")
     kept = {name: best[name] for name in names}
     DATA.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
 
@@ -225,19 +231,42 @@ def measure(task: Task, groups: Sequence[str] = ()) -> dict[str, float | None]:
     train = drawn(task, "train", train_lengths, max(TRAIN // len(train_lengths), 1))
     test = drawn(task, "test", spread(split_lengths(task, "test"), CELLS), STRINGS)
     symbols = len(task.alphabet)
+    parts = [[features(strings_BN, symbols) for strings_BN, _ in part] for part in (train, test)]
+    labels_B, right_B = (np.concatenate([classes for _, classes in part]) for part in (train, test))
     found: dict[str, float | None] = {}
     for group in groups or (*GROUPS, "all", AUTOMATON, REMAINDERS):
         if group == AUTOMATON:
             language = getattr(task.source, "automaton", None)
             share = best_automaton(train, test, symbols, task.outputs, language)
         else:
-            (seen_BF, labels_B), (asked_BF, right_B) = (
-                (seen(part, symbols, group), np.concatenate([labels for _, labels in part]))
-                for part in (train, test)
-            )
+            seen_BF, asked_BF = (seen(part, group) for part in parts)
             share = max(accuracies(seen_BF, labels_B, asked_BF, right_B, task.outputs))
         found[group] = None if share is None else round(share, 4)
     return found
+
+
+@cache
+def bounded() -> tuple[float, ...]:
+    """Return how much of `tomita-3` a rule answers, for each of `BOUNDS`, at the test lengths.
+
+    The rule is the language itself, no odd run of 1s before an odd run of 0s, but that it takes
+    every run longer than the bound to be even.
+    """
+    task = PluginHost.load().task("tomita-3:classify")
+    test = drawn(task, "test", spread(split_lengths(task, "test"), CELLS), STRINGS)
+    every = [(string_N, label) for part in test for string_N, label in zip(*part, strict=True)]
+    return tuple(
+        float(np.mean([_only_even(string_N, bound) == label for string_N, label in every]))
+        for bound in BOUNDS
+    )
+
+
+def _only_even(string_N: Ints, bound: int) -> bool:
+    """Say whether no odd run of 1s up to a bound stands before such a run of 0s."""
+    first_R = np.flatnonzero(np.diff(string_N, prepend=-1))
+    long_R = np.diff(first_R, append=len(string_N))
+    odd_R = (long_R % 2 == 1) & (long_R <= bound)
+    return not (odd_R[:-1] & odd_R[1:] & (string_N[first_R[:-1]] == 1)).any()
 
 
 def drawn(task: Task, split: str, lengths: list[int], count: int) -> list[tuple[Ints, Ints]]:
@@ -249,14 +278,15 @@ def drawn(task: Task, split: str, lengths: list[int], count: int) -> list[tuple[
     return [(np.asarray(one.inputs), np.asarray(one.targets).reshape(-1)) for one in examples]
 
 
-def seen(strings: list[tuple[Ints, Ints]], symbols: int, group: str) -> Floats:
-    """Return what a group of features sees of strings, or all groups do but `REMAINDERS`."""
-    parts = []
-    for strings_BN, _ in strings:
-        found = features(strings_BN, symbols)
-        named = GROUPS if group == "all" else (group,)
-        parts.append(np.concatenate([found[name] for name in named], axis=1))
-    return np.concatenate(parts)
+def seen(parts: list[dict[str, Floats]], group: str) -> Floats:
+    """Return what a group of features sees of strings, or all groups do but `REMAINDERS`.
+
+    Args:
+        parts: the `features` of all strings, length by length.
+        group: its name, or `all`.
+    """
+    named = GROUPS if group == "all" else (group,)
+    return np.concatenate([np.concatenate([part[n] for n in named], axis=1) for part in parts])
 
 
 def accuracies(

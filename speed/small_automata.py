@@ -36,7 +36,7 @@ FITTED = 3000
 """Training strings that they are compared on, spread over the lengths."""
 
 TESTED = 32
-"""So many of the best are tested, as each column has the best of its classifiers at the test."""
+"""Number of the best automata (by training accuracy) that are tested."""
 
 
 @lru_cache(maxsize=4)
@@ -105,7 +105,7 @@ def best_automaton(
 
     Args:
         train: strings (B, N) and their classes (B,), length by length.
-        test: likewise.
+        test: as `train`.
         symbols, classes: how many there are.
         language: its minimal automaton, if it has one.
     """

@@ -102,7 +102,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "the share of answers that are right",
         f"{_METRICS}accuracy:AnswerAccuracy",
         objectives=(),
-        named_by=("transduce", "decode", "causal-lm", "masked-lm"),
+        named_by=("transduce", "decode"),
     )
     yield MetricSpec(
         "close-bracket-string-accuracy",
@@ -118,10 +118,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "-log2 of the probability of the right answer, in bits per answer",
         f"{_METRICS}cross_entropy:CrossEntropy",
         objectives=(),
-        named_by=(
-            *("classify", "tag", "next-symbols", "generate", "transduce", "decode"),
-            *("causal-lm", "masked-lm", "translate"),
-        ),
+        named_by=("classify", "tag", "next-symbols", "generate", "transduce", "decode"),
     )
 
 

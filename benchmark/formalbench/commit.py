@@ -28,7 +28,10 @@ def own_commit() -> str:
 
 
 def commit_of(root: Path) -> str:
-    """Return the 40-digit commit of a checkout; empty if the folder is not the root of one."""
+    """Return a checkout's commit, with `-dirty` if its code changed.
+
+    Empty if `root` is not a checkout.
+    """
     if not (root / ".git").exists():
         return ""
     try:

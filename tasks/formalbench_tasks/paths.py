@@ -57,7 +57,7 @@ class Paths:
         classes_Q: (Q,) the class of each state.
         start: the state of the empty string.
         stretch: lengths whose counts are kept at a time; None for as many as memory bears.
-        weights_S: how often each symbol counts, whole numbers up to 1,000: a string counts as
+        weights_S: how often each symbol counts, whole numbers: a string counts as
             often as the product of its symbols' says. None for once.
     """
 

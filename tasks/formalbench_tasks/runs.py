@@ -46,10 +46,11 @@ def mean_runs(length: int) -> tuple[int, ...]:
 class Chain:
     """Strings of one class of an automaton, whose runs have a mean length.
 
-    A string begins with any symbol, and each next one is the same with probability 1 - 1/mean, or
-    one of the others. Of these strings those of a class are drawn, each with the probability that
-    it has among them: an automaton that remembers the last symbol has a column for going on with
-    it, which counts (mean - 1)(S - 1) times, and one for each other symbol.
+    Given a uniformly drawn preceding symbol, each symbol, the first included, is the same as the
+    one before with probability 1 - 1/mean, or one of the others. Of these strings those of a class
+    are drawn, each with the probability that it has among them: an automaton that remembers the
+    last symbol has a column for going on with it, which counts (mean - 1)(S - 1) times, and one for
+    each other symbol.
 
     Args:
         automaton: of the language.

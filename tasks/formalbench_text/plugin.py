@@ -57,18 +57,21 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
         "which token comes next? The test asks for the last one of each window",
         "formalbench_text.objectives.causal_lm:CausalLM",
         reference="Chi et al. (2023), section 6",
+        metrics=("answer-accuracy", "cross-entropy"),
     )
     yield ObjectiveSpec(
         "masked-lm",
         "which tokens were hidden?",
         "formalbench_text.objectives.masked_lm:MaskedLM",
         reference="Devlin et al. (2019), section 3.1; Yao et al. (2021), section 6.3",
+        metrics=("answer-accuracy", "cross-entropy"),
     )
     yield ObjectiveSpec(
         "translate",
         "what does the text say in the other language?",
         "formalbench_text.objectives.translate:Translate",
         reference="Chiang & Cholak (2022), section 4.4",
+        metrics=("cross-entropy",),
     )
 
 

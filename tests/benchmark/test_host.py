@@ -86,6 +86,12 @@ def test_the_built_in_plugins_load(host):
         (Hooks(formalbench_tasks=lambda: ["x"]), "TypeError: formalbench_tasks gave a str"),
         (Hooks(formalbench_tasks=lambda: 1 / 0), "ZeroDivisionError"),
         (Hooks(formalbench_models=lambda: [ModelSpec("Bad Name", 1, "", "a:b")]), "bad name"),
+        (
+            Hooks(
+                formalbench_objectives=lambda: [ObjectiveSpec("o", "", "a:b", metrics="accuracy")]
+            ),
+            "bad metrics: a tuple of names",
+        ),
     ],
     ids=lambda value: str(value)[:40] if isinstance(value, str) else "",
 )

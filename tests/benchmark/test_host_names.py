@@ -297,6 +297,8 @@ def test_every_metric_of_an_objective_is_announced_with_it(host):
         name = entry.spec.name
         task = host.task(trial_task(host, name))
         announced = {one.spec.name for one in host.metrics.all() if name in one.spec.named_by}
+        assert not announced.intersection(entry.spec.metrics)  # each is announced once
+        announced |= {*entry.spec.metrics}
         assert {metric.name for metric in task.metrics} == announced
         assert task.extra_metrics == ()
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,9 +13,11 @@ from formalbench import commit
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record, parse_record
 from formalbench.running.plan import key_of
+from formalbench.running.provenance import packages_of
 from formalbench.running.results import MAX_SIZE, _with_curve
 from formalbench.store import Store
 from formalbench.store.packed import read_packed, written
+from formalbench.training import trainer
 from formalbench.training.run_state import LearningPoint
 
 ROOT = Path(__file__).parents[2]
@@ -98,6 +102,38 @@ def test_a_record_names_the_packages_that_a_plugin_imported(run, write):
     assert others == {"networkx", "tabulate"}
 
 
+@pytest.fixture
+def imported(tmp_path, monkeypatch):
+    """Import a package of two files, of which each imports something."""
+    folder = tmp_path / "two_files"
+    folder.mkdir()
+    (folder / "__init__.py").write_text("import networkx\nfrom .other import Other\n")
+    (folder / "other.py").write_text("import tabulate\nclass Other: pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    yield folder, importlib.import_module("two_files").Other()
+    for name in ("two_files", "two_files.other", "two_files.late"):
+        sys.modules.pop(name, None)
+
+
+def test_a_file_that_is_half_saved_or_deleted_costs_its_packages_alone(imported):
+    folder, part = imported
+    whole = (folder / "other.py").read_text()
+    (folder / "other.py").write_text("import (")
+    assert packages_of([part]).keys() == {"networkx"}
+    (folder / "other.py").unlink()
+    assert packages_of([part]).keys() == {"networkx"}
+    (folder / "other.py").write_text(whole)
+    assert packages_of([part]).keys() == {"networkx", "tabulate"}
+
+
+def test_a_module_that_is_imported_later_counts_from_then_on(imported):
+    folder, part = imported
+    assert packages_of([part]).keys() == {"networkx", "tabulate"}
+    (folder / "late.py").write_text("import numpy\nimport yaml\n")
+    importlib.import_module("two_files.late")
+    assert packages_of([part]).keys() >= {"networkx", "tabulate", "PyYAML"}
+
+
 def test_a_plugin_that_changes_has_another_source(run, write):
     first = run("--model", "small", "--plugin", write("small.py", PLUGIN))
     second = run("--model", "small", "--plugin", write("small.py", f"{PLUGIN}\n    # more\n"))
@@ -111,6 +147,21 @@ def test_the_learning_curve_has_every_validation(run):
     assert all(0 <= share <= 1 for share in (*curve.error, *curve.accuracy))
     at = curve.steps.index(record.selected.step)
     assert curve.accuracy[at] == pytest.approx(record.selected.accuracy, abs=1e-4)
+
+
+def test_a_record_names_the_commit_of_when_its_training_began(run, monkeypatch):
+    train = trainer.train_cohort
+
+    def train_beside_a_commit(cohort):
+        monkeypatch.setattr(commit, "commit_of", lambda root: "b" * 40)
+        return train(cohort)
+
+    commit.own_commit.cache_clear()
+    monkeypatch.setattr(commit, "commit_of", lambda root: "a" * 40)
+    monkeypatch.setattr(trainer, "train_cohort", train_beside_a_commit)
+    record = run("--model", "rnn[width=8]")
+    commit.own_commit.cache_clear()
+    assert record.environment.commit == "a" * 40
 
 
 def test_a_record_tested_again_keeps_the_code_that_trained_it(run, monkeypatch):

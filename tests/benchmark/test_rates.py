@@ -83,6 +83,26 @@ def test_what_is_due_follows_from_the_records(plan, tmp_path):
     assert told(due(made.runs, one_seed)) == [("first", 0.001, 1), *cell("parity", 0.001)]
 
 
+@pytest.mark.parametrize(
+    ("status", "says"),
+    [("error", False), ("out-of-memory", False), ("diverged", True), ("timeout", True)],
+)
+def test_what_failed_before_its_training_ended_says_nothing_of_its_rate(
+    plan, tmp_path, status, says
+):
+    host, made = plan("hard")
+    (run, *_) = made.runs
+    records = execute(host, made, Store(tmp_path / "store"), jobs=1)
+    every = {key_of(run): record for run, record in zip(made.runs, records, strict=True)}
+    first = {key: one for key, one in every.items() if one.learning_rate == 0.001}
+    stopped = first[key_of(run)].training.model_copy(update={"ended": "stopped"})
+    first[key_of(run)] = first[key_of(run)].model_copy(
+        update={"status": status, "message": "for tests", "training": stopped, "test": None}
+    )
+    others = cell("first", 0.01) if says else []
+    assert told(due(made.runs, first)) == others + cell("parity", 0.01)
+
+
 def test_an_estimate_counts_the_rates_that_are_due(plan, tmp_path):
     host, made = plan("hard")
     store = Store(tmp_path / "store")

@@ -12,7 +12,8 @@ from formalbench.evaluation.evaluate import CellScore
 from formalbench.training import trainer, validate
 from formalbench.training.programs import OneByOne, Together
 from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Member
+from formalbench.training.regime import Regime
+from formalbench.training.run_state import LearningPoint, Member, RunState
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench.training.update import numbers_of_steps
 from small_training import CPU, protocol
@@ -212,6 +213,27 @@ def test_a_run_is_capped_where_validation_has_not_got_better_for_its_patience(tr
     )
     (done,) = train(used, Member(1e-9, 0), network=lambda task: Improving(task, until))
     assert (done.ended, done.status, done.steps) == ("capped", "finished", steps + 20)
+
+
+@pytest.mark.parametrize(
+    ("accuracies", "ended"),
+    [
+        ([0.5, 0.5, 0.5], "capped"),
+        ([0.5, 0.5, 0.6], "stopped"),
+        ([math.nan] * 3, "stopped"),
+        ([0.5, math.nan, 0.5], "stopped"),  # nothing is known of 40 steps ago
+        ([math.nan, 0.5, 0.5, 0.5], "capped"),
+    ],
+)
+def test_patience_counts_the_validations_that_asked_something(host, accuracies, ended):
+    used = protocol(steps=1000, validation={"every": 20}, patience=PATIENCE)
+    regime = Regime(used, [[2]], make_recipe(host, used).schedule, "accuracy")
+    run = RunState()
+    for done, accuracy in zip(range(20, 100, 20), accuracies, strict=False):
+        run.points.append(LearningPoint(done, 1.0, 1.0, accuracy))
+        asked = {} if math.isnan(accuracy) else {"validation/accuracy": accuracy}
+        regime.judge(run, done, {"train/loss": 1.0, "train/error": 1.0, **asked})
+    assert run.ended == ended
 
 
 def test_a_run_that_masters_its_lengths_or_comes_to_its_budget_is_not_capped(train):

@@ -90,13 +90,15 @@ def test_weights_that_are_too_large_are_not_kept(kept, odd_host, monkeypatch):
         load_network(odd_host, record, path)
 
 
-def test_a_network_that_cannot_be_written_down_is_still_tested(kept, monkeypatch):
+def test_a_run_whose_network_cannot_be_written_down_has_failed(kept, monkeypatch):
     def fail(network):
         raise TypeError("no such element")
 
     monkeypatch.setattr("formalbench.store.weights.pack", fail)
     ((record, path),) = kept()
-    assert (record.status, record.weights, path.exists()) == ("finished", None, False)
+    assert (record.status, record.test, record.weights) == ("error", None, None)
+    assert record.message == "the weights were not kept: TypeError: no such element"
+    assert not path.exists()
 
 
 def test_a_record_is_never_there_before_its_weights(kept, results, monkeypatch):

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
@@ -203,14 +205,28 @@ def test_a_run_that_failed_is_at_chance_at_every_length_of_a_curve(make_record):
     assert first.length == other.length
 
 
-def test_mutual_information_is_the_mean_over_seeds_and_finite_cells(make_record):
-    def informed(record, total):
-        cells = record.test.cells
-        count = cells.metrics["cross-entropy"].count
-        sums = Sums(total=total, count=count)
-        cells = cells.model_copy(update={"metrics": {**cells.metrics, MUTUAL_INFORMATION: sums}})
-        return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+def informed(record, total, **changed):
+    cells = record.test.cells
+    sums = Sums(total=total, count=cells.metrics["cross-entropy"].count[: len(total)])
+    metrics = {**cells.metrics, MUTUAL_INFORMATION: sums}
+    cells = cells.model_copy(update={"metrics": metrics, **changed})
+    return record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
 
+
+def test_mutual_information_is_not_averaged_over_lengths_that_fix_the_answer(make_record):
+    runs = [informed(make_record(), (100.0, 0.0, 90.0, 80.0))]
+    facts = replace(facts_of(runs), chances=(0.5, 1.0, 0.5, 0.5))
+    assert facts.lengths == runs[0].test.cells.length
+    result = aggregate(runs, facts, ["key"]).result
+    assert result.runs[0].information == (1.0, None, 0.9, 0.8)
+    assert result.information == pytest.approx(2.7 / 3)
+    assert aggregate(runs, replace(facts, chances=(1.0,) * 4), ["key"]).result.information is None
+    # Of windows of cells the parts are not known.
+    wide = [informed(make_record(), (100.0, 90.0), window=2)]
+    assert aggregate(wide, facts, ["key"]).result.information == pytest.approx(0.95)
+
+
+def test_mutual_information_is_the_mean_over_seeds_and_finite_cells(make_record):
     runs = [
         informed(make_record(accuracy=[0] * 4), (100.0, 100.0, 90.0, 80.0)),
         informed(make_record(accuracy=[0] * 4, seed=1, not_finite=[3]), (50.0, 50.0, 50.0, 0.0)),

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from formalbench.contracts.stream import Stream
+from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench_tasks import plugin
 from formalbench_tasks.beyond.specs import BEYOND
@@ -18,6 +19,7 @@ ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "speed"))
 
 import shallow  # noqa: E402 (it lies in speed/)
+import shortcuts  # noqa: E402
 import small_automata  # noqa: E402
 
 DATA = json.loads((ROOT / "tasks/formalbench_tasks/shortcuts.json").read_text())
@@ -175,6 +177,35 @@ def test_no_shortcut_is_known_to_tell_tomita_3():
     """Its first version had strings of which runs up to 7 told 99 %."""
     assert DATA["tomita-3"]["version"] == 2
     assert DATA["tomita-3"]["accuracy"] < 0.85
+
+
+def test_what_a_rule_of_bounded_runs_answers_of_tomita_3_is_on_the_page():
+    *shares, last = (f"{100 * share:.1f}" for share in shortcuts.bounded())
+    assert f"answers {', '.join(shares)} and {last} %\n" in PAGE
+
+
+@pytest.mark.parametrize("bound", [3, 100])
+def test_a_rule_of_bounded_runs_is_as_by_hand(bound):
+    strings = Stream("bounded runs", bound).integers(2, (200, 12))
+    for string in strings:
+        runs = [(symbol, len(list(run))) for symbol, run in groupby(string.tolist())]
+        odd = [(symbol, size % 2 == 1 and size <= bound) for symbol, size in runs]
+        pairs = [*pairwise(odd)]
+        assert shortcuts._only_even(string, bound) == (((1, True), (0, True)) not in pairs)
+
+
+def test_the_features_of_a_task_are_computed_once_per_length(monkeypatch):
+    task = PluginHost.load().task("first:classify")
+    seen = []
+    monkeypatch.setattr(shortcuts, "TRAIN", 400)
+    monkeypatch.setattr(shortcuts, "STRINGS", 8)
+    real = shortcuts.features
+    monkeypatch.setattr(
+        shortcuts, "features", lambda strings, symbols: seen.append(1) or real(strings, symbols)
+    )
+    found = shortcuts.measure(task, ("ends", "symbols", "all"))
+    assert len(seen) == len(split_lengths(task, "train")) + shortcuts.CELLS
+    assert found["ends"] == 1.0
 
 
 def test_what_a_shortcut_nearly_answers_is_listed():

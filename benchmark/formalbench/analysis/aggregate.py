@@ -102,7 +102,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     )
     chance = facts.chance_length if facts else None
     measure = measure_of(chosen)
-    seeds = tuple(_seed_result(run, measure) for run in chosen)
+    seeds = tuple(_seed_result(run, measure, facts) for run in chosen)
     values = [value for run in seeds if (value := measured_run(run, chance)) is not None]
     accuracies = [value.accuracy for value in values]
     mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
@@ -150,7 +150,7 @@ def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[obj
     return Aggregate(result, sample.in_units_of(chance))
 
 
-def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
+def _seed_result(run: Record, measure: ShownBy, facts: TaskFacts | None) -> SeedResult:
     return SeedResult(
         seed=run.seed,
         test_id=run.test_id,
@@ -164,13 +164,21 @@ def _seed_result(run: Record, measure: ShownBy) -> SeedResult:
         places=tuple(at_places(run, measure).items()),
         answers=_answers_right(run),
         capped=bool(run.training and run.training.ended == "capped" and not has_learned(run)),
-        information=_information(run),
+        information=_information(run, facts),
     )
 
 
-def _information(run: Record) -> tuple[float | None, ...] | None:
+def _information(run: Record, facts: TaskFacts | None) -> tuple[float | None, ...] | None:
     found = run.test.cells.means_of(MUTUAL_INFORMATION) if run.test else None
-    return found and tuple(None if math.isnan(bits) else bits for bits in found)
+    if run.test is None or found is None:
+        return None
+    chances: Sequence[float] = [0.0] * len(found)
+    if facts is not None and run.test.cells.window == 1:
+        chances = facts.chance_of(cell_results(run.test.cells))
+    return tuple(
+        None if math.isnan(bits) or chance >= 1.0 else bits
+        for bits, chance in zip(found, chances, strict=True)
+    )
 
 
 def _answers_right(run: Record) -> float | None:

@@ -37,16 +37,17 @@ COLOURS: Mapping[str, str] = MappingProxyType(
         "transformer[randomised=2048]": "#9c8468",
     }
 )
-"""Of models and of models with options set. Any other name has the colour that is made of it."""
+"""Of models and of models with options set. Other names get a colour computed from a hash
+of the name."""
 
 _DARKEST, _LIGHTEST = 0.04, 0.27
-"""Of a colour that is made: its relative luminance, so that it stands out from white paper."""
+"""Of a computed colour: its relative luminance, so that it stands out from white paper."""
 
 _LEAST_ON_DARK = 0.25
 
 
 def colour_of(model: str) -> str:
-    """Return the colour of a model: of the table, else one that its name alone decides.
+    """Return the colour of a model: from the table, else computed from a hash of the name.
 
     A name with options that the table lacks has a hue near that of the name without them.
 

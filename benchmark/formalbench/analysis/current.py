@@ -102,7 +102,7 @@ def current_task(host: PluginHost, task: str) -> Contents | None:
 def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
     """Return what the protocol of this name and version, with the same changes, is here.
 
-    Of another version than any here, it is what the newest is; None if there is none of the name.
+    If no file has this version, the newest is used. None if there is no protocol of this name.
     """
     try:
         return protocol_contents(registered_protocol(host, protocol))
@@ -111,7 +111,9 @@ def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
 
 
 def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
-    """Return the protocol of this name here, with the same changes: of this version, or the newest.
+    """Return the registered protocol of this name and version, with the same changes.
+
+    If no file has this version, it is the newest.
 
     Raises:
         RequestError: if there is none, or it cannot be changed so.

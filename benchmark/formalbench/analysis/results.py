@@ -59,7 +59,8 @@ class SeedResult:
         answers: where strings have several answers, the share of all answers to the test that are
             right; None elsewhere.
         information: the mutual information of answer and target at each cell, in bits; None if it
-            was not measured, or a logit at the cell was not finite.
+            was not measured, a logit at the cell was not finite, or the length alone decides the
+            answers there, which leaves nothing to tell.
     """
 
     seed: int

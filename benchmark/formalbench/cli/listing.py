@@ -152,7 +152,7 @@ def _print(host: PluginHost, kind: ListKind, entries: list[Entry[Any]], as_json:
     if kind is ListKind.plugins:
         rows = [[_cell(row[column]) for column in columns] for row in _plugins(host)]
     else:
-        rows = [[_of_entry(entry, column) for column in columns] for entry in entries]
+        rows = [[_of_entry(host, entry, column) for column in columns] for entry in entries]
     print_table(columns, rows)
 
 
@@ -173,6 +173,8 @@ def spec_facts(host: PluginHost, entry: Entry[Any]) -> dict[str, Any]:
             facts["options"] = _options(spec)
         elif field.name == "theory":
             facts["theory"] = theory_facts(theory_at_hand(entry))
+        elif field.name == "named_by":
+            facts["named_by"] = _named_by(host, spec)
         elif field.name == "earlier":
             facts["earlier"] = [str(path) for path in value]
         elif isinstance(value, Splits):
@@ -197,7 +199,13 @@ def objectives_of(host: PluginHost, spec: ModelSpec) -> tuple[str, ...]:
     return spec.objectives or tuple(entry.spec.name for entry in host.objectives.all())
 
 
-def _of_entry(entry: Entry[Any], column: str) -> str:
+def _named_by(host: PluginHost, spec: MetricSpec) -> tuple[str, ...]:
+    """Return the objectives whose own metrics one is among, as it or they announce."""
+    others = (e.spec.name for e in host.objectives.all() if spec.name in e.spec.metrics)
+    return (*spec.named_by, *others)
+
+
+def _of_entry(host: PluginHost, entry: Entry[Any], column: str) -> str:
     spec = entry.spec
     if column == "class":
         theory = theory_at_hand(entry)
@@ -207,7 +215,7 @@ def _of_entry(entry: Entry[Any], column: str) -> str:
     if column in ("train", "test"):
         return _cell(getattr(spec.splits, column))
     if column == "objectives" and isinstance(spec, MetricSpec):
-        return _cell((*spec.named_by, *spec.objectives))
+        return _cell((*_named_by(host, spec), *spec.objectives))
     if column == "objectives" and not spec.objectives:
         return "all"
     return _cell(getattr(spec, column))

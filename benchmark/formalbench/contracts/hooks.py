@@ -94,7 +94,8 @@ class Session:
         results: the folder the records are in.
         quiet: whether standard output belongs to someone else (``--json``).
         runs: how many runs were asked for.
-        todo: how many of them are to be trained now.
+        todo: how many have no record yet; runs at a fallback rate are counted only once they are
+            needed.
         plugins: the local plugins that are loaded.
         published: numbers from papers, as plugins announced them.
     """

@@ -237,8 +237,9 @@ class Protocol(Part):
             so has its weights.
         seeds: how many seeds (0, 1, …); `--seeds` overrides it.
         learning_rates: the grid; the best by validation is shown.
-        fallback: whether a rate after the first is tried only where a seed of each rate before it
-            ended below `decay.validated` on validation; else all rates are tried everywhere.
+        fallback: whether to try each further rate only if, at every earlier rate, the selected
+            validation accuracy of some seed is below `decay.validated`, or the seed diverged or
+            ran out of time; if not, run all rates.
         steps: the most optimiser steps of a run.
         batch: strings per step.
         batch_tokens: in its place, tokens per step: as many strings as have about so many

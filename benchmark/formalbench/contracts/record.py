@@ -138,7 +138,7 @@ class LearningCurve(Part):
     Attributes:
         steps: optimiser steps taken.
         loss: of training, the mean since the evaluation before.
-        error: share of training strings answered wrong, at the same steps.
+        error: share of training strings answered wrong, over the same interval as `loss`.
         accuracy: the primary metric's mean on validation strings; None where nothing was asked.
     """
 
@@ -307,8 +307,8 @@ class Environment(Part):
         versions: of Python, formalbench, the libraries that compute, and the packages that a
             plugin imported.
         commit: of formalbench's code, with ``-dirty`` if it was changed; None if nobody knows.
-        source: SHA-256 of the source that a run imported of its model, its task and the engine;
-            None of what has no run.
+        source: SHA-256 of all Python and YAML files of the packages that define its model, task
+            and engine parts (of a single-file plugin, that file); None of what has no run.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"commit", "source"})

@@ -169,6 +169,7 @@ class ObjectiveSpec:
         factory: called without arguments; returns a `formalbench.Objective`.
         reference: where it comes from.
         version: raise it whenever its numbers could change.
+        metrics: metrics of other plugins that its `metrics()` returns; used only in listings.
     """
 
     name: str
@@ -176,6 +177,7 @@ class ObjectiveSpec:
     factory: Factory
     reference: str = ""
     version: int = 1
+    metrics: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,8 +190,8 @@ class MetricSpec:
         summary: one line for listings.
         factory: called without arguments; returns a `formalbench.Metric`. It is not called if the
             metric has no `objectives`.
-        objectives: those that it is measured for, beside the metrics that they name themselves.
-        named_by: the objectives that name it themselves; it is announced to be listed.
+        objectives: objectives that this metric is added to.
+        named_by: objectives whose `metrics()` already return it; used only in listings.
     """
 
     name: str

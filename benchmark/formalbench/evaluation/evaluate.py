@@ -108,7 +108,7 @@ def evaluate(
         for example in _fitting(network, task, cell, how.beam if how else 1)
     ]
 
-    def judge(job: _Job) -> list[State] | None:
+    def judge(job: _Job) -> list[State]:
         alive()
         try:
             with forward_in(precision, device):  # holds for one thread
@@ -116,7 +116,7 @@ def evaluate(
         except NotFiniteError:
             if not by_cell:
                 raise
-            return None
+            return []
 
     network.eval()
     with multiplying(precision):
@@ -126,9 +126,9 @@ def evaluate(
             judged = [judge(job) for job in jobs]
     network.train()
     states_of: list[list[list[State]]] = [[] for _ in test_set.cells]
-    infinite = {job.cell for job, states in zip(jobs, judged, strict=True) if states is None}
+    infinite = {job.cell for job, states in zip(jobs, judged, strict=True) if not states}
     for job, states in zip(jobs, judged, strict=True):
-        if states is None or job.cell in infinite:
+        if job.cell in infinite:
             cell = test_set.cells[job.cell]
             states = _judge(blank(task), task, cell, job.example, device, how)
         states_of[job.cell].append(states)
@@ -184,8 +184,8 @@ def _score(task: Task, cell: Cell, parts: Sequence[list[State]], *, finite: bool
 
 
 def _in_threads(
-    threads: int, judge: Callable[[_Job], list[State] | None], jobs: Sequence[_Job]
-) -> list[list[State] | None]:
+    threads: int, judge: Callable[[_Job], list[State]], jobs: Sequence[_Job]
+) -> list[list[State]]:
     with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
         try:
             return list(pool.map(judge, jobs))

@@ -9,6 +9,7 @@ from typing import Any
 from formalbench.contracts.specs import (
     MetricSpec,
     ModelSpec,
+    ObjectiveSpec,
     ProtocolSpec,
     ReproductionSpec,
     Splits,
@@ -45,6 +46,8 @@ def check_spec(spec: Any) -> None:
             _check_names(spec.objectives, "objectives")
         if isinstance(spec, MetricSpec) and not unnamed:
             _check_names(spec.named_by, "named_by")
+        if isinstance(spec, ObjectiveSpec) and spec.metrics != ():
+            _check_names(spec.metrics, "metrics")
         if isinstance(spec, TaskSpec):
             _check_splits(spec.splits)
             right = spec.theory is None or isinstance(spec.theory, Theory)

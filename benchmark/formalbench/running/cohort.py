@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from formalbench.cache import code_digest
 from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
 from formalbench.running.failures import failure_of
 from formalbench.running.plan import ENDED
-from formalbench.running.provenance import packages_of, parts_of, source_of
+from formalbench.running.provenance import packages_of, parts_of
 from formalbench.running.results import RunResult
 from formalbench.running.testing import task_of
 from formalbench.store import Store
@@ -119,9 +120,7 @@ def _train_together(
     )
     network = build()
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
-    parts = parts_of(task, network, recipe)
-    _note_code(results, parts)
-    key = _key(first, device, source_of(parts))
+    key = _key(first, device, _note_code(results, parts_of(task, network, recipe)))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
     for checkpointer in _parts(cohort, key):
         part = replace(cohort, members=checkpointer.members, checkpointer=checkpointer)
@@ -181,10 +180,12 @@ def _note(result: RunResult, trained: trainer.Trained) -> None:
         result.message = f"longer than {limit:g} s, step {trained.steps}"
 
 
-def _note_code(results: Sequence[RunResult], parts: list[object]) -> None:
-    source, packages = source_of(parts), packages_of(parts)
+def _note_code(results: Sequence[RunResult], parts: list[object]) -> str:
+    """Note of what code runs are, and return the digest of its source."""
+    source, packages = code_digest(*parts), packages_of(parts)
     for result in results:
         result.source, result.packages = source, packages
+    return source
 
 
 def _key(run: Run, device: torch.device, code: str) -> str:

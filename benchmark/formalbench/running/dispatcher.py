@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import temporary_folder
+from formalbench.commit import own_commit
 from formalbench.contracts.errors import (
     PLUGIN_FAILURES,
     FormalbenchError,
@@ -83,6 +84,7 @@ class Dispatcher:
         first: int | None,
         scout: Scout,
     ) -> None:
+        own_commit()  # before anything runs, as `_fail` may need it hours later
         self.host, self.store, self.how = host, store, how
         self.cohorts, self.first, self.scout = cohorts, first, scout
         self.workplace = Workplace(how.devices, how.jobs, store.path.resolve())

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import sys
-from collections.abc import Iterator
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.cache import code_digest
 from formalbench.host.calls import PROJECT
 
 if TYPE_CHECKING:
@@ -37,11 +36,6 @@ def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[obje
     return [task, task.source, task.objective, *trains, *parts]
 
 
-def source_of(parts: list[object]) -> str:
-    """Return the SHA-256 of all source of the packages that define the classes of objects."""
-    return code_digest(*parts)
-
-
 def packages_of(parts: list[object]) -> dict[str, str]:
     """Return the versions of the packages that plugins imported, by distribution.
 
@@ -55,29 +49,34 @@ def packages_of(parts: list[object]) -> dict[str, str]:
     return dict(sorted(found.items())[:MOST_PACKAGES])
 
 
-@lru_cache(maxsize=64)
 def _imported_by(package: str) -> dict[str, str]:
     """Return the versions of what a package and its modules import, as far as it was imported."""
-    names = {
-        name
-        for key, module in [*sys.modules.items()]
-        if key.partition(".")[0] == package
-        for name in _imports(getattr(module, "__file__", None))
-    }
+    names: set[str] = set()
+    for key, module in [*sys.modules.items()]:
+        file = getattr(module, "__file__", None)
+        if key.partition(".")[0] == package and file is not None and file.endswith(".py"):
+            with contextlib.suppress(OSError, SyntaxError):  # deleted or half saved since
+                names |= _imports(file)
     used = (names & sys.modules.keys()) - {package, *_own_packages()}
     found = {dist for name in used for dist in _distributions().get(name, ())}
     return {dist: metadata.version(dist) for dist in found}
 
 
-def _imports(file: str | None) -> Iterator[str]:
-    """Yield the top-level names that a Python file imports, anywhere in it."""
-    if file is None or not file.endswith(".py"):
-        return
+@lru_cache(maxsize=1024)
+def _imports(file: str) -> frozenset[str]:
+    """Return the top-level names that a Python file imports, anywhere in it.
+
+    Raises:
+        OSError: if it cannot be read.
+        SyntaxError: if it is not Python.
+    """
+    found: set[str] = set()
     for node in ast.walk(ast.parse(Path(file).read_bytes())):
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            found |= {alias.name.partition(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
+            found.add(node.module.partition(".")[0])
+    return frozenset(found)
 
 
 @lru_cache

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from formalbench.running.plan import Run, RunKey, key_of
+from formalbench.running.plan import ENDED, Run, RunKey, key_of
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
@@ -16,7 +16,8 @@ def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     """Return the runs of a plan that are to be done next.
 
     Under a protocol with `fallback`, the runs of a model on a task at a rate after the first are
-    due once those at the rates before it have records, unless all seeds of one rate learned.
+    due once those at the rates before it have trained, unless all seeds of one rate learned. One
+    that failed for another reason than its training (a crash, no memory) says nothing of its rate.
 
     Args:
         runs: of a plan, in its order.
@@ -37,8 +38,9 @@ def _tried(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     for rate in cell[0].protocol.learning_rates:
         at_rate = [run for run in cell if run.learning_rate == rate]
         tried += at_rate
-        records = [done.get(key_of(run)) for run in at_rate]
-        if None in records or all(learned(record) for record in records if record is not None):
+        records = [done[key_of(run)] for run in at_rate if key_of(run) in done]
+        trained = [record for record in records if record.status in ENDED]
+        if len(trained) < len(at_rate) or all(map(learned, trained)):
             break
     return tried
 

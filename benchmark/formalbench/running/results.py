@@ -91,7 +91,11 @@ class RunResult:
         self.status, self.message, self.place = failure
 
     def outcome(self) -> Written:
-        """Write it down, and keep the weights of a run that trained and was tested."""
+        """Write it down, and keep the weights of a run that trained and was tested.
+
+        Raises:
+            RequestError: if its weights cannot be written down: the run has failed.
+        """
         if self.kept is not None and self.tested is not None:
             record, weights = self.kept
             return self._record(record.weights, record), weights
@@ -100,15 +104,16 @@ class RunResult:
         return self._record(digest), packed
 
     def _weights(self) -> bytes | None:
-        from formalbench.contracts.errors import PLUGIN_FAILURES
+        from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
         from formalbench.store import weights
 
         if self.tested is None or self.trained is None or self.network is None:
             return None
         try:
             return weights.pack(self.network)
-        except PLUGIN_FAILURES:
-            return None  # one that cannot be written down costs the weights, not the result
+        except PLUGIN_FAILURES as error:
+            told = f"{type(error).__name__}: {error}"
+            raise RequestError(f"the weights were not kept: {told}") from error
 
     def _record(self, weights: str | None, kept: Record | None = None) -> Record:
         """Write it down.

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
+from formalbench.commit import own_commit
 from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import keep_freed_memory
@@ -91,6 +92,7 @@ class _Work:
     def __init__(self, host: PluginHost, unit: Unit, device: torch.device) -> None:
         from formalbench.running.results import RunResult
 
+        own_commit()  # as training begins: a commit made meanwhile is not of the code that runs
         self.host, self.unit, self.device = host, unit, device
         self.store = Store(unit.store)
         self.progress = ProgressFile(unit.progress)

@@ -75,7 +75,7 @@ class Regime:
         """Move a run on, by its training since the last evaluation.
 
         Args:
-            run: which.
+            run: which; its points include that of a validation after these steps.
             done: steps taken.
             metrics: as its progress has them, those of validation only if it took place after these
                 steps; the training loss is not finite if the run diverged.
@@ -94,7 +94,7 @@ class Regime:
             if run.fits:
                 self._judge_mastery(run, done, validation)
             if run.decay_from is None and validation is not None:
-                self._judge_patience(run, done, validation)
+                self._judge_patience(run, done)
         elif done == self.end(run):
             run.status = "finished"
         self.schedule.evaluated(run.schedule, metrics)
@@ -107,16 +107,16 @@ class Regime:
         elif validation is not None:
             run.fits = False
 
-    def _judge_patience(self, run: RunState, done: int, validation: float) -> None:
+    def _judge_patience(self, run: RunState, done: int) -> None:
         """Begin the decay of a run whose validation has not got better for long enough."""
         patience = self.protocol.patience
         if patience is None:
             return
-        run.validations.append(validation)
-        before = run.validations[: -(patience.steps // self.protocol.validation.every)]
+        known = [point.accuracy for point in run.points if not math.isnan(point.accuracy)]
+        before = known[: -(patience.steps // self.protocol.validation.every)]
         if done < patience.after or not before:
             return
-        if max(run.validations) < max(before) + patience.gain:
+        if max(known) < max(before) + patience.gain:
             self._begin_decay(run, done, "capped")
 
     def diverge(self, run: RunState, done: int, why: str) -> None:

@@ -80,7 +80,7 @@ class LearningPoint(NamedTuple):
     Attributes:
         step: optimiser steps taken.
         loss: of training, the mean since the evaluation before.
-        error: share of training strings answered wrong, at the same steps.
+        error: share of training strings answered wrong, over the same interval as `loss`.
         accuracy: the primary metric's mean on validation strings; NaN where nothing was asked.
     """
 
@@ -126,7 +126,6 @@ class RunState:
         status: ``running`` until it ends as ``finished``, ``diverged`` or ``timeout``.
         ended: what ended it: ``mastered``, ``budget``, ``capped`` (out of its protocol's patience),
             or ``stopped`` before any of them.
-        validations: under a protocol with patience, the primary metric of each validation so far.
         message: one line, if it diverged.
         reached: the longest length the curriculum had reached when the decay began.
         steps: optimiser steps taken, as of its last evaluation.
@@ -148,7 +147,6 @@ class RunState:
     fits: bool = False
     status: Literal["running", "finished", "diverged", "timeout"] = "running"
     ended: Literal["mastered", "budget", "capped", "stopped"] = "stopped"
-    validations: list[float] = field(default_factory=list)
     message: str = ""
     reached: int = 0
     steps: int = 0

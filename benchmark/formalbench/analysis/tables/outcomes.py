@@ -45,7 +45,7 @@ class Outcome:
 
 
 INFORMATION = "information"
-"""A column that is left out where it is known of no item."""
+"""This column is hidden if no row has a value."""
 
 _MOST_SEEDS = 8
 """Of which a cell shows each."""
@@ -137,8 +137,9 @@ OUTCOME: tuple[Column[Outcome], ...] = (
     *(column.of(lambda on: on.accurate) for column in _LONGEST),
     number(
         INFORMATION,
-        "bits of mutual information of answer and target, the mean over seeds and test lengths: "
-        "high where accuracy is below chance, if the answers are right with the sign flipped",
+        "bits of mutual information of answer and target, the mean over seeds and test lengths at "
+        "which the length alone does not decide the answer: high where accuracy is below chance, "
+        "if the answers are right with the sign flipped",
         lambda on: on.result.information,
         "mutual_information",
         lambda bits: f"{bits:.3f}",
