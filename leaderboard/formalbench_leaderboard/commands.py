@@ -211,10 +211,13 @@ def _others(
 
     command = ["formalbench", "leaderboard", *words]
     found = []
+    versions = Counter(board.protocol for board in page.boards)
     for board in page.boards[1:]:
         mine = sum(row.is_new for row in board.rows)
         yours = f", {plural(mine, 'row')} of yours" if mine else ""
-        found.append((f"protocol {board.name}{yours}", [*command, "--protocol", board.protocol]))
+        line = [*command, "--protocol", board.protocol]
+        line += ["--all"] if versions[board.protocol] > 1 else []
+        found.append((f"protocol {board.name}{yours}", line))
     if suites:
         rows = (row for board in page.boards for row in board.rows)
         cells = Counter(result.task for row in rows for result in row.results)
