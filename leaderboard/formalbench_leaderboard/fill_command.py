@@ -79,7 +79,10 @@ def fill(
     if hours is not None and not hours > 0:
         raise RequestError(f"--hours {hours:g}: must be more than 0")
     host = host_of(ctx)
-    options = executor_options(host, executor, parse_settings(settings or (), ("executor",)))
+    chosen = parse_settings(settings or (), ("executor",))
+    if bare := [one for one in chosen if not one.scope]:
+        raise RequestError(f"--set {bare[0].key}={bare[0].text}: write executor.{bare[0].key}")
+    options = executor_options(host, executor, chosen)
     wanted = read_plan(find_plan(plan), host)
     place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
     manner = Manner(device=device, jobs=jobs, executor=executor, quiet=as_json)

@@ -216,8 +216,8 @@ def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
         done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603  # ours
     if done.returncode in (0, CLAIM_DIFFERS):
         return
-    (last,) = done.stderr.strip().splitlines()[-1:] or ["no message"]
-    line = last.removeprefix("formalbench: ")
+    said = [line for line in done.stderr.splitlines() if line.startswith("formalbench: ")]
+    line = said[-1].removeprefix("formalbench: ") if said else "it gave no message"
     if done.returncode == RequestError.exit_code:
         raise RequestError(line)
     raise BrokenPluginError(f"reproduce {wanted.reproduce}: exit code {done.returncode}: {line}")
