@@ -234,7 +234,7 @@ def fill(
     failed: list[str] = []
     left = [one.entry for one in lacking if one.count]
     store = Store(place.results)
-    before = store.files()
+    before = {key_of(record): record for record in store.records()}
     try:
         with _interrupted_at(end):
             for is_page, entries in groupby(left, lambda one: one.reproduction is not None):
@@ -252,8 +252,8 @@ def fill(
     asked = {key_of(run) for run in runs_of(left)}
     new = [
         record
-        for file, record in store.files().items()
-        if key_of(record) in asked and record != before.get(file)
+        for record in store.records()
+        if key_of(record) in asked and record != before.get(key_of(record))
     ]
     count = sum(record.status != "finished" for record in new)
     lines = [f"{count} of {plural(len(new), 'run')} failed: their records say why"]
