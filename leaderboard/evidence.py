@@ -7,7 +7,7 @@ Everything lies in evidence/ of the checkout, which git ignores, and stays there
     results/         records and weights
 
 So the working tree may change while this trains. Every ten minutes, and at the end, the working
-tree's own code publishes the new records of each model and task whose runs are complete.
+tree's own code publishes a model's records on a task once all its planned runs there are done.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
@@ -29,12 +29,19 @@ from typing import IO, TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
-from formalbench.host.yaml_file import read_yaml
-from formalbench.running.plan import Run, RunKey, ends, key_of
+from formalbench.running.plan import Run, key_of
 from formalbench.running.rates import due
-from formalbench.store import Store, weights_path
+from formalbench.store import Store, weights_path, write_atomically
 from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
-from formalbench_leaderboard.plan import PLAN, Plan, read_plan
+from formalbench_leaderboard.fill import results_of
+from formalbench_leaderboard.plan import (
+    CLAIM_DIFFERS,
+    PLAN,
+    Plan,
+    read_plan,
+    read_plan_file,
+    runs_of,
+)
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -44,7 +51,7 @@ LOCKS = ("locks/test.txt", "constraints.txt")
 """What the environment is made of: figures of papers and their corpora need the extra ``test``."""
 
 RENDERED = "rendered"
-"""The file that is as old as the last rendering of pages."""
+"""The file with the digest of each page's records when the page was last rendered."""
 
 PUBLISH_EVERY = 600.0
 """Seconds between two looks for records to publish."""
@@ -57,13 +64,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         if options.publish:
-            return publish_new(ROOT, folder)
+            with (folder / "publish.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)  # while another process publishes, wait
+                return publish_new(ROOT, folder)
         with (folder / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise RequestError(f"{folder}: another `make evidence` trains there") from None
-            python = prepare(folder, str(read_yaml(ROOT / PLAN).get("code")))
+            python = prepare(folder, read_plan_file(ROOT / PLAN).code)
             return _train(folder, python, options.hours, options.jobs, lock)
     except RequestError as error:
         _tell(str(error))
@@ -154,10 +163,13 @@ def _train(folder: Path, python: Path, hours: float, jobs: int, lock: IO[str]) -
         if name not in ("PYTHONPATH", "FORMALBENCH_PLUGINS", "VIRTUAL_ENV")
     }
     process = subprocess.Popen(
-        command, cwd=ROOT, env=environment | changed, pass_fds=(lock.fileno(),)
+        command,
+        cwd=ROOT,
+        env=environment | changed,
+        pass_fds=(lock.fileno(),),
+        start_new_session=True,  # so that Ctrl-C reaches it once, from here
     )
     stopped: list[int] = []
-    (folder / RENDERED).touch()
 
     def stop(number: int, frame: FrameType | None) -> None:
         stopped.append(number)
@@ -182,7 +194,7 @@ def _publish(folder: Path) -> int:
 
 
 def publish_new(repository: Path, folder: Path) -> int:
-    """Publish what is new of models and tasks whose planned runs are all there.
+    """Publish a model's records on a task once all its planned runs there are done.
 
     Returns:
         1 if a record was refused, else 0.
@@ -223,48 +235,45 @@ def publish_new(repository: Path, folder: Path) -> int:
 
 def complete_groups(repository: Path, store: Store, plan: Plan) -> list[list[tuple[Path, Record]]]:
     """Return the new records of each model and task whose runs in an entry are complete."""
-    published = {
-        key_of(record): record for record in Store(repository / PUBLISHED_RESULTS).records()
-    }
     groups: dict[tuple[int, str, str, str], list[Run]] = {}
     for entry in plan.entries:
         for run in entry.runs:
             place = (entry.number, run.info.model, run.info.task, run.protocol.title)
             groups.setdefault(place, []).append(run)
+    every = runs_of(plan.entries)
+    published = results_of(every, Store(repository / PUBLISHED_RESULTS).records())
+    stored = results_of(every, [record for run in every if (record := store.record_of(run))])
+    new = {key: record for key, record in stored.items() if key not in published}
     found, taken = [], set()
     for runs in groups.values():
-        done = {key_of(run): record for run in runs if (record := _result(run, published, store))}
-        if due(runs, done):
+        if due(runs, published | new):
             continue
-        new = [run for run in runs if key_of(run) in done and not _result(run, published)]
-        new = [run for run in new if key_of(run) not in taken]
-        taken |= {key_of(run) for run in new}
-        if new:
-            found.append([(store.path_of(run), done[key_of(run)]) for run in new])
+        keys = {key_of(run): run for run in runs if key_of(run) in new.keys() - taken}
+        taken |= keys.keys()
+        if keys:
+            found.append([(store.path_of(run), new[key]) for key, run in keys.items()])
     return found
 
 
-def _result(
-    run: Run, published: Mapping[RunKey, Record], store: Store | None = None
-) -> Record | None:
-    """Return the record of a run, if it is a result: the published one, or that of a store."""
-    record = published.get(key_of(run)) or (store and store.record_of(run))
-    return record if record and ends(record, run) else None
-
-
 def _render_again(repository: Path, folder: Path, plan: Plan) -> None:
-    """Let the working tree's code render the pages that reproductions wrote since the last time."""
-    stamp = folder / RENDERED
-    last = stamp.stat().st_mtime
+    """Let the working tree's code render the pages whose records changed since the last time."""
+    file = folder / RENDERED
+    rendered = dict(line.split(" ") for line in _lines(file))
     for entry in plan.entries:
         spec = entry.reproduction
         if spec is None or spec.inside:
             continue
         kept = repository / REPRODUCTIONS / f"{spec.name}.records.jsonl"
-        if kept.exists() and kept.stat().st_mtime > last:
-            command = [sys.executable, "-m", "formalbench", "reproduce", spec.name]
-            subprocess.run([*command, "--from-records"], cwd=repository, stdout=sys.stderr)
-    stamp.touch()
+        if not kept.exists():
+            continue
+        digest = hashlib.sha256(kept.read_bytes()).hexdigest()
+        if rendered.get(spec.name) == digest:
+            continue
+        command = [sys.executable, "-m", "formalbench", "reproduce", spec.name, "--from-records"]
+        done = subprocess.run(command, cwd=repository, stdout=sys.stderr)
+        if done.returncode in (0, CLAIM_DIFFERS):
+            rendered[spec.name] = digest
+            write_atomically(file, "".join(f"{name} {of}\n" for name, of in rendered.items()))
 
 
 def _run(*command: str, cwd: Path | None = None) -> None:

@@ -88,11 +88,13 @@ def _has_tables(host: PluginHost, record: Record) -> bool:
     return record.model.options.get("positions") in ("t5", "kerple-log", "kerple-power")
 
 
+TRANSFORMERS = frozenset({"transformer", "transformer-logn"})
+
 CHANGES: tuple[Change, ...] = (
     Change(
         "causal",
         "dfef642bdb503d85e5557e2046ca71c2be2d66ca",
-        frozenset({"transformer", "transformer-logn"}),
+        TRANSFORMERS,
         "causal",
         old=False,
         new=True,
@@ -101,7 +103,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "shared-positions",
         "6173e8aa4c4fc88ade5d2badd7f561cc8689dcad",
-        frozenset({"transformer", "transformer-logn"}),
+        TRANSFORMERS,
         "shared_positions",
         old=False,
         new=True,
@@ -110,7 +112,7 @@ CHANGES: tuple[Change, ...] = (
     Change(
         "fire-threshold",
         "6173e8aa4c4fc88ade5d2badd7f561cc8689dcad",
-        frozenset({"transformer", "transformer-logn"}),
+        TRANSFORMERS,
         "threshold",
         old=512,
         new=0,
@@ -217,6 +219,11 @@ def rewritten(
     return record.model_copy(update={"command": repeating(record)})
 
 
+def _keep(done: set[str]) -> None:
+    """Write `DONE`: before the records, which would lose another option if it came too late."""
+    write_atomically(DONE, "".join(f"{line}\n" for line in sorted(done)))
+
+
 def rewrite_packed(file: Path, host: PluginHost, done: set[str]) -> int:
     """Rewrite a file of records, and the ids in the page and the tables beside it.
 
@@ -232,6 +239,7 @@ def rewrite_packed(file: Path, host: PluginHost, done: set[str]) -> int:
     }
     if not new_ids:
         return 0
+    _keep(done)
     write_atomically(file, written(after))
     stem = file.name.removesuffix(PACKED)
     for beside in (file.with_name(f"{stem}{kind}") for kind in (".json", ".csv", ".md")):
@@ -261,6 +269,8 @@ def rewrite_folder(folder: Path, host: PluginHost, done: set[str]) -> int:
     for file, (target, _) in moves.items():
         if targets.count(target) > 1 or (target.exists() and target not in moves):
             raise RequestError(f"{file}: belongs at {target} now, where another record is")
+    if moves:
+        _keep(done)
     while moves:
         # A record may take the place of one that moves itself, once that is gone.
         file = next(file for file, (target, _) in moves.items() if target not in moves)
@@ -290,7 +300,6 @@ def main(places: Iterable[str]) -> int:
                 raise RequestError(f"{path}: no such file or folder")
             rewrite = rewrite_folder if path.is_dir() else rewrite_packed
             print(f"{path}: {rewrite(path, host, done)} records rewritten")
-            DONE.write_text("".join(f"{line}\n" for line in sorted(done)))
     except FormalbenchError as error:
         print(f"rewrite_defaults: {error}", file=sys.stderr)
         return 2

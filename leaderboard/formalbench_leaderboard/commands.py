@@ -211,10 +211,13 @@ def _others(
 
     command = ["formalbench", "leaderboard", *words]
     found = []
-    for board in page.boards[1:]:
-        mine = sum(row.is_new for row in board.rows)
+    for protocol in dict.fromkeys(board.protocol for board in page.boards[1:]):
+        boards = [board for board in page.boards if board.protocol == protocol]
+        versions = ", ".join(str(version) for version in sorted(one.version for one in boards))
+        mine = sum(row.is_new for board in boards for row in board.rows)
         yours = f", {plural(mine, 'row')} of yours" if mine else ""
-        found.append((f"protocol {board.name}{yours}", [*command, "--protocol", board.protocol]))
+        name = f"protocol {protocol} (version{'s' * (len(boards) > 1)} {versions}){yours}"
+        found.append((name, [*command, "--protocol", protocol]))
     if suites:
         rows = (row for board in page.boards for row in board.rows)
         cells = Counter(result.task for row in rows for result in row.results)

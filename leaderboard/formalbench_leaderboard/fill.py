@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from _thread import interrupt_main
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -17,7 +17,9 @@ from statistics import fmean
 from typing import TYPE_CHECKING
 
 from formalbench.analysis.current import current_of
-from formalbench.analysis.reproduced import Document, read_document
+from formalbench.analysis.reproduced import UNFINISHED, Document, read_document
+from formalbench.analysis.text import plural
+from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import JobsLeft
 from formalbench.contracts.record import Record
@@ -31,7 +33,7 @@ from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 from formalbench.ui.leaving import settle
 from formalbench.ui.live import execute_live
 
-from formalbench_leaderboard.plan import Plan, PlanEntry, runs_of, squeezed
+from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of, squeezed
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -53,15 +55,6 @@ class ResultFolders:
 
     results: Path
     repository: Path | None
-
-    def done(self, runs: Sequence[Run]) -> dict[RunKey, Record]:
-        """Return the records of both that are results of these runs."""
-        asked = {key_of(run): run for run in runs}
-        return {
-            key: record
-            for record in self.records()
-            if (key := key_of(record)) in asked and ends(record, asked[key])
-        }
 
     def records(self) -> list[Record]:
         """Read the records of both."""
@@ -85,14 +78,24 @@ class ResultFolders:
         return self.repository / REPRODUCTIONS
 
 
+def results_of(runs: Sequence[Run], records: Sequence[Record]) -> dict[RunKey, Record]:
+    """Return those of some records that are results of these runs."""
+    asked = {key_of(run): run for run in runs}
+    return {
+        key: record
+        for record in records
+        if (key := key_of(record)) in asked and ends(record, asked[key])
+    }
+
+
 @dataclass(frozen=True)
 class Missing:
     """What an entry of a plan lacks.
 
     Attributes:
         entry: the entry.
-        count: how many of its runs are to be done, those of earlier entries aside; a learning rate
-            that is tried where another one fails counts once that is known. A reproduction counts
+        count: number of missing runs, without those counted in earlier entries. Runs at a second
+            learning rate are counted only after the first rate has failed. A reproduction counts
             as one.
         core_hours: how long they take, one after another; None if no record tells.
     """
@@ -117,7 +120,7 @@ def missing(
         RequestError: for a file among the records that is no record.
     """
     records = place.records()
-    done = place.done(runs_of(plan.entries))
+    done = results_of(runs_of(plan.entries), records)
     counted: set[RunKey] = set()
     found = []
     for entry in plan.entries:
@@ -127,7 +130,7 @@ def missing(
         left = tuple(run for run in due(entry.runs, done) if key_of(run) not in counted)
         counted |= {key_of(run) for run in left}
         told = estimate(RunPlan(left), device, {}, records)
-        # Of a protocol without records nothing is known, of any other something of every run.
+        # A protocol without any record gives no estimate; any other gives one for every run.
         seconds = _at_most(left, device, records) if told.sources["nothing"] else told.seconds
         hours = None if seconds is None else seconds / HOUR
         found.append(Missing(entry, len(left), hours))
@@ -150,7 +153,11 @@ def _at_most(runs: Sequence[Run], device: str, records: Sequence[Record]) -> flo
         return None
     means = {name: fmean(told) for name, told in speeds.items()}
     return sum(
-        run.info.steps * run.protocol.batch / means.get(run.model.name, means[""]) for run in runs
+        run.info.steps
+        * run.protocol.batch
+        * run.protocol.accumulate
+        / means.get(run.model.name, means[""])
+        for run in runs
     )
 
 
@@ -164,15 +171,15 @@ def _missing_page(host: PluginHost, entry: PlanEntry, pages: Path) -> Missing:
     page = read_document(file)
     if page.scale == "quick" and entry.scale == "paper":
         return Missing(entry, 1, hours)
-    if _is_complete(page, entry) and not _is_stale(host, file):
+    if _is_complete(page, entry) and not _is_stale(host, page, file):
         return Missing(entry, 0, 0.0)
     return Missing(entry, 1, page.seconds / HOUR if hours is None else hours)
 
 
 def _is_complete(page: Document, entry: PlanEntry) -> bool:
-    """Say whether a page has a verdict for every point that an entry wants of it."""
+    """Return whether a page has every run and verdict that an entry wants of it."""
     if entry.scale == "quick" and not entry.only:
-        return True
+        return not any(UNFINISHED in remark for remark in page.remarks)
     only = set(map(squeezed, entry.only))
     cells = [
         cell
@@ -184,8 +191,10 @@ def _is_complete(page: Document, entry: PlanEntry) -> bool:
     return "not run at this scale" not in verdicts
 
 
-def _is_stale(host: PluginHost, file: Path) -> bool:
-    """Say whether records beside a page are of another version of a model, task or protocol."""
+def _is_stale(host: PluginHost, page: Document, file: Path) -> bool:
+    """Return whether a page says so, or records beside it are of other versions than those here."""
+    if page.notes:
+        return True
     kept = file.with_suffix(".records.jsonl")
     if not kept.exists():
         return False
@@ -196,26 +205,14 @@ def _is_stale(host: PluginHost, file: Path) -> bool:
     )
 
 
-@dataclass(frozen=True)
-class Filled:
-    """What filling came to.
-
-    Attributes:
-        failed: a line about each reproduction that failed, and the number of runs that did.
-        timed_out: whether it stopped because its time was up.
-    """
-
-    failed: Sequence[str]
-    timed_out: bool
-
-
 def fill(
     host: PluginHost,
     lacking: Sequence[Missing],
     place: ResultFolders,
     manner: Manner,
     hours: float | None = None,
-) -> Filled:
+    options: Mapping[str, Value] | None = None,
+) -> list[str]:
     """Train what a plan lacks, in its order; a run that was begun goes on where it was saved.
 
     Args:
@@ -224,6 +221,10 @@ def fill(
         place: where records go.
         manner: how runs are carried out.
         hours: after which it stops; None for no limit.
+        options: of the executor, those that differ from their defaults.
+
+    Returns:
+        A line with the number of runs that failed, if any did, and one for each reproduction.
 
     Raises:
         RequestError: for what a task or a model refuses, before anything is trained.
@@ -232,24 +233,31 @@ def fill(
     end = None if hours is None else time.monotonic() + hours * HOUR
     failed: list[str] = []
     left = [one.entry for one in lacking if one.count]
+    store = Store(place.results)
+    before = {key_of(record): record for record in store.records()}
     try:
         with _interrupted_at(end):
             for is_page, entries in groupby(left, lambda one: one.reproduction is not None):
-                if is_page:
-                    failed += [
-                        line
-                        for entry in entries
-                        if (line := _reproduce(host, entry, place, manner))
-                    ]
-                else:
-                    failed += _train(host, [*entries], place, manner)
+                if not is_page:
+                    _train(host, runs_of([*entries]), place, manner, options or {})
+                    continue
+                for entry in entries:
+                    if line := _reproduce(host, entry, place, manner):
+                        failed.append(line)
     except KeyboardInterrupt as stop:
         if end is None or time.monotonic() < end:
             if isinstance(stop, JobsLeft):
                 settle(stop)
             raise
-        return Filled(failed, timed_out=True)
-    return Filled(failed, timed_out=False)
+    asked = {key_of(run) for run in runs_of(left)}
+    new = [
+        record
+        for record in store.records()
+        if key_of(record) in asked and record != before.get(key_of(record))
+    ]
+    count = sum(record.status != "finished" for record in new)
+    lines = [f"{count} of {plural(len(new), 'run')} failed: their records say why"]
+    return (lines if count else []) + failed
 
 
 @contextlib.contextmanager
@@ -271,16 +279,16 @@ def _interrupted_at(end: float | None) -> Iterator[None]:
 
 
 def _train(
-    host: PluginHost, entries: Sequence[PlanEntry], place: ResultFolders, manner: Manner
-) -> list[str]:
+    host: PluginHost,
+    runs: Sequence[Run],
+    place: ResultFolders,
+    manner: Manner,
+    options: Mapping[str, Value],
+) -> None:
     """Train the runs of entries as one plan, so that no core waits for the last of an entry."""
-    runs: Sequence[Run] = runs_of(entries)
-    done = place.done(runs)
+    done = results_of(runs, place.records())
     plan = RunPlan(tuple({key_of(run): run for run in runs}.values()))
-    records = run_plan(host, plan, Store(place.results), manner, done, execute_live)
-    new = [record for record in records if key_of(record) not in done]
-    failed = sum(record.status != "finished" for record in new)
-    return [f"{failed} of {len(new)} runs failed: their records say why"] if failed else []
+    run_plan(host, plan, Store(place.results), manner, done, execute_live, options)
 
 
 def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner: Manner) -> str:
@@ -294,7 +302,11 @@ def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner:
     words += ["--jobs", str(manner.jobs)] if manner.jobs is not None else []
     words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.path))]
     print(f"entry {entry.number}: {entry.title}", file=sys.stderr, flush=True)
-    process = subprocess.Popen(words, stdout=sys.stderr)  # noqa: S603  # a program of ours
+    # Ctrl-C reaches it once, from here. It inherits the lock of `make evidence`, if that called,
+    # so that nobody else trains there if this process is killed.
+    process = subprocess.Popen(  # noqa: S603  # a program of ours
+        words, stdout=sys.stderr, start_new_session=True, close_fds=False
+    )
     try:
         code = process.wait()
     except KeyboardInterrupt:
@@ -305,14 +317,20 @@ def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner:
             process.kill()
             process.wait()
         raise
-    # 1: a claim of the paper does not hold, which is a result.
-    return "" if code in (0, 1) else f"entry {entry.number}: reproduce {name} exited with {code}"
+    if code in (0, CLAIM_DIFFERS):
+        return ""
+    return f"entry {entry.number}: reproduce {name} exited with {code}"
 
 
-def device_of(host: PluginHost, manner: Manner) -> str:
+def device_of(host: PluginHost, manner: Manner, options: Mapping[str, Value]) -> str:
     """Return the device, or the first of them, that runs are carried out on.
+
+    Args:
+        host: the plugins.
+        manner: names the executor and the device.
+        options: of the executor, those that differ from their defaults.
 
     Raises:
         RequestError: for an unknown executor, or a device that is not there.
     """
-    return workplace(host, manner, {})[0][0]
+    return workplace(host, manner, options)[0][0]

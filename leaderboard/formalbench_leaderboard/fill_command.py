@@ -10,8 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from formalbench.analysis.text import harmless, plural
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.completion import names_of
-from formalbench.ui.flags import JsonFlag
+from formalbench.ui.flags import (
+    DeviceOption,
+    ExecutorOption,
+    JobsOption,
+    JsonFlag,
+    ResultsOption,
+)
 from formalbench.ui.output import print_json, print_table
 from formalbench.ui.state import host_of
 
@@ -36,27 +41,16 @@ def fill(
         float | None,
         typer.Option(metavar="H", help="Stop after this many hours; the same command continues."),
     ] = None,
-    jobs: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Parallel jobs; default: one per core or GPU.", min=1),
-    ] = None,
-    device: Annotated[
-        str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to train.")
-    ] = "auto",
-    executor: Annotated[
-        str,
+    jobs: JobsOption = None,
+    device: DeviceOption = "auto",
+    executor: ExecutorOption = "",
+    settings: Annotated[
+        list[str] | None,
         typer.Option(
-            metavar="NAME",
-            help="What runs the jobs (`formalbench list executors`). Default: this machine.",
-            autocompletion=names_of("executors"),
-        ),
-    ] = "",
-    results: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR", help="Folder for new records and weights. Default: your own results."
+            "--set", metavar="executor.KEY=VALUE", help="Set an option of the executor; repeatable."
         ),
     ] = None,
+    results: ResultsOption = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Print what is missing, and train nothing.")
     ] = False,
@@ -72,8 +66,10 @@ def fill(
     formalbench leaderboard fill --dry-run
     formalbench leaderboard fill --hours 2.5 --jobs 2
     formalbench leaderboard fill --device cuda --results runs
+    formalbench leaderboard fill --executor slurm --set executor.gpus=1 --results /shared/runs
     """
-    from formalbench.running.session import Manner
+    from formalbench.host.options import parse_settings
+    from formalbench.running.session import Manner, executor_options
     from formalbench.store import Store, default_results
     from formalbench.store.repository import repository_above
 
@@ -83,16 +79,20 @@ def fill(
     if hours is not None and not hours > 0:
         raise RequestError(f"--hours {hours:g}: must be more than 0")
     host = host_of(ctx)
+    chosen = parse_settings(settings or (), ("executor",))
+    if bare := [one for one in chosen if not one.scope]:
+        raise RequestError(f"--set {bare[0].key}={bare[0].text}: write executor.{bare[0].key}")
+    options = executor_options(host, executor, chosen)
     wanted = read_plan(find_plan(plan), host)
     place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
     manner = Manner(device=device, jobs=jobs, executor=executor, quiet=as_json)
-    kind = filling.device_of(host, manner)
+    kind = filling.device_of(host, manner, options)
     lacking = filling.missing(host, wanted, place, kind)
     failed: Sequence[str] = ()
     if not dry_run and any(one.count for one in lacking):
         Store(place.results).check_writable()
         try:
-            failed = filling.fill(host, lacking, place, manner, hours).failed
+            failed = filling.fill(host, lacking, place, manner, hours, options)
         finally:  # after Ctrl-C, too
             lacking = filling.missing(host, wanted, place, kind)
             _print(lacking, as_json)

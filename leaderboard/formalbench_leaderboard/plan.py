@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from formalbench.analysis.reproduced import Scale
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import BrokenPluginError, RequestError
 from formalbench.contracts.part import Part
 from formalbench.contracts.reading import first_problem
 from formalbench.contracts.specs import ReproductionSpec
@@ -29,8 +29,8 @@ PLAN = Path("leaderboard", "plan.yaml")
 Text = Annotated[str, Field(min_length=1, max_length=1000)]
 Names = Annotated[tuple[Text, ...], Field(min_length=1)]
 
-BAD_REQUEST = 2
-"""The exit code of a command that was asked for what there is not."""
+CLAIM_DIFFERS = 1
+"""The exit code of a reproduction in which a claim of the paper does not hold."""
 
 P = TypeVar("P", bound=Part)
 
@@ -152,6 +152,15 @@ def find_plan(file: Path | None) -> Path:
     return repository / PLAN
 
 
+def read_plan_file(file: Path) -> PlanFile:
+    """Read a plan, and leave its entries as they are written.
+
+    Raises:
+        RequestError: one line that names the file.
+    """
+    return _validated(PlanFile, read_yaml(file), str(file))
+
+
 def read_plan(file: Path, host: PluginHost) -> Plan:
     """Read a plan and resolve every name in it.
 
@@ -162,7 +171,7 @@ def read_plan(file: Path, host: PluginHost) -> Plan:
     Raises:
         RequestError: one line that names the file and, if an entry is wrong, its number.
     """
-    told = _validated(PlanFile, read_yaml(file), str(file))
+    told = read_plan_file(file)
     entries = tuple(
         _entry(host, number, data, f"{file}: entry {number}")
         for number, data in enumerate(told.entries, 1)
@@ -196,6 +205,7 @@ def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
 
     Raises:
         RequestError: naming the point, and all there are.
+        BrokenPluginError: if its code fails.
     """
     words = [sys.executable, "-m", "formalbench", "reproduce", wanted.reproduce]
     words += ["--scale", wanted.scale, "--no-training"]
@@ -204,8 +214,13 @@ def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
     with TemporaryDirectory() as folder:
         words += ["--results", folder, "--output", folder]
         done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603  # ours
-    if done.returncode == BAD_REQUEST:
-        raise RequestError(done.stderr.strip().splitlines()[-1].removeprefix("formalbench: "))
+    if done.returncode in (0, CLAIM_DIFFERS):
+        return
+    said = [line for line in done.stderr.splitlines() if line.startswith("formalbench: ")]
+    line = said[-1].removeprefix("formalbench: ") if said else "it gave no message"
+    if done.returncode == RequestError.exit_code:
+        raise RequestError(line)
+    raise BrokenPluginError(f"reproduce {wanted.reproduce}: exit code {done.returncode}: {line}")
 
 
 def squeezed(point: str) -> str:

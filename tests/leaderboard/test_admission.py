@@ -297,6 +297,12 @@ def test_a_seed_between_others_is_missed(host, make_runs):
     assert all("seed 3 at" in line for line in lines)
 
 
+def test_seeds_of_one_rate_are_asked_for_at_every_rate(host, make_runs):
+    runs = [one for one in make_runs(seeds=5) if one.seed < 3 or one.learning_rate == 0.0003]
+    (line,) = Admission(host).incomplete(runs, [])
+    assert "seeds 3, 4 at learning rate 0.001 missing" in line
+
+
 def test_seeds_of_other_options_or_contents_do_not_complete_a_row(host, make_runs):
     runs = make_runs()
     others = [

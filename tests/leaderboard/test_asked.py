@@ -178,6 +178,21 @@ def test_a_pipe_has_the_rows_of_one_screen_and_all_has_the_rest(invoke, reposito
     assert "--all: 40 more notes, " in first.stdout
 
 
+def test_versions_of_a_protocol_are_named_once_by_the_command_that_shows_them_all(
+    invoke, published, make_runs, protocol
+):
+    for version in (1, 2, 3):
+        used = protocol | {"version": version}
+        for record in make_runs("rnn", task="parity:classify", protocol=used):
+            Store(published).write(record)
+    (other,) = [line for line in invoke().stdout.splitlines() if line.startswith("  protocol ")]
+    name, command = re.split("  +", other.strip())
+    assert name == "protocol quick (versions 1, 2, 3)"
+    heads = [line for line in invoke(*shlex.split(command)[2:]).stdout.splitlines()
+             if "suite default" in line]  # fmt: skip
+    assert len(heads) == 3
+
+
 def test_one_board_on_one_screen_and_the_commands_that_show_the_others(
     invoke, published, make_runs, make_record, protocol
 ):

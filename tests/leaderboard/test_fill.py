@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import fcntl
 import importlib.util
 import json
 import os
 import shutil
 import signal
+import stat
+import subprocess
+import sys
 import time
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from formalbench.contracts.errors import RequestError
+from formalbench.host import PluginHost
 from formalbench.store import Store
+from formalbench_leaderboard import fill as filling
+from formalbench_leaderboard.plan import Plan, PlanEntry, read_plan, runs_of
 
 ROOT = Path(__file__).parents[2]
 PLAN = {
@@ -86,7 +96,6 @@ def test_it_is_killed_and_goes_on_and_is_published_once(
     assert 1 <= len(kept) < 6
     assert fill(*ask).data["missing"] == 6 - len(kept)
     monkeypatch.setattr(evidence, "ROOT", clone)
-    folder.joinpath(evidence.RENDERED).touch()
     assert evidence.publish_new(clone, folder) == 0
     early = {record.test_id for record in Store(clone / "leaderboard" / "results").records()}
     assert len(early) % 2 == 0  # a model on a task is published with all seeds, or not at all
@@ -216,12 +225,11 @@ PAGE = {
 }  # fmt: skip
 
 MADE = """
-    import json, pathlib
     from formalbench import ReproductionSpec, hookimpl
+    from formalbench_papers.framework.findings import Findings
 
     def measure(bench):
-        pathlib.Path("asked.json").write_text(json.dumps([bench.scale]))
-        raise SystemExit(5)
+        return Findings([], [], None)
 
     @hookimpl
     def formalbench_reproductions():
@@ -236,6 +244,13 @@ MADE = """
     [
         ({}, None, 1),
         ({"scale": "quick"}, PAGE, 0),
+        ({"scale": "quick"}, {**PAGE, "scale": "quick"}, 0),
+        (
+            {"scale": "quick"},
+            {**PAGE, "scale": "quick", "remarks": ["1 of 2 cells of this scale lack runs: …"]},
+            1,
+        ),
+        ({}, {**PAGE, "cells": PAGE["cells"][:1], "notes": ["Nothing was kept."]}, 1),
         ({}, PAGE, 1),
         ({"only": ["K=2"]}, PAGE, 0),
         ({"only": ["k = 2", "k = 3"]}, PAGE, 1),
@@ -252,3 +267,179 @@ def test_a_reproduction_is_there_if_its_page_is(clone, fill, write, entry, page,
         (clone / "leaderboard" / "reproductions" / "made.json").write_text(json.dumps(page))
     (found,) = fill("--dry-run", "--json", "--plugin", plugin).data["entries"]
     assert found["missing"] == missing
+
+
+def test_a_page_tells_which_runs_of_its_scale_are_missing(cli, tmp_path):
+    """Cells that the scale leaves out on purpose do not count."""
+    place = ("--no-training", "--results", tmp_path / "results", "--output", tmp_path, "--json")
+    (tmp_path / "leaderboard" / "results").mkdir(parents=True)
+    page = cli("reproduce", "grazzi-table3", *place).data
+    (remark,) = [one for one in page["remarks"] if "of this scale lack runs" in one]
+    lacking, of, planned = remark.split()[:3]
+    assert (lacking, of) == (planned, "of")
+    assert 0 < int(planned) < len(page["cells"])
+    kept = ROOT / "leaderboard" / "reproductions" / "grazzi-table3.records.jsonl"
+    shutil.copy(kept, tmp_path)
+    page = cli("reproduce", "grazzi-table3", *place).data
+    assert not any("lack runs" in one for one in page["remarks"])
+
+
+BROKEN = MADE.replace("return Findings", "raise SystemExit(5)  #")
+
+
+def test_a_plugin_that_fails_when_its_points_are_checked_is_named(clone, cli, write):
+    plugin = write("made.py", BROKEN)
+    plan = {**PLAN, "entries": [{**PAPER, "reproduce": "made", "only": ["k = 2"]}]}
+    (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
+    done = cli("leaderboard", "fill", "--dry-run", "--plugin", plugin)
+    assert done.code == 3
+    assert "reproduce made: exit code 3: " in done.err
+    assert "made.py" in done.err
+
+
+CHILD = """
+    import json, os, pathlib
+    from formalbench import ReproductionSpec, hookimpl
+
+    def measure(bench):
+        lock = os.fstat(int(os.environ["LOCK"])).st_ino
+        found = {"session": os.getsid(0), "lock": lock}
+        pathlib.Path("child.json").write_text(json.dumps(found))
+        raise SystemExit(5)
+
+    @hookimpl
+    def formalbench_reproductions():
+        yield ReproductionSpec(
+            name="made", summary="s", reference="r", factory=measure, figure=False,
+        )
+"""
+
+
+def test_a_reproduction_holds_the_lock_and_gets_ctrl_c_once(clone, write, tmp_path):
+    plan = {**PLAN, "entries": [{**PAPER, "reproduce": "made"}]}
+    (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
+    words = [sys.executable, "-m", "formalbench", "leaderboard", "fill", "--plugin"]
+    with (tmp_path / "lock").open("w") as lock:
+        done = subprocess.run(
+            [*words, str(write("made.py", CHILD))],
+            env=os.environ | {"LOCK": str(lock.fileno())},
+            pass_fds=[lock.fileno()],
+            capture_output=True,
+            text=True,
+        )
+    assert done.returncode == 1
+    assert "entry 1: reproduce made exited with 3" in done.stderr
+    child = json.loads((clone / "child.json").read_text())
+    assert child["lock"] == (tmp_path / "lock").stat().st_ino
+    assert child["session"] != os.getsid(0)
+
+
+def test_training_has_a_session_of_its_own(evidence, tmp_path, monkeypatch):
+    program = tmp_path / "python"
+    program.write_text(
+        f"#!{sys.executable}\nimport os, pathlib\n"
+        f"pathlib.Path({str(tmp_path / 'session')!r}).write_text(str(os.getsid(0)))\n"
+    )
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setattr(evidence, "_publish", lambda folder: 0)
+    monkeypatch.setattr(evidence.signal, "signal", lambda number, handler: None)
+    with (tmp_path / "lock").open("w") as lock:
+        assert evidence._train(tmp_path, program, 1.0, 1, lock) == 0
+    assert (tmp_path / "session").read_text() != str(os.getsid(0))
+
+
+FAILED = dict.fromkeys(("training", "selected", "test", "weights")) | {
+    "status": "error",
+    "message": "lost",
+}
+
+
+def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkeypatch):
+    assert fill("--results", tmp_path / "other").code == 0
+    record = Store(tmp_path / "other").records()[0].model_copy(update=FAILED)
+
+    def train(host, plan, store, manner, done, carry_out, options):
+        store.write(record)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(filling, "run_plan", train)
+    monkeypatch.setattr(filling, "_interrupted_at", lambda end: nullcontext())
+    done = fill("--hours", 1e-9)
+    assert done.code == 1
+    assert "1 of 1 run failed: their records say why" in done.err
+
+
+def test_options_of_an_executor_reach_it(clone, fill, refused, monkeypatch):
+    seen = []
+    monkeypatch.setattr(
+        filling, "execute_live", lambda *arguments, **keys: seen.append(keys["options"]) or []
+    )
+    fill("--executor", "slurm", "--set", "executor.poll=0.5", "--set", "executor.cpus=1")
+    assert seen == [{"poll": 0.5}]
+    words = ("leaderboard", "fill", "--executor", "slurm", "--set")
+    assert "unknown option of executor slurm 'pol'" in refused(*words, "executor.pol=1")
+    assert "--set poll=1: write executor.poll" in refused(*words, "poll=1")
+    assert "--set model.width=8: write executor.key" in refused(*words, "model.width=8")
+
+
+def test_the_budget_counts_every_batch_of_a_step(clone, cli, results):
+    words = ("--protocol", "tiny", "--seeds", 1, "--device", "cpu", "--quiet")
+    assert cli("run", "--model", "gru", "--task", "parity", *words).code == 0
+    records = Store(results).records()
+    runs = runs_of(read_plan(clone / "leaderboard" / "plan.yaml", PluginHost.load()).entries)
+    twice = [
+        replace(run, protocol=run.protocol.model_copy(update={"accumulate": 2})) for run in runs
+    ]
+    once = filling._at_most(runs, "cpu", records)
+    assert filling._at_most(twice, "cpu", records) == pytest.approx(2 * once)
+
+
+def test_a_published_run_that_failed_gives_way_to_a_new_one(clone, evidence, fill, results):
+    assert fill().code == 0
+    plan = read_plan(clone / "leaderboard" / "plan.yaml", PluginHost.load())
+    store, published = Store(results), Store(clone / "leaderboard" / "results")
+    record = store.records()[0]
+    published.write(record.model_copy(update=FAILED))
+    groups = evidence.complete_groups(clone, store, plan)
+    assert sum(map(len, groups)) == 6
+    published.write(record)
+    assert sum(len(group) for group in evidence.complete_groups(clone, store, plan)) == 5
+
+
+def test_a_page_is_rendered_when_its_records_changed(evidence, tmp_path, monkeypatch):
+    spec = PluginHost.load().reproductions.get("grazzi-table3")[0].spec
+    plan = Plan("0" * 40, (PlanEntry(1, "t", (), spec, "quick"),))
+    kept = tmp_path / evidence.REPRODUCTIONS / "grazzi-table3.records.jsonl"
+    kept.parent.mkdir(parents=True)
+    kept.write_text("of a session that was killed")
+    rendered, meanwhile, codes = [], ["of a run that ended meanwhile"], [2, 1, 0]
+
+    def run(command, **keys):
+        rendered.append(command[-2:])
+        code = codes.pop(0)
+        if code == 1:
+            kept.write_text(meanwhile.pop())
+        return evidence.subprocess.CompletedProcess(command, code)
+
+    monkeypatch.setattr(evidence.subprocess, "run", run)
+    for count in (1, 2, 3, 3):  # it failed; meanwhile its records changed; rendered; nothing new
+        evidence._render_again(tmp_path, tmp_path, plan)
+        assert rendered == [["grazzi-table3", "--from-records"]] * count
+
+
+def test_publishing_waits_for_another_and_a_plan_without_code_is_one_line(
+    clone, evidence, tmp_path, monkeypatch, capsys
+):
+    folder = tmp_path / "evidence"
+
+    def publish(repository, place):
+        with (place / "publish.lock").open() as lock, pytest.raises(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return 7
+
+    monkeypatch.setattr(evidence, "ROOT", clone)
+    monkeypatch.setattr(evidence, "publish_new", publish)
+    assert evidence.main(["--folder", str(folder), "--publish"]) == 7
+    (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump({"entries": PLAN["entries"]}))
+    assert evidence.main(["--folder", str(folder)]) == RequestError.exit_code
+    assert "plan.yaml: code: Field required" in capsys.readouterr().err

@@ -32,6 +32,11 @@ def script():
     return module
 
 
+@pytest.fixture(autouse=True)
+def lines_of_its_own(script, tmp_path, monkeypatch):
+    monkeypatch.setattr(script, "DONE", tmp_path / "done.txt")
+
+
 @pytest.fixture(scope="module")
 def host():
     return PluginHost.load()
@@ -163,8 +168,7 @@ def test_a_record_made_after_a_change_stays(script, host, commits):
         made_by("0" * 40)
 
 
-def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(script, "DONE", tmp_path / "done.txt")
+def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, capsys):
     store = Store(tmp_path / "results")
     records = [
         made(seed=seed, options=options) for seed in (0, 1) for options in ({}, {"causal": True})
@@ -191,6 +195,25 @@ def test_a_folder_is_rewritten_with_its_weights(script, host, tmp_path, monkeypa
     assert store.files() == before
     assert script.main([str(tmp_path / "nowhere")]) == 2
     assert "nowhere: no such file or folder" in capsys.readouterr().err
+
+
+def test_what_was_left_out_is_written_down_before_a_record_moves(
+    script, host, tmp_path, monkeypatch
+):
+    file = Store(tmp_path / "results").write(made({"causal": True}))
+    write = script.write_atomically
+
+    def stopped(path, text):
+        if path.suffix == ".json":
+            raise KeyboardInterrupt
+        write(path, text)
+
+    monkeypatch.setattr(script, "write_atomically", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        script.rewrite_folder(tmp_path / "results", host, set())
+    assert file.exists()
+    (line,) = script.DONE.read_text().splitlines()
+    assert line.startswith("causal ")
 
 
 def test_nothing_changes_where_another_record_is_in_the_way(script, host, tmp_path):

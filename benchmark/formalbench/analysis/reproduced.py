@@ -29,6 +29,10 @@ Verdict = Literal["holds", "differs", "approx", "cannot tell", "not run at this 
 """``approx``: a number of other data, beside the paper's for its order of magnitude alone."""
 
 
+UNFINISHED = "cells of this scale lack runs"
+"""In a remark: the page lacks runs that belong to its scale, and the same command trains them."""
+
+
 class CellTold(Part):
     """A cell of the paper's table, beside ours."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +12,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import JobsLeft
 from formalbench.device import check_threads
 from formalbench.ui.completion import lists_of, names_of
+from formalbench.ui.flags import DeviceOption, ExecutorOption, JobsOption, ResultsOption
 from formalbench.ui.state import host_of
 
 
@@ -61,9 +61,7 @@ def add_commands(app: typer.Typer) -> None:
                 metavar="N|A,B,…", help="Seeds 0 … N-1, or just these; default: the protocol's."
             ),
         ] = None,
-        device: Annotated[
-            str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
-        ] = "auto",
+        device: DeviceOption = "auto",
         settings: Annotated[
             list[str] | None,
             typer.Option(
@@ -73,13 +71,8 @@ def add_commands(app: typer.Typer) -> None:
                 "of several values, each in turn.",
             ),
         ] = None,
-        results: Annotated[
-            str | None, typer.Option(metavar="DIR", help="Where records go; default: per user.")
-        ] = None,
-        jobs: Annotated[
-            int | None,
-            typer.Option(metavar="N", help="Units of work at once; default: one a core or GPU."),
-        ] = None,
+        results: ResultsOption = None,
+        jobs: JobsOption = None,
         threads: Annotated[
             int,
             typer.Option(
@@ -87,14 +80,7 @@ def add_commands(app: typer.Typer) -> None:
                 help="CPU threads a process trains with; more than one round differently.",
             ),
         ] = 1,
-        executor: Annotated[
-            str | None,
-            typer.Option(
-                metavar="NAME",
-                help="What does the work (`formalbench list executors`).",
-                autocompletion=names_of("executors"),
-            ),
-        ] = None,
+        executor: ExecutorOption = "",
         tracker: Annotated[
             str | None,
             typer.Option(
@@ -148,11 +134,7 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.ui.leaving import settle
         from formalbench.ui.live import execute_live, summary
 
-        if jobs is not None and jobs < 1:
-            raise RequestError(f"--jobs {jobs}: must be at least 1")
         check_threads(threads)
-        if results == "":  # Path("") would be the working directory
-            raise RequestError("--results needs a folder")
         request = RunRequest(
             models=split_names("--model", model),
             tasks=split_names("--task", task) if task is not None else (),
@@ -162,10 +144,10 @@ def add_commands(app: typer.Typer) -> None:
             settings=parse_settings(settings or ()),
         )
         manner = Manner(
-            *(device, jobs, threads, executor or "", fail_fast, debug, quiet or as_json),
+            *(device, jobs, threads, executor, fail_fast, debug, quiet or as_json),
             trackers=split_names("--tracker", tracker) if tracker is not None else (),
         )
-        store = Store(Path(results) if results else default_results())
+        store = Store(results or default_results())
         if dry_run:
             found = estimate_session(host_of(ctx), request, store, manner)
             print_estimate(found, jobs, as_json=as_json)

@@ -125,6 +125,7 @@ def run_plan(
     manner: Manner,
     done: Mapping[RunKey, Record],
     carry_out: Callable[..., list[Record]] = execute,
+    options: Mapping[str, Value] | None = None,
 ) -> Sequence[Record]:
     """Carry out the runs of a plan that have no record.
 
@@ -137,6 +138,7 @@ def run_plan(
         manner: how; its trackers hear nothing.
         done: the records that count, wherever they are.
         carry_out: `execute`, or something around it.
+        options: of the executor, those that differ from their defaults.
 
     Returns:
         One record per run, in order, learning rates aside that were not to be tried.
@@ -145,10 +147,11 @@ def run_plan(
         RequestError: for an unknown executor, a device that is not there, or what a task or a
             model refuses.
     """
-    devices, jobs = workplace(host, manner, {})
+    devices, jobs = workplace(host, manner, options or {})
     return carry_out(
         *(host, plan, store, devices, jobs, manner.threads),
         executor=manner.executor,
+        options=options or {},
         fail_fast=manner.fail_fast,
         debug=manner.debug,
         done=done,

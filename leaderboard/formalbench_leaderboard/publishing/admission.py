@@ -134,8 +134,8 @@ class Admission:
 
         A model's runs on a task go in together, or somebody could leave out the bad
         ones: every rate of the protocol's grid (with `fallback`, those that were to be
-        tried), and of each the seeds 0 to n - 1, where n is at least three, if the protocol
-        has no fewer.
+        tried), and of each the seeds 0 to n - 1, where n is the number of seeds at any rate, and
+        at least three, if the protocol has no fewer.
 
         Args:
             new: the records to publish.
@@ -154,10 +154,11 @@ class Admission:
         protocol = self._registered(first.protocol)
         learned = first.model.kind == "learned"
         least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
+        count = max(least, len({record.seed for record in records})) if learned else 1
         lines = []
         for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
             seeds = {record.seed for record in records if record.learning_rate == wanted}
-            missing = sorted(set(range(max(least, len(seeds)))) - seeds)
+            missing = sorted(set(range(count)) - seeds)
             if missing:
                 at = "" if wanted is None else f" at learning rate {rate(wanted)}"
                 which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"

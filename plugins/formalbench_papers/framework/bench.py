@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from formalbench.analysis.reproduced import Scale
+from formalbench.analysis.reproduced import UNFINISHED, Scale
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import ReproductionSpec
@@ -39,6 +39,7 @@ class Bench:
         training: whether to train what has no record yet.
         only: rows and columns of the page; if there are any, nothing else is trained.
         measurements: what was measured without training.
+        planned: for each cell that belongs to the scale, whether it lacks runs; filled by `train`.
     """
 
     host: PluginHost
@@ -50,6 +51,7 @@ class Bench:
     training: bool = True
     only: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
+    planned: list[bool] = field(default_factory=list)
 
     def train(
         self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
@@ -72,7 +74,13 @@ class Bench:
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
             train(self.host, chosen, self.folder, self.device, self.jobs)
-        return held(self.host, wanted, self.folder)
+        found = held(self.host, wanted, self.folder)
+        self.planned.extend(
+            got is None or got.missing > 0
+            for one, got in zip(wanted, found, strict=True)
+            if now(one)
+        )
+        return found
 
     def measured(self, step: Step, measure: Callable[[], Any]) -> Any:
         """Return what a step finds; measure it if it was not measured before.
@@ -127,4 +135,7 @@ def carry_out(bench: Bench, spec: ReproductionSpec) -> Findings:
     found = load(spec.factory)(bench)
     if not isinstance(found, Findings):
         raise TypeError(f"the factory of {spec.name} gave a {type(found).__name__}")
+    if lacking := sum(bench.planned):
+        remark = f"{lacking} of {len(bench.planned)} {UNFINISHED}: the same command trains them."
+        found = replace(found, remarks=(*found.remarks, remark))
     return found
