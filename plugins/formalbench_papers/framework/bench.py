@@ -39,6 +39,8 @@ class Bench:
         training: whether to train what has no record yet.
         only: rows and columns of the page; if there are any, nothing else is trained.
         measurements: what was measured without training.
+        asked: told the names of the protocols that models are asked for under, before any record is
+            read; may raise.
     """
 
     host: PluginHost
@@ -50,6 +52,7 @@ class Bench:
     training: bool = True
     only: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
+    asked: Callable[[set[str]], None] = lambda protocols: None
 
     def train(
         self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
@@ -69,6 +72,7 @@ class Bench:
         """
         from formalbench_papers.framework.runs import held, select, train
 
+        self.asked({one.protocol for one in wanted})
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
             train(self.host, chosen, self.folder, self.device, self.jobs)
