@@ -142,7 +142,11 @@ class RegularGPT(nn.Module):
         return logits_K
 
     def vectors(self) -> tuple[Tensor, Tensor]:
-        """Return the vector of each symbol, (V, D), that of padding among them, and it, (D,)."""
+        """Return the vectors of all symbols, padding included, and the vector of padding.
+
+        Returns:
+            (V, D) and (D,).
+        """
         weight_VD, pad = self.embedding.weight, self.alphabet["pad"]
         if self.scale == 1:
             return weight_VD, weight_VD[pad]
@@ -255,17 +259,13 @@ class RegularGPT(nn.Module):
     def _level(self, x_BND: Tensor, pad_D: Tensor, level: int, trace: Trace | None) -> Tensor:
         """Apply every block once; in the tree the last block keeps every C-th position."""
         dilation = 1 if self._tree else self.chunk**level
-        if self.of_text:
-            for index in range(len(self.blocks)):
-                name = f"level.{level}.block.{index}"
-                x_BND = self._block(index).keep_all(x_BND, None, dilation, trace, name)
-            return x_BND
         for index in range(len(self.blocks)):
             block, name = self._block(index), f"level.{level}.block.{index}"
             if self._tree and index == len(self.blocks) - 1:
                 x_BND = block.keep_last(groups(x_BND, pad_D, self.chunk), trace, name)
             else:
-                x_BND = block.keep_all(x_BND, pad_D, dilation, trace, name)
+                pads = None if self.of_text else pad_D
+                x_BND = block.keep_all(x_BND, pads, dilation, trace, name)
             pad_D = block.update_pad(pad_D)
         return x_BND
 

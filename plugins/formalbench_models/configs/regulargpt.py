@@ -35,7 +35,7 @@ class RegularGptConfig(Config):
     )
     levels: Literal["prefix", "string"] = option(
         "prefix",
-        "by whose length a prefix is answered after how many levels: its own, or the string's",
+        "number of levels before a prefix is answered: from its own length, or from the string's",
     )
 
     @model_validator(mode="after")

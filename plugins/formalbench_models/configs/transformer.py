@@ -68,8 +68,8 @@ class TransformerConfig(Config):
     )
     randomised: int = option(
         0,
-        "draw each string's positions out of so many, more than the longest string has symbols; "
-        "0 to count them",
+        "draw each string's positions from this many (more than the longest string has symbols); "
+        "0 counts positions",
         minimum=0,
         maximum=65536,
     )

@@ -42,6 +42,14 @@ SMALLER = (
 )
 """What the models of the scale ``quick`` have less or otherwise."""
 
+_QUICK_PROTOCOL = f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}."
+
+_FEWER_STEPS = (
+    "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+    "half of them on lengths that grow with success, 9 strings of every length instead of "
+    f"512; {SMALLER}."
+)
+
 REPRODUCTIONS = (
     ReproductionSpec(
         name="chi-fig3",
@@ -55,7 +63,7 @@ REPRODUCTIONS = (
             "functions has one cluster for each."
         ),
         factory="formalbench_papers.chi.fig3:carry_out",
-        reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
+        reduced=_QUICK_PROTOCOL,
         core_hours=(0.06, 7),
         inside=True,
     ),
@@ -70,7 +78,7 @@ REPRODUCTIONS = (
             "from the lower right to the upper left."
         ),
         factory="formalbench_papers.chi.fig4a:carry_out",
-        reduced=f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}.",
+        reduced=_QUICK_PROTOCOL,
         core_hours=(0.1, 90),
         inside=True,
     ),
@@ -102,11 +110,7 @@ REPRODUCTIONS = (
             f"percent; ours with the interval of the average and the number of seeds. {RULE}"
         ),
         factory="formalbench_papers.chi.table1:carry_out",
-        reduced=(
-            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
-            "half of them on lengths that grow with success, 9 strings of every length instead of "
-            f"512; {SMALLER}."
-        ),
+        reduced=_FEWER_STEPS,
         core_hours=(3.8, 2960),
         figure=False,
     ),
@@ -120,11 +124,7 @@ REPRODUCTIONS = (
             f"with its interval and the number of seeds. {RULE}"
         ),
         factory="formalbench_papers.chi.table2:carry_out",
-        reduced=(
-            "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
-            "half of them on lengths that grow with success, 9 strings of every length instead of "
-            f"512; {SMALLER}."
-        ),
+        reduced=_FEWER_STEPS,
         core_hours=(1.0, 1290),
         figure=False,
         inside=True,

@@ -171,9 +171,9 @@ REMARKS = (
     "paper's; the claims are about their shape.",
     "Every window of a length ends with the same token as that of another length, and is asked for "
     "that one alone; none reaches across the end of a text, if the corpus says `within`.",
-    "So a window's perplexity is held against that of the same tokens with less before them, and "
-    "times as great are told apart by fewer windows than perplexities are: 96 at the scale quick, "
-    "with one seed, where the verdict is that of this one run.",
+    "A longer window therefore has the same last tokens as a shorter one, with more text before "
+    "them. Ratios of two such perplexities need fewer windows than the perplexities themselves. At "
+    "the scale quick there are 96 windows and one seed, so a verdict there is that of one run.",
     "In training as in the test, every position is read after the levels of the whole window "
     "(`levels=string`), as in the paper: two of 512 tokens, whatever the chunk. The suite's own "
     "RegularGPT reads a position after the levels of its prefix, one for the first C, and so "

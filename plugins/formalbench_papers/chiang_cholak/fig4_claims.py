@@ -60,6 +60,7 @@ def claims(got: Mapping[Key, Got]) -> list[Claim]:
         for kind in (STANDARD, SCALED)
     )
     curves = {key: curves_of(one) for key, one in learned.items()}
+    missing = {key: one.missing for key, one in learned.items()}
     tests = {n: Score.of_test(one) for n, one in standard.items() if one is not None}
     unlearned: Answer = "cannot tell" if standard else None
     return [
@@ -90,9 +91,9 @@ def claims(got: Mapping[Key, Got]) -> list[Claim]:
             every(rises(a, b) for a, b in pairwise(tests.values())) if tests else unlearned,
         ),
         *_scaled_is_perfect(first),
-        _less_bits(curves, {n for n in standard if n in scaled}),
+        _less_bits(curves, {n for n in standard if n in scaled}, missing),
         _attention_grows(curves),
-        *_attention_by_length(curves),
+        *_attention_by_length(curves, missing),
         *_parity(got),
     ]
 
@@ -143,7 +144,11 @@ Curves = Mapping[Key, Sequence[Mean]]
 """Of each run that learned its training length."""
 
 
-def _less_bits(curves: Curves, lengths: Collection[int]) -> Claim:
+Missing = Mapping[Key, int]
+"""The number of planned seeds that have not been run."""
+
+
+def _less_bits(curves: Curves, lengths: Collection[int], missing: Missing) -> Claim:
     last = {
         (kind, n): [one.bits[-1] for one in curves.get((FIRST, kind, n), ())]
         for kind in (STANDARD, SCALED)
@@ -159,7 +164,14 @@ def _less_bits(curves: Curves, lengths: Collection[int]) -> Claim:
             if ours and theirs
         ),
         every(
-            higher(theirs, ours) if ours and theirs else "cannot tell" for _, theirs, ours in pairs
+            higher(
+                theirs,
+                ours,
+                missing=missing[FIRST, STANDARD, n] + missing[FIRST, SCALED, n],
+            )
+            if ours and theirs
+            else "cannot tell"
+            for n, theirs, ours in pairs
         ),
     )
 
@@ -185,7 +197,7 @@ def _attention_grows(curves: Curves) -> Claim:
     )
 
 
-def _attention_by_length(curves: Curves) -> list[Claim]:
+def _attention_by_length(curves: Curves, missing: Missing) -> list[Claim]:
     runs = {n: curves.get((FIRST, STANDARD, n), ()) for n in LENGTHS}
     last = {n: [one.total[-1] for one in some] for n, some in runs.items() if some}
     settled = {n: [_settled(one) for one in some] for n, some in runs.items() if some}
@@ -205,7 +217,14 @@ def _attention_by_length(curves: Curves) -> list[Claim]:
             text,
             paper,
             "; ".join(f"{n}: {fmean(some):.3g}" for n, some in values.items()),
-            every(higher(b, a) for a, b in pairwise(values.values())),
+            every(
+                higher(
+                    values[b],
+                    values[a],
+                    missing=missing[FIRST, STANDARD, a] + missing[FIRST, STANDARD, b],
+                )
+                for a, b in pairwise(values)
+            ),
         )
         for text, values in said.items()
     ]

@@ -8,7 +8,7 @@ interval is wide it does not decide in favour of either answer.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from formalbench.analysis.aggregate import facts_of
@@ -21,7 +21,7 @@ from formalbench.analysis.statistics import (
     percentile_interval,
     scaled,
 )
-from formalbench.analysis.text import percent
+from formalbench.analysis.text import percent, plural
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
@@ -99,18 +99,22 @@ class Score:
         outcome = str(seeds) if finished == seeds else f"{finished} of {seeds} finished"
         key = ("validation", got.wanted.row, got.wanted.column)
         facts = facts_of(got.records)
-        return score_of(runs, outcome, None, key, None if facts is None else facts.chance_length)
+        failing = None if facts is None else facts.chance_length
+        return score_of(runs, outcome, None, key, failing, got.missing)
 
     @property
     def at_chance(self) -> Answer:
         """Whether it is at chance; None if that is not known.
 
         It is if a scaled accuracy of 0 is within its interval and chance within `TOLERANCE` of its
-        mean; it is not if 0 is outside. A wide interval with 0 in it alone cannot tell.
+        mean; it is not if 0 is outside. A wide interval with 0 in it alone cannot tell, nor can
+        some of the planned seeds.
         """
         interval = self.scaled_interval
         if interval is None or self.mean is None or self.chance is None:
             return None
+        if self.missing:
+            return "cannot tell"
         if interval[0] > _ROUNDING or interval[1] < -_ROUNDING:
             return False
         return abs(self.mean - self.chance) <= TOLERANCE + _ROUNDING or "cannot tell"
@@ -130,6 +134,7 @@ def score_of(
     chance: float | None,
     key: Sequence[object],
     failing: float | None = None,
+    missing: int = 0,
 ) -> Score:
     """Return what some seeds reached.
 
@@ -139,16 +144,43 @@ def score_of(
         chance: accuracy of the best answer that sees only the length, if it is of interest.
         key: names the stream of random numbers behind the interval.
         failing: what a seed that learns nothing has, if `chance` is of no interest.
+        missing: as of `Score`.
     """
     seeds = len(runs)
     if not runs:
-        return Score(None, None, None, None, chance, outcome)
+        return Score(None, None, None, None, chance, outcome, missing=missing)
     accuracies = [run.accuracy for run in runs]
     mean = math.fsum(accuracies) / seeds
     sample = Sample.of("reproduction", runs, failing if chance is None else chance)
     low, high = percentile_interval(mean_draws([sample], key), around=mean)
     how = _outcome(outcome, seeds)
-    return Score(max(accuracies), mean, low, high, chance, how, min(accuracies))
+    return Score(max(accuracies), mean, low, high, chance, how, min(accuracies), missing)
+
+
+def averaged(scores: Sequence[Score]) -> Score:
+    """Return the average of a model's scores on several tasks, each counting alike.
+
+    The average of the intervals' ends, and that of the worst and best seeds, are further apart than
+    those of the averages would be. Without a run that finished on one of the tasks there is none.
+
+    Args:
+        scores: one per task, at least one.
+    """
+
+    def mean(values: Iterable[float | None]) -> float | None:
+        known = [value for value in values if value is not None]
+        return math.fsum(known) / len(known) if len(known) == len(scores) else None
+
+    return Score(
+        best=mean(one.best for one in scores),
+        mean=mean(one.mean for one in scores),
+        low=mean(one.low for one in scores),
+        high=mean(one.high for one in scores),
+        chance=mean(one.chance for one in scores),
+        outcome=plural(len(scores), "task"),
+        worst=mean(one.worst for one in scores),
+        missing=sum(one.missing for one in scores),
+    )
 
 
 def _worst(result: Result, facts: TaskFacts | None) -> float | None:
@@ -163,7 +195,7 @@ def _of_some(got: Got, runs: Sequence[Measured], which: str) -> Score:
     facts = facts_of(got.records)
     chance = None if facts is None else facts.chance_length
     key = which, got.wanted.row, got.wanted.column
-    return score_of(runs, got.result.outcome, chance, key)
+    return score_of(runs, got.result.outcome, chance, key, missing=got.missing)
 
 
 def _some(cells: Cells, kept: slice) -> Measured:
@@ -183,15 +215,15 @@ def _outcome(outcome: str, seeds: int) -> str:
 
 
 def agrees(paper: PublishedResult, ours: Score) -> Answer:
-    """Say whether a cell holds, by `RULE`."""
+    """Say whether a cell holds, by `RULE`; a seed that was not run yet may change its numbers."""
+    if ours.missing:
+        return "cannot tell"
     if _close(paper.mean, ours.mean) and _close(paper.max, ours.best):
         return True
     if ours.mean is None or ours.low is None or ours.high is None:
         return False
     if _close(paper.mean, ours.mean):  # the paper may give a maximum alone
-        # A seed that was not run yet may be the best.
-        near = _close(paper.max, ours.best, FURTHEST) or ours.missing
-        return "cannot tell" if near else False
+        return "cannot tell" if _close(paper.max, ours.best, FURTHEST) else False
     within = ours.low - _ROUNDING <= (paper.mean or 0.0) / 100 <= ours.high + _ROUNDING
     return "cannot tell" if within else False
 

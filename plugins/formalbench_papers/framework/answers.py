@@ -2,7 +2,8 @@
 
 A claim about a limit holds if every seed is on the right side of it, or the 95 % interval of their
 mean is; it differs if every seed, or the interval, is on the wrong side. Where seeds disagree and
-the interval has both sides, they cannot tell, however near or far their mean is.
+the interval has both sides, they cannot tell, however near or far their mean is. Nor can they while
+planned seeds have not been run: each of these may be on the other side.
 """
 
 from __future__ import annotations
@@ -21,15 +22,17 @@ if TYPE_CHECKING:
 
 
 def at_least(score: Score, limit: float) -> Answer:
-    """Say whether a model reaches a share of one; no run that finished does not."""
+    """Say whether a model reaches a share of one; a model of which no run finished does not."""
+    if score.missing:
+        return "cannot tell"
     if score.mean is None:
         return False
     return _side([score.low, score.worst], [score.high, score.best], limit)
 
 
 def below(score: Score, limit: float) -> Answer:
-    """Say whether a model stays under a share of one."""
-    return opposite(at_least(score, limit))
+    """Say whether a model stays under a share of one; no run that finished is no evidence."""
+    return "cannot tell" if score.mean is None else opposite(at_least(score, limit))
 
 
 def at_most(score: Score, limit: float) -> Answer:
@@ -38,25 +41,42 @@ def at_most(score: Score, limit: float) -> Answer:
     return below(score, limit + 1e-9)
 
 
-def rises(first: Score, second: Score) -> Answer:
-    """Say whether the second is better than the first."""
-    if first.mean is None or second.mean is None:
-        return second.mean is not None
-    if _under(first.high, second.low) or _under(first.best, second.worst):
+def best_reaches(score: Score, limit: float) -> Answer:
+    """Say whether a model's best seed reaches a share of one; a missing seed may be the best."""
+    if score.best is not None and score.best >= limit:
         return True
-    if _under(second.high, first.low) or _under(second.best, first.worst):
+    return "cannot tell" if score.missing else False
+
+
+def rises(first: Score, second: Score, by: float = 0.0) -> Answer:
+    """Say whether the second is better than the first, by more than so much."""
+    if first.missing or second.missing:
+        return "cannot tell"
+    if _over(second.low, first.high, by) or _over(second.worst, first.best, by):
+        return True
+    if _over(first.low, second.high, -by) or _over(first.worst, second.best, -by):
         return False
     return "cannot tell"
 
 
-def higher(ones: Sequence[float], others: Sequence[float], by: float = 0.0) -> Answer:
+def higher(
+    ones: Sequence[float], others: Sequence[float], by: float = 0.0, *, missing: int = 0
+) -> Answer:
     """Say whether some seeds are above others, by more than so much; None without either.
 
     They are if each is above each of the others, or if the 95 % interval of the difference of the
     means (Welch's) is; they are not likewise.
+
+    Args:
+        ones: a number of each seed.
+        others: likewise.
+        by: how much more it must be.
+        missing: the number of planned seeds, of both, that have not been run.
     """
     if not ones or not others:
         return None
+    if missing:
+        return "cannot tell"
     gaps = [one - other for one in ones for other in others]
     low, high = min(gaps), max(gaps)
     if low <= by <= high and min(len(ones), len(others)) > 1:
@@ -104,5 +124,5 @@ def _side(lows: Iterable[float | None], highs: Iterable[float | None], limit: fl
     return "cannot tell"
 
 
-def _under(one: float | None, other: float | None) -> bool:
-    return one is not None and other is not None and one < other
+def _over(one: float | None, other: float | None, by: float) -> bool:
+    return one is not None and other is not None and one - other > by

@@ -40,6 +40,8 @@ class Bench:
         only: rows and columns of the page; if there are any, nothing else is trained.
         measurements: what was measured without training.
         planned: for each cell that belongs to the scale, whether it lacks runs; filled by `train`.
+        asked: told the names of the protocols that models are asked for under, before any record is
+            read; may raise.
     """
 
     host: PluginHost
@@ -52,6 +54,7 @@ class Bench:
     only: tuple[str, ...] = ()
     measurements: Measurements = field(default_factory=Measurements)
     planned: list[bool] = field(default_factory=list)
+    asked: Callable[[set[str]], None] = lambda protocols: None
 
     def train(
         self, wanted: Sequence[Wanted], now: Callable[[Wanted], bool] = lambda one: True
@@ -71,6 +74,7 @@ class Bench:
         """
         from formalbench_papers.framework.runs import held, select, train
 
+        self.asked({one.protocol for one in wanted})
         chosen = select(wanted, self.only) if self.only else [one for one in wanted if now(one)]
         if self.training and chosen:
             train(self.host, chosen, self.folder, self.device, self.jobs)

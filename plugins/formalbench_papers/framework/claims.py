@@ -7,7 +7,7 @@ from dataclasses import replace
 from formalbench.analysis.text import percent
 
 from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import opposite
+from formalbench_papers.framework.answers import best_reaches, opposite
 from formalbench_papers.framework.findings import Claim
 
 
@@ -23,20 +23,20 @@ def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
     Returns:
         The claim; while seeds are missing, one of them may still reach it.
     """
-    best = None if score is None else score.best
-    reached = best is not None and best >= share
-    return Claim(
-        said,
-        paper,
-        "" if score is None else f"{percent(best)}, {score.outcome}",
-        None if score is None else reached or ("cannot tell" if score.missing else False),
-    )
+    if score is None:
+        return Claim(said, paper, "", None)
+    ours = f"{percent(score.best)}, {score.outcome}"
+    return Claim(said, paper, ours, best_reaches(score, share))
 
 
 def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
-    """Claim that not even a model's best seed reaches a share of one; as of `reaches`."""
+    """Claim that not even a model's best seed reaches a share of one; as of `reaches`.
+
+    Where no run finished, nothing can be told.
+    """
     one = reaches(said, paper, score, share)
-    return replace(one, holds=opposite(one.holds))
+    unknown = score is not None and score.best is None
+    return replace(one, holds="cannot tell" if unknown else opposite(one.holds))
 
 
 def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:

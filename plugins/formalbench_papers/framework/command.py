@@ -207,15 +207,15 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
         findings = carry_out(bench, chosen)
     if not draws:
         findings = replace(findings, draw=None)
-    bench.measurements.keep_used()
     how = Circumstances.now(bench.scale, time.monotonic() - start)
-    # Those of the other scale stay: nobody has to train them again.
+    # Those of the other scale stay: nobody has to train or measure them again.
     known = {(one.test_id, one.protocol.title) for one in findings.records}
-    records = list(findings.records)
-    records += [
+    others = [
         one for one in kept.not_stale(bench.host) if (one.test_id, one.protocol.title) not in known
     ]
-    steps = len(bench.measurements.used)
+    records = [*findings.records, *others]
+    bench.measurements.keep_used({one.test_id for one in others})
+    steps = len(bench.measurements)
     told = document(chosen, findings, how, len(records), steps)
     told = told.model_copy(update={"notes": on_nothing_kept(told, len(records), steps > 0)})
     return told, write_all(folder, told, findings, records)
@@ -231,6 +231,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
     from formalbench_papers.framework.document import Circumstances, document
     from formalbench_papers.framework.kept import Kept, judge
+    from formalbench_papers.framework.measurements import Measurements
     from formalbench_papers.framework.output import write_all, write_page
 
     before = read_document(folder / f"{chosen.name}.json")
@@ -248,7 +249,8 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
     if not draws:
         findings = replace(findings, draw=None)
     how = Circumstances(before.scale, before.seconds, before.date, *before.environments[:1])
-    told = document(chosen, findings, how, len(kept.records), before.measurements)
+    steps = len(Measurements(kept.measurements))
+    told = document(chosen, findings, how, len(kept.records), steps)
     return told, write_all(folder, told, findings, kept.records)
 
 

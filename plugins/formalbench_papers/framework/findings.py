@@ -99,8 +99,3 @@ class Findings:
     def holds(self) -> bool:
         """Whether a claim holds and none differs."""
         return all_hold(claim.verdict for claim in self.claims)
-
-    @property
-    def fails(self) -> bool:
-        """Whether a claim differs: what seeds cannot tell is no failure."""
-        return any(claim.holds is False for claim in self.claims)

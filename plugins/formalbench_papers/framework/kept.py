@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -79,8 +79,21 @@ def take_records(kept: Kept, spec: ReproductionSpec, store: Store, host: PluginH
     return len(taken)
 
 
-def found_again(spec: ReproductionSpec, scale: Scale, kept: Kept, host: PluginHost) -> Findings:
+def found_again(
+    spec: ReproductionSpec,
+    scale: Scale,
+    kept: Kept,
+    host: PluginHost,
+    asked: Callable[[set[str]], None] = lambda protocols: None,
+) -> Findings:
     """Return what a reproduction finds in what is kept, training and measuring nothing.
+
+    Args:
+        spec: which.
+        scale: how much of it.
+        kept: what is kept.
+        host: the plugins.
+        asked: as of `Bench`.
 
     Raises:
         UnmeasuredError: if it needs a measurement that is not there.
@@ -90,7 +103,16 @@ def found_again(spec: ReproductionSpec, scale: Scale, kept: Kept, host: PluginHo
         for record in kept.records:
             store.write(record)
         known = Measurements(kept.measurements, measure=False)
-        bench = Bench(host, scale, _silent, Path(folder), "cpu", training=False, measurements=known)
+        bench = Bench(
+            host,
+            scale,
+            _silent,
+            Path(folder),
+            "cpu",
+            training=False,
+            measurements=known,
+            asked=asked,
+        )
         return carry_out(bench, spec)
 
 
@@ -109,6 +131,10 @@ def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, 
     )
 
 
+class _CannotJudgeError(Exception):
+    """Records that cannot give their page; its arguments are the notes of the page."""
+
+
 def judge(
     spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
 ) -> tuple[Findings | None, tuple[str, ...]]:
@@ -122,19 +148,36 @@ def judge(
     if unkept := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
         return None, unkept
     here = current_of(host)
-    standings = [here.standing(record) for record in kept.records]
-    if "stale" in standings:
-        old = kept.records[standings.index("stale")]
-        return None, (
-            f"{standings.count('stale')} of {plural(len(kept.records), 'run')} are of a model, a "
-            "task or a protocol that has another version now. The first: "
-            f"{old.model.name} (version {old.model.version}), {old.task.name} (version "
-            f"{old.task.version}), {old.protocol.title} (version {old.protocol.version}). {again}",
-        )
-    if "unknown" in standings:
-        return None, told.notes
+
+    def refuse(records: Iterable[Record]) -> None:
+        own = list(records)
+        standings = [here.standing(record) for record in own]
+        if "stale" in standings:
+            old = own[standings.index("stale")]
+            raise _CannotJudgeError(
+                f"{standings.count('stale')} of {plural(len(own), 'run')} are of a model, a "
+                "task or a protocol that has another version now. The first: "
+                f"{old.model.name} (version {old.model.version}), {old.task.name} (version "
+                f"{old.task.version}), {old.protocol.title} (version {old.protocol.version}). "
+                f"{again}"
+            )
+        if "unknown" in standings:
+            raise _CannotJudgeError(*told.notes)
+
+    def asked(protocols: set[str]) -> None:
+        # Records of the other scale make no page of this one stale.
+        refuse(one for one in kept.records if one.protocol.name in protocols)
+
     try:
-        found = found_again(spec, told.scale, kept, host)
+        try:
+            found = found_again(spec, told.scale, kept, host, asked)
+        except UnmeasuredError:
+            raise
+        except RequestError:
+            refuse(kept.records)  # without its corpus a reproduction asks for nothing
+            raise
+    except _CannotJudgeError as error:
+        return None, error.args
     except UnmeasuredError:
         return None, (
             "What was measured without training was not kept, or is of other models, tasks or "

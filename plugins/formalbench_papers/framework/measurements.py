@@ -7,7 +7,7 @@ and `formalbench leaderboard check` works the verdicts out from the file.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,10 +68,20 @@ class Measurements:
         """Return the `test_id` of every run that there is a step of."""
         return {step["test_id"] for step in map(json.loads, self._known) if "test_id" in step}
 
-    def keep_used(self) -> None:
-        """Drop from the file the steps that were not asked for."""
-        if len(self.used) < len(self._known):
-            self._write(self.used)
+    def keep_used(self, others: Collection[str]) -> None:
+        """Drop from the file the steps that were not asked for.
+
+        Args:
+            others: the `test_id` of runs whose steps stay all the same.
+        """
+        kept = {
+            key: found
+            for key, found in self._known.items()
+            if key in self.used or json.loads(key).get("test_id") in others
+        }
+        if len(kept) < len(self._known):
+            self._known = kept
+            self._write(kept)
 
     def _write(self, steps: Mapping[str, Any]) -> None:
         if self._file is not None:

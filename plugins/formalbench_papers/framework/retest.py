@@ -60,6 +60,7 @@ def retest(
         str(len(runs)) if len(finished) == len(got.chosen) else outcome,
         metric[1],
         ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
+        missing=got.missing,
     )
 
 

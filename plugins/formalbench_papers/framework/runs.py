@@ -7,7 +7,7 @@ done already is not done again.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
@@ -96,13 +96,17 @@ class Got:
 
     @property
     def learned(self) -> Got | None:
-        """Those of the chosen runs that learned the training lengths; None if none did."""
+        """Those of the chosen runs that learned the training lengths; None if none did.
+
+        Seeds that did not learn them are not missing: they were run.
+        """
         runs = [
             record
             for record in self.chosen
             if record.selected is not None and record.selected.accuracy >= LEARNED
         ]
-        return Got(self.wanted, runs) if runs else None
+        seeds = len(runs) + self.missing
+        return Got(replace(self.wanted, seeds=seeds), runs) if runs else None
 
     @property
     def accuracies(self) -> list[float]:

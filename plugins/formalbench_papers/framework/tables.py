@@ -47,6 +47,21 @@ class PaperModel:
         return self.paper if scale == "paper" else self.quick
 
 
+def residual(
+    title: str, name: str, options: Mapping[str, Value] | None = None, **paper: Value
+) -> PaperModel:
+    """Return a model of two blocks: of width 64 at the scale quick, and of 128 as in the paper.
+
+    Args:
+        title: as among the published rows.
+        name: ours.
+        options: at both scales.
+        **paper: further ones, or others, as in the paper's code.
+    """
+    quick = dict(options or {})
+    return PaperModel(title, name, quick, {**quick, "width": 128, **paper})
+
+
 @dataclass(frozen=True, slots=True)
 class AccuracyTable:
     """A paper's table of accuracies on strings longer than any trained on.
@@ -118,9 +133,3 @@ class AccuracyTable:
 def records_of(got: Trained) -> list[Record]:
     """Return the records of all that was trained."""
     return [record for found in got.values() if found is not None for record in found.records]
-
-
-def best_of(scores: Mapping[Key, Score], task: str, title: str) -> float | None:
-    """Return the best seed's accuracy; None if it was not run, 0 if no run finished."""
-    score = scores.get((task, title))
-    return None if score is None else score.best or 0.0

@@ -9,46 +9,32 @@ from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework.answers import best_reaches, every, rises
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import reaches, stays_below
 from formalbench_papers.framework.findings import Answer, Claim, Findings
-from formalbench_papers.framework.tables import AccuracyTable, Key, PaperModel, Trained, best_of
+from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
 from formalbench_papers.grazzi import specs
 
 NEGATIVE: Mapping[str, Value] = {"eigenvalues": "-1..1"}
 ATTENTION: Mapping[str, Value] = {"positions": "rope", "causal": True}
 
 
-def _model(
-    title: str, name: str, options: Mapping[str, Value] | None = None, **paper: Value
-) -> PaperModel:
-    """Return a model of two blocks: of width 64 at the scale quick, and of 128 as in the paper.
-
-    Args:
-        title: as among the published rows.
-        name: ours.
-        options: at both scales.
-        **paper: further ones, or others, as in the paper's code.
-    """
-    quick = dict(options or {})
-    return PaperModel(title, name, quick, {**quick, "width": 128, **paper})
-
-
 _CONVOLUTION: Mapping[str, Value] = {"convolution": 4}
-_DELTA: Mapping[str, Value] = {**_CONVOLUTION, "initial": "torch", "heads": 1}
+DELTA: Mapping[str, Value] = {**_CONVOLUTION, "initial": "torch", "heads": 1}
 
 
 MAMBA, MAMBA_NEGATIVE = "Mamba [0, 1]", "Mamba [-1, 1]"
 DELTANET, DELTANET_NEGATIVE = "DeltaNet [0, 1]", "DeltaNet [-1, 1]"
 
 MODELS = (
-    _model("Transformer", "transformer", ATTENTION),
-    _model("mLSTM", "mlstm", _CONVOLUTION, heads=4),
-    _model("sLSTM", "slstm", _CONVOLUTION, heads=4, convolution=0),
-    _model(MAMBA, "mamba", _CONVOLUTION, convolution=1),
-    _model(MAMBA_NEGATIVE, "mamba", {**_CONVOLUTION, **NEGATIVE}, convolution=1),
-    _model(DELTANET, "deltanet", _DELTA, heads=4),
-    _model(DELTANET_NEGATIVE, "deltanet", {**_DELTA, **NEGATIVE}, heads=4),
+    residual("Transformer", "transformer", ATTENTION),
+    residual("mLSTM", "mlstm", _CONVOLUTION, heads=4),
+    residual("sLSTM", "slstm", _CONVOLUTION, heads=4, convolution=0),
+    residual(MAMBA, "mamba", _CONVOLUTION, convolution=1),
+    residual(MAMBA_NEGATIVE, "mamba", {**_CONVOLUTION, **NEGATIVE}, convolution=1),
+    residual(DELTANET, "deltanet", DELTA, heads=4),
+    residual(DELTANET_NEGATIVE, "deltanet", {**DELTA, **NEGATIVE}, heads=4),
 )
 
 PARITY, ARITHMETIC = "parity", "modular-arithmetic"
@@ -152,23 +138,23 @@ def _can(scores: Mapping[Key, Score], title: str) -> Claim:
 
 
 def _gains(scores: Mapping[Key, Score], without: str, with_them: str) -> Claim:
-    one, other = (best_of(scores, ARITHMETIC, title) for title in (without, with_them))
-    holds: Answer = None if one is None or other is None else other - one >= SUBSTANTIAL
-    return Claim(
-        f"{with_them} is ahead of {without} on modular arithmetic: its best seed by 20 points",
-        f"{PAPER.result(with_them, ARITHMETIC).max} and {PAPER.result(without, ARITHMETIC).max}",
-        "" if holds is None else f"{percent(other)} and {percent(one)}",
-        holds,
-    )
+    one, other = (scores.get((ARITHMETIC, title)) for title in (without, with_them))
+    said = f"{with_them} is ahead of {without} on modular arithmetic: by 20 points"
+    best = [PAPER.result(title, ARITHMETIC).max for title in (with_them, without)]
+    printed = f"{best[0]} and {best[1]} (maximum)"
+    if one is None or other is None:
+        return Claim(said, printed, "", None)
+    ours = f"{percent(other.best)} and {percent(one.best)} (maximum)"
+    return Claim(said, printed, ours, rises(one, other, SUBSTANTIAL))
 
 
 def _solves(scores: Mapping[Key, Score]) -> Claim:
-    best = best_of(scores, ARITHMETIC, DELTANET_NEGATIVE)
-    others = [best_of(scores, ARITHMETIC, title) for title in LINEAR]
+    best = scores.get((ARITHMETIC, DELTANET_NEGATIVE))
+    others = [scores.get((ARITHMETIC, title)) for title in LINEAR if title != DELTANET_NEGATIVE]
     known = [other for other in others if other is not None]
     holds: Answer = None
-    if best is not None and len(known) == len(LINEAR):
-        holds = best >= max(0.9, *known)
+    if best is not None and len(known) == len(others):
+        holds = every([best_reaches(best, 0.9), *(rises(other, best) for other in known)])
     return Claim(
         f"{DELTANET_NEGATIVE} is the best of the linear recurrences on modular arithmetic, and "
         "its best seed reaches 90 %",

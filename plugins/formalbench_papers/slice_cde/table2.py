@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from formalbench.analysis.text import percent, plural
-from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, every
+from formalbench_papers.framework.accuracies import Score, averaged
+from formalbench_papers.framework.answers import at_least, below, every, rises
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings
-from formalbench_papers.framework.tables import AccuracyTable, Key, PaperModel, Trained
+from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
+from formalbench_papers.grazzi.table3 import DELTA, NEGATIVE
 from formalbench_papers.slice_cde import specs
-
-_NEGATIVE: Mapping[str, Value] = {"eigenvalues": "-1..1"}
 
 DIAGONAL, BLOCKS, LOW_RANK = (
     "SLiCE, diagonal",
@@ -24,45 +22,27 @@ DIAGONAL, BLOCKS, LOW_RANK = (
 )
 
 
-def _model(
-    title: str, name: str, options: Mapping[str, Value] | None = None, **paper: Value
-) -> PaperModel:
-    """Return a model of width 64 at the scale quick, and of width 128 as in the paper.
-
-    Args:
-        title: as among the published rows.
-        name: ours.
-        options: at both scales.
-        **paper: further ones, or others, as in the paper.
-    """
-    quick = dict(options or {})
-    return PaperModel(title, name, quick, {**quick, "width": 128, **paper})
-
-
-_DELTA: Mapping[str, Value] = {"convolution": 4, "initial": "torch", "heads": 1}
-
-
 MODELS = (
-    _model("LSTM", "lstm"),
-    _model("sLSTM", "slstm", {"convolution": 4}, heads=4),
-    _model("xLSTM [1:1]", "xlstm", {"convolution": 4}, heads=4),
-    _model("DeltaNet [0, 1]", "deltanet", _DELTA, heads=4),
-    _model("DeltaNet [-1, 1]", "deltanet", {**_DELTA, **_NEGATIVE}, heads=4),
-    _model("Gated DeltaNet", "gated-deltanet", _DELTA, heads=4),
-    _model(
+    residual("LSTM", "lstm"),
+    residual("sLSTM", "slstm", {"convolution": 4}, heads=4),
+    residual("xLSTM [1:1]", "xlstm", {"convolution": 4}, heads=4),
+    residual("DeltaNet [0, 1]", "deltanet", DELTA, heads=4),
+    residual("DeltaNet [-1, 1]", "deltanet", {**DELTA, **NEGATIVE}, heads=4),
+    residual("Gated DeltaNet", "gated-deltanet", DELTA, heads=4),
+    residual(
         "Gated DeltaProduct [-1, 1]",
         "deltaproduct",
-        {**_DELTA, **_NEGATIVE, "gate": True},
+        {**DELTA, **NEGATIVE, "gate": True},
         heads=4,
     ),
-    _model("RWKV-7", "rwkv-7"),
-    _model("mLSTM", "mlstm", {"convolution": 4}, heads=4),
-    _model("Transformer", "transformer", {"positions": "rope", "causal": True}),
-    _model("Mamba", "mamba-2", heads=4, states=128),
-    _model("S4D", "s4d"),
-    _model(DIAGONAL, "slice", {"block": 1}),
-    _model(BLOCKS, "slice", {"block": 4}, states=128),
-    _model(LOW_RANK, "slice", {"transitions": "low-rank", "rank": 4}, states=57),
+    residual("RWKV-7", "rwkv-7"),
+    residual("mLSTM", "mlstm", {"convolution": 4}, heads=4),
+    residual("Transformer", "transformer", {"positions": "rope", "causal": True}),
+    residual("Mamba", "mamba-2", heads=4, states=128),
+    residual("S4D", "s4d"),
+    residual(DIAGONAL, "slice", {"block": 1}),
+    residual(BLOCKS, "slice", {"block": 4}, states=128),
+    residual(LOW_RANK, "slice", {"transitions": "low-rank", "rank": 4}, states=57),
 )
 
 PARITY, NAVIGATION = "parity", "cycle-navigation"
@@ -142,36 +122,33 @@ def _solves_all(scores: Mapping[Key, Score]) -> Claim:
 
 
 def _ahead(scores: Mapping[Key, Score], one: str, other: str, tasks: Sequence[str]) -> Claim:
-    ours = [_mean(scores, title, tasks) for title in (one, other)]
+    ours = [
+        [score for task in tasks if (score := scores.get((task, title))) is not None]
+        for title in (one, other)
+    ]
     paper = [
         sum(PAPER.result(title, task).mean or 0.0 for task in tasks) / len(tasks)
         for title in (one, other)
     ]
-    first, second = ours
-    holds: Answer = None
-    if first is not None and second is not None:
-        holds = first - second >= SUBSTANTIAL
+    said = f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average"
+    printed = f"{paper[0]:.1f} and {paper[1]:.1f}"
+    if any(len(found) < len(tasks) for found in ours):
+        return Claim(said, printed, "", None)
+    first, second = map(averaged, ours)
     return Claim(
-        f"{one} is ahead of {other} on {' and '.join(tasks)}: by 20 points on average",
-        f"{paper[0]:.1f} and {paper[1]:.1f}",
-        "" if holds is None else f"{percent(first)} and {percent(second)}",
-        holds,
+        said,
+        printed,
+        f"{percent(first.mean)} and {percent(second.mean)}",
+        rises(second, first, SUBSTANTIAL),
     )
 
 
 def _not_perfect(scores: Mapping[Key, Score]) -> Claim:
     title = "sLSTM"
     score = scores.get((NAVIGATION, title))
-    mean = None if score is None else score.mean or 0.0
     return Claim(
         "sLSTM does not solve cycle navigation: below 50 % on average",
         f"{PAPER.result(title, NAVIGATION).mean:.1f}",
         "" if score is None else f"{percent(score.mean)}, {score.outcome}",
-        None if mean is None else mean < 0.5,
+        None if score is None else below(score, 0.5),
     )
-
-
-def _mean(scores: Mapping[Key, Score], title: str, tasks: Sequence[str]) -> float | None:
-    held = [scores.get((task, title)) for task in tasks]
-    means = [score.mean or 0.0 for score in held if score is not None]
-    return sum(means) / len(means) if len(means) == len(tasks) else None

@@ -140,6 +140,8 @@ def cells(curves: Curves) -> list[TableCell]:
 
 
 def _agrees(ours: Score, theirs: float) -> Answer:
+    if ours.missing:
+        return "cannot tell"
     if ours.mean is None or ours.low is None or ours.high is None:
         return False
     low, high = wilson(round(theirs * PAPER_STRINGS), PAPER_STRINGS)
@@ -190,7 +192,7 @@ def _deteriorates(curves: Curves, task: str) -> Claim:
         every(
             [
                 rises(last.score, first.score),
-                higher(last.bits, first.bits) or False,
+                higher(last.bits, first.bits, missing=first.score.missing + last.score.missing),
                 at_most(last.score, GUESSING),
             ]
         )

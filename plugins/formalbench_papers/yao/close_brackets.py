@@ -18,14 +18,15 @@ from formalbench.contracts.record import Record
 from formalbench.metrics.close_brackets import MACRO, MICRO
 
 from formalbench_papers.framework.accuracies import Score, score_of
+from formalbench_papers.framework.answers import higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Row
+from formalbench_papers.framework.findings import Answer, Row
 from formalbench_papers.framework.runs import Got, Wanted
 
 K = TypeVar("K")
 
 PAPER = "yao"
-"""The protocol of as many updates as in the authors' code."""
+"""The protocol with the authors' batches and schedule, and at most 120,000 updates."""
 
 DEEP = "yao-15"
 """The same for languages of depth 15."""
@@ -44,10 +45,12 @@ REMARKS = (
     "lengths; the paper goes through the same 2·10⁶ tokens again and again. The empty string, "
     "which asks for no bracket, is left out. A step is a budget of tokens, as many as ten strings "
     "have on average: the paper does not say its batch, its code has ten strings.",
-    "At the scale paper the rate is halved after each 4,900 updates without a gain on validation, "
-    "as after each epoch of the authors' code, and training stops after three without one, there "
-    "of the loss, here of the share of strings without an error. At the scale quick the rate falls "
-    "linearly at the end. Gradients are clipped to norm 1.",
+    "At the scale paper there are at most 120,000 updates, where 100 epochs of the authors' code "
+    "have 490,000. The rate is halved after each 4,900 updates without a gain on validation (2,000 "
+    "updates of twice as many tokens for languages of depth 15), as after each epoch of the "
+    "authors' code. Training stops after three such epochs. The gain is that of the loss there, "
+    "and of the share of validation strings without an error here. At the scale quick the rate "
+    "falls linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
     "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",
@@ -112,7 +115,14 @@ class Trials:
         runs = [Measured(*pair) for pair in zip(values, strings, strict=True)]
         wanted = self.wanted
         key = (split, wanted.model, wanted.row, wanted.column)
-        return score_of(runs, str(len(runs)), None, key, failing=0.0)
+        return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.got.missing)
+
+    def higher(self, other: Trials, split: str, by: float = 0.0) -> Answer:
+        """Say whether these trials are above others on validation or test, as `answers.higher`."""
+        ones, others = (
+            one.validations if split == "validation" else one.tests for one in (self, other)
+        )
+        return higher(ones, others, by, missing=self.got.missing + other.got.missing)
 
     @property
     def failures(self) -> int:

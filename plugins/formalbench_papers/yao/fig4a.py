@@ -142,7 +142,7 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
             "§6.1",
             found.get(("POS/N", LAYERS[-1])),
         ),
-        _on_positions(placed),
+        _on_positions(placed, sum(one.got.missing for one in two.values())),
         Claim(
             "With two layers or more, all three encodings are near-perfect on validation",
             "Figure 7",
@@ -191,8 +191,13 @@ def _worst(found: ByPositions) -> str:
     return f"{worst} at worst ({name}, L = {layers}), of {plural(len(found), 'setting')}"
 
 
-def _on_positions(placed: Placed) -> Claim:
-    """Hold the paper's reason why two encodings fail against where they do."""
+def _on_positions(placed: Placed, missing: int) -> Claim:
+    """Hold the paper's reason why two encodings fail against where they do.
+
+    Args:
+        placed: by encoding, of each trial.
+        missing: the number of trials that have not been run.
+    """
     drops = {
         name: [share(one, 0, SEEN + 1) - share(one, SEEN + 1, LONGEST + 1) for one in trials if one]
         for name, trials in placed.items()
@@ -208,7 +213,9 @@ def _on_positions(placed: Placed) -> Claim:
         )
         if known
         else "",
-        every(higher(drops[name], drops["POS/N"]) for name in ("COS", "LEARN")) if known else None,
+        every(higher(drops[name], drops["POS/N"], missing=missing) for name in ("COS", "LEARN"))
+        if known
+        else None,
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREY, RED
 from formalbench.analysis.text import percent
 
-from formalbench_papers.framework.answers import at_least, at_most, every, higher
+from formalbench_papers.framework.answers import at_least, at_most, every
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
@@ -94,7 +94,7 @@ def _cells(found: ByModel) -> list[TableCell]:
 def claims(found: ByModel) -> list[Claim]:
     """Hold the text about figures 4(b) and 4(c) against what was measured."""
     pairs = {
-        width: (one.validations, found["LSTM", width].validations)
+        width: (one, found["LSTM", width])
         for (model, width), one in sorted(found.items())
         if model == "Transformer" and ("LSTM", width) in found
     }
@@ -103,10 +103,11 @@ def claims(found: ByModel) -> list[Claim]:
             "The Transformer is better than the LSTM on validation at every memory dimension",
             "“consistently outperforms” (§6.1; Figure 4(b))",
             ", ".join(
-                f"d = {width}: {100 * (fmean(ours) - fmean(theirs)):+.1f} points"
+                f"d = {width}: "
+                f"{100 * (fmean(ours.validations) - fmean(theirs.validations)):+.1f} points"
                 for width, (ours, theirs) in pairs.items()
             ),
-            every(higher(ours, theirs) for ours, theirs in pairs.values()),
+            every(ours.higher(theirs, "validation") for ours, theirs in pairs.values()),
         ),
         *(_is_first(found, *key, least) for key, least in _FIRST.items()),
     ]

@@ -11,7 +11,7 @@ from formalbench.analysis.figures import BLUES, GREEN, RED
 from formalbench.analysis.text import percent, plural
 
 from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, below, every, higher, opposite
+from formalbench_papers.framework.answers import at_least, below, every, opposite
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
@@ -170,7 +170,7 @@ def claims(found: Found) -> list[Claim]:
     two = {key[1:]: one for key, one in best.items() if key[0] == TWO}
     hard = {key: best[LSTM, *key] for key in HARD if (LSTM, *key) in best}
     pairs = {
-        one: (found[one._replace(model=TWO)].tests, trials.tests)
+        one: (found[one._replace(model=TWO)], trials)
         for one, trials in found.items()
         if one.model == FIVE and one._replace(model=TWO) in found
     }
@@ -202,10 +202,12 @@ def claims(found: Found) -> list[Claim]:
             "“without overfitting or degraded performance” (Figure 8, appendix D.2)",
             ", ".join(
                 f"{point(one.types, one.depth)}, d = {one.width}: "
-                f"{100 * (fmean(five) - fmean(shallow)):+.1f}"
+                f"{100 * (fmean(five.tests) - fmean(shallow.tests)):+.1f}"
                 for one, (shallow, five) in pairs.items()
             ),
-            every(opposite(higher(shallow, five, DEGRADED)) for shallow, five in pairs.values()),
+            every(
+                opposite(shallow.higher(five, "test", DEGRADED)) for shallow, five in pairs.values()
+            ),
         ),
     ]
 

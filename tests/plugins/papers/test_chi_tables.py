@@ -36,6 +36,8 @@ def score(mean=1.0, best=None, low=None, high=None, chance=0.5, missing=0):
         ((100.0, 98.9), score(0.989, best=0.979), "cannot tell"),  # maxima 2.1 apart
         ((100.0, 98.9), score(0.989, best=0.89), False),  # 11
         ((100.0, 98.9), score(0.989, best=0.89, missing=1), "cannot tell"),
+        ((100.0, 98.9), score(0.989, best=1.0, missing=2), "cannot tell"),
+        ((100.0, 98.9), score(0.6, missing=2), "cannot tell"),
         ((100.0, 98.9), score(0.97, best=1.0), True),  # 1.9 points
         ((100.0, 98.9), score(0.96, best=1.0), False),
         ((100.0, 98.9), score(0.96, best=1.0, low=0.90, high=0.99), "cannot tell"),  # within it
@@ -71,6 +73,7 @@ def test_a_cell_reads():
 def test_chance_is_within_the_interval_of_the_scaled_accuracy(low, high, expected):
     assert score(0.5, low=low, high=high).at_chance is expected
     assert score(0.5, low=low, high=high, chance=None).at_chance is None
+    assert score(0.5, low=low, high=high, missing=1).at_chance == "cannot tell"
 
 
 def test_scores_come_from_records(make_record):
@@ -190,11 +193,36 @@ def test_seeds_that_learned_their_lengths_are_told_from_the_others(make_record):
     assert [record.seed for record in got.learned.records] == [0, 2]
     assert Score.of_test(got.learned).mean == pytest.approx(0.85)
     assert (got.missing, Score.of_test(got).missing) == (1, 1)
+    assert Score.of_validation(got).missing == 1
+    assert got.learned.missing == 1  # the seed that did not learn was run
     assert Got(wanted, runs[1:2]).learned is None
 
 
 def test_a_transformer_as_good_as_regulargpt_is_said():
     assert verdicts_1(PERFECT)[19] == "differs"
+
+
+def test_a_transformer_that_learned_no_training_lengths_is_no_match():
+    found = claims_1(PAPER | AT_CHANCE, learned={})[19]
+    assert (found.verdict, "no seed learned" in found.ours) == ("cannot tell", True)
+    # Of the tasks only those count whose training lengths it learned.
+    some = {"parity": score(1.0)}
+    found = claims_1(PAPER | AT_CHANCE, learned=some)[19]
+    assert (found.verdict, found.ours) == ("differs", "100.0 and 100.0 on 1 task")
+
+
+@pytest.mark.parametrize(
+    ("key", "changed", "place"),
+    [
+        (("d2", "RNN"), score(0.9, missing=2), 17),
+        (("d2", "RNN"), score(0.7, best=0.94, low=0.5, high=1.0), 18),
+        (("d2", "RNN"), score(1.0, missing=1), 18),
+        (("d2", "RegularGPT (C=2)"), score(1.0, missing=1), 19),
+        (("modular-arithmetic", "RegularGPT (C=3)"), score(0.5, low=0.2, high=0.9), 20),
+    ],
+)
+def test_seeds_of_table_1_that_disagree_or_are_missing_cannot_tell(key, changed, place):
+    assert verdicts_1(PAPER | AT_CHANCE | {key: changed})[place] == "cannot tell"
 
 
 def test_half_a_table_is_claimed_of_what_was_run():

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import formalbench_papers
 import pytest
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
 from formalbench_papers.framework import answers
+from formalbench_papers.framework.accuracies import averaged
 from formalbench_papers.framework.answers import higher
 from scipy.stats import ttest_ind
 
@@ -15,13 +18,18 @@ def score(best, mean=0.5, low=0.4, high=0.6):
 
 
 @pytest.mark.parametrize(
-    ("found", "reached"),
-    [(score(0.99), True), (score(0.98), False), (score(None, None), False), (None, None)],
+    ("found", "reached", "under"),
+    [
+        (score(0.99), True, False),
+        (score(0.98), False, True),
+        (score(None, None), False, "cannot tell"),  # no run finished
+        (None, None, None),
+    ],
 )
-def test_the_best_seed_decides(found, reached):
+def test_the_best_seed_decides(found, reached, under):
     above, below = (claim("x", "p", found, 0.99) for claim in (reaches, stays_below))
     assert above.holds is reached
-    assert below.holds is (None if reached is None else not reached)
+    assert below.holds == under
     assert above.ours == below.ours
     assert bool(above.ours) is (found is not None)
 
@@ -56,7 +64,49 @@ def test_chance_is_within_the_interval_and_near_the_mean(found, holds):
     ],
 )
 def test_seeds_are_higher_one_by_one_or_by_their_means(ones, others, by, expected):
-    assert higher(ones, others, by) is expected or higher(ones, others, by) == expected
+    assert higher(ones, others, by) == expected
+    assert higher(ones, others, by, missing=1) == (None if expected is None else "cannot tell")
+
+
+NOTHING = score(None, None, None, None)
+GOOD, POOR = score(0.99, 0.98, 0.97, 0.99), score(0.52, 0.51, 0.50, 0.52)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        (lambda good, poor: answers.at_least(good, 0.95), True),
+        (lambda good, poor: answers.at_least(poor, 0.95), False),
+        (lambda good, poor: answers.below(poor, 0.95), True),
+        (lambda good, poor: answers.at_most(good, 0.95), False),
+        (lambda good, poor: answers.rises(poor, good), True),
+        (lambda good, poor: answers.rises(good, poor), False),
+        (lambda good, poor: answers.rises(poor, good, 0.4), True),
+        (lambda good, poor: answers.rises(poor, good, 0.6), False),
+        (lambda good, poor: answers.rises(poor, good, 0.47), "cannot tell"),
+    ],
+)
+def test_a_seed_that_was_not_run_may_be_on_the_other_side(answer, expected):
+    assert answer(GOOD, POOR) == expected
+    some = (replace(one, missing=2) for one in (GOOD, POOR))
+    assert answer(*some) == "cannot tell"
+
+
+def test_a_model_without_a_finished_run_is_no_evidence():
+    assert answers.below(NOTHING, 0.95) == "cannot tell"
+    assert answers.at_most(NOTHING, 0.95) == "cannot tell"
+    assert answers.rises(NOTHING, GOOD) == "cannot tell"
+    assert answers.rises(GOOD, NOTHING) == "cannot tell"
+    assert answers.at_least(NOTHING, 0.95) is False
+
+
+def test_scores_of_several_tasks_are_averaged():
+    found = averaged([replace(GOOD, worst=0.96, missing=1), replace(POOR, worst=0.5)])
+    assert (found.best, found.mean, found.low, found.high, found.worst) == pytest.approx(
+        (0.755, 0.745, 0.735, 0.755, 0.73)
+    )
+    assert (found.outcome, found.missing) == ("2 tasks", 1)
+    assert averaged([GOOD, NOTHING]).mean is None
 
 
 def test_the_interval_of_a_difference_is_welchs():

@@ -102,10 +102,21 @@ class Small(Bench):
         return min(quick, 12)
 
 
-@pytest.mark.parametrize("name", ["chiang-cholak-fig2", "steffen-layernorm"])
+OPEN = {
+    "chiang-cholak-fig2": [
+        f"{language}: with ε > 0, too, it approaches one bit: 0.9 at length 150, for every ε"
+        for language in ("PARITY", "FIRST")
+    ],
+    "steffen-layernorm": [],
+}
+"""Claims that strings as short as these leave open."""
+
+
+@pytest.mark.parametrize("name", OPEN)
 def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
     findings = carry_out(name, Small(host, "quick", lambda line: None))
-    assert [claim.text for claim in findings.claims if claim.holds is False] == []
+    left = {claim.text: claim.holds for claim in findings.claims if claim.holds is not True}
+    assert left == dict.fromkeys(OPEN[name], "cannot tell")
     assert len(as_csv(findings.rows).splitlines()) > 12
     findings.draw().savefig(tmp_path / "figure.svg")
 

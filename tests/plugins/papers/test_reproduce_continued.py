@@ -153,6 +153,20 @@ def test_the_records_of_the_other_scale_stay(toy):
     assert ours(toy)["parity", "d = 4"] == "2 seeds"
 
 
+def test_a_page_is_not_stale_by_records_of_the_other_scale(toy):
+    toy("--scale", "paper", "--only", "parity")
+    toy()
+    large = toy.folder.parent / "large.yaml"
+    large.write_text(large.read_text().replace("version: 1", "version: 2"))
+    assert toy("--from-records")[0] == 0
+    assert json.loads((toy.folder / "toy.json").read_text())["notes"] == []
+    tiny = toy.folder.parent / "tiny.yaml"
+    tiny.write_text(tiny.read_text().replace("version: 1", "version: 2"))
+    assert toy("--from-records")[0] == 0
+    (note,) = json.loads((toy.folder / "toy.json").read_text())["notes"]
+    assert note.startswith("4 of 4 runs are of a model, a task or a protocol")
+
+
 class Measuring:
     """Measures four steps, and is interrupted at one of them."""
 
@@ -241,3 +255,27 @@ def test_what_was_found_in_networks_outlives_their_weights(toy):
     (toy.folder / "toy.measured.jsonl").unlink()
     _, _, err = toy("--no-training", spec=spec, results="another")
     assert "beside the page" not in err
+
+
+def looking_at_either_scale(bench):
+    """Train under the protocol of the scale, and test the networks again."""
+    protocol = bench.choose("tiny", "large")
+    (got,) = bench.train([Wanted("rnn", "parity", "rnn", "parity", protocol, {"width": 4})])
+    task = bench.task("parity")
+    score = retest(bench, got, task, draw_strings(task, [9], 4)) if got else None
+    return Findings([{"mean": score.mean if score else ""}], [], None, records=got.records)
+
+
+def test_what_was_found_in_the_networks_of_the_other_scale_stays(toy):
+    spec = ReproductionSpec("toy", "A toy", "N", looking_at_either_scale, inside=True, figure=False)
+    toy(spec=spec)
+    before = json.loads((toy.folder / "toy.json").read_text())["data"]
+    toy("--scale", "paper", spec=spec)
+    assert "[4 steps](toy.measured.jsonl)" in (toy.folder / "toy.md").read_text()
+    assert toy("--no-training", spec=spec, results="empty")[0] == 0  # quick again
+    assert json.loads((toy.folder / "toy.json").read_text())["data"] == before
+    # A page says how many steps there are, whatever it said before.
+    page = toy.folder / "toy.json"
+    page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))
+    assert toy("--from-records", spec=spec)[0] == 0
+    assert json.loads(page.read_text())["measurements"] == 4
