@@ -71,7 +71,7 @@ def test_no_view_says_what_is_no_value(seen):
 
 
 def test_no_chart_is_empty(seen):
-    assert seen[0]["charts"] > 15
+    assert seen[0]["charts"] > 5
     assert [(view["name"], view["empty"]) for view in seen if view["empty"]] == []
 
 
@@ -90,4 +90,6 @@ def test_a_rank_is_one_of_those_that_have_one(opened, published, seen):
     for board in page.locator(".measured .board").all():
         ranks = board.locator("tbody tr td:first-child").all_text_contents()
         counts.add(str(sum(rank.strip().isdecimal() for rank in ranks)))
+    counts.discard("0")
+    assert len(counts) > 1
     assert {count for view in seen for count in view["ranks"]} == counts

@@ -107,8 +107,8 @@ class Page:
 
     Attributes:
         title: what is ranked.
-        boards: one per protocol, the one under which the most was learned first, then by name and
-            version.
+        boards: one per protocol: those with ranks first, then the one under which the most was
+            learned, then by name and version.
         exact: what verifications say of exact models.
         published: numbers from papers, never mixed with measured ones.
         environments: one line per kind of machine that the records come from.

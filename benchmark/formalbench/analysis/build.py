@@ -104,7 +104,7 @@ def _page(
     boards = [_board(part, view) for part in parts]
     return Page(
         title=view.title,
-        boards=tuple(sorted(boards, key=lambda board: -board.learned)),
+        boards=tuple(sorted(boards, key=lambda board: (not board.ranked, -board.learned))),
         exact=exact_models(verifications, view.current),
         published=view.published,
         environments=environments_of([record for part in parts for record in part.records]),

@@ -46,13 +46,13 @@ def language_map(page: Page, known: Known) -> LanguageMap:
     Texts are no languages and have no column; nor have tasks on which chance is always right, or
     which no model was tested on.
     """
-    board = page.boards[0] if page.boards else None
+    board = max(page.boards, key=lambda board: board.learned, default=None)
     columns = _columns(board, page.exact.rows, known)
     return LanguageMap(
         protocol=board.name if board else "",
         columns=columns,
         families=_families(board, page.exact.rows, columns, known),
-        others=tuple(other.name for other in page.boards[1:]),
+        others=tuple(other.name for other in page.boards if other is not board),
     )
 
 

@@ -34,6 +34,6 @@ def breakable(name: str) -> Markup:
         # A hyphen before a number is no place to break: tomita-3.
         kept = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
         return Markup(kept)  # noqa: S704 - escaped
-    parts = re.split(r"(?<==)|(?<=,) ", bracket + options)
+    parts = re.split(r"(?<==)|(?<=, )", bracket + options)
     inside = Markup("<wbr>").join(map(escape, parts))
     return Markup('{}<wbr><span class="options">{}</span>').format(model, inside)
