@@ -217,6 +217,10 @@ def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch)
     kept.write_text(before.replace("0.5", "7.5", 1))
     (line,) = reproductions_problems(root, host)
     assert "not what its records and measurements give" in line
+    kept.write_text(
+        before + before.splitlines()[0].replace('"step":{', '"step":{"under":"way",') + "\n"
+    )
+    assert reproductions_problems(root, host) == []  # measured on, and no page of it yet
     kept.write_text(before[: before.rindex('{"step"')])
     (line,) = reproductions_problems(root, host)
     assert line.endswith("3 steps, and the page says 4")
