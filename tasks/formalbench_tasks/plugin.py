@@ -164,12 +164,26 @@ _LANGUAGES = (
 )
 _TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
 
+_QUICK = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
+
 _SUITES = (
     SuiteSpec(
         name="default",
+        version=2,
+        summary="six of the core board's languages that tell architectures apart within minutes",
+        tasks=_QUICK,
+    ),
+    SuiteSpec(
+        name="core",
         version=1,
-        summary="six languages that tell architectures apart within minutes",
-        tasks=("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"),
+        summary="fourteen languages, one or more of each class: the board that has no empty cell",
+        tasks=(
+            *_QUICK,
+            *("group-s3:tag", "group-s5:tag"),
+            *("flip-flop:tag", "majority", "anbn", "modular-arithmetic"),
+            *("stack-manipulation", "mqar"),
+        ),
+        protocol="standard",
     ),
     SuiteSpec(
         name="chi-table1",

@@ -32,7 +32,7 @@ def test_the_default_is_the_default_suite_under_quick(plan):
     made = plan(["lstm"])
     assert tasks_of(made) == tuple(
         f"{name}:classify"
-        for name in ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+        for name in ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
     )
     assert [protocol.name for protocol in made.protocols] == ["quick"]
     assert len(made.runs) == 6 * 3

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 LEADERBOARD = Path(__file__).parents[2] / "leaderboard"
-TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
 
 
 def protocol():

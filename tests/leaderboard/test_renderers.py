@@ -112,7 +112,7 @@ def test_json_reads_back_and_holds_no_tag(make_record, name):
 
 
 def test_table_fits_80_columns_without_losing_a_task(make_record):
-    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3", "d12"]
+    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3", "d12"]
     names = ["regulargpt[chunk=3, width=256]", "a-very-long-name" * 5, "rnn"]
     records = [
         make_record(name, f"{task}:classify", accuracy=[10 + position] * 4)
@@ -132,7 +132,7 @@ def test_table_fits_80_columns_without_losing_a_task(make_record):
 
 @pytest.mark.parametrize("width", [40, 60, 80, 200])
 def test_table_fits_by_choosing_columns(make_record, width):
-    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"]
+    tasks = ["parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3"]
     models = [("transformer", {"positions": "relative"}), ("rnn", {})]
     records = [
         make_record(name, f"{task}:classify", options=options)

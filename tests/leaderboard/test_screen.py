@@ -12,7 +12,7 @@ from formalbench_leaderboard.renderers.terminal import Extent, print_page
 from rich.cells import cell_len
 from rich.console import Console
 
-TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
 SCREEN = Extent(everything=False, mark="yours", other_tasks=True)
 
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page, expect
 
 ROWS = ".measured:not([hidden]) table.board tbody tr:visible"
 TASKS = ".measured:not([hidden]) table.board thead th:visible > a"
-SUITE = ["parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3"]
+SUITE = ["parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3"]
 
 
 def models(page: Page) -> list[str]:

@@ -14,7 +14,7 @@ from formalbench.analysis.verdict import verdict_of
 from formalbench_leaderboard.sources import read_all
 from playwright.sync_api import Page, expect
 
-TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "d2", "tomita-3")
+TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
 
 
 @pytest.fixture(scope="module")
