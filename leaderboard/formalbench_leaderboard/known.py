@@ -7,7 +7,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from formalbench.analysis.map import Known, LanguageMap
-from formalbench.analysis.map_build import language_map
+from formalbench.analysis.map_build import complete_part, language_map
 from formalbench.analysis.results import Prediction
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
@@ -15,6 +15,7 @@ from formalbench.contracts.protocol import Window
 from formalbench.host.options import option_facts
 from formalbench.theory.lookup import modulus_of_task
 
+from formalbench_leaderboard.sources import CORE_SUITE, DEFAULT_SUITE, suite_view
 from formalbench_leaderboard.theory import Predictions, theory_here
 
 if TYPE_CHECKING:
@@ -65,9 +66,15 @@ def known_here(
     return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
 
 
-def map_here(page: Page, host: PluginHost) -> LanguageMap:
-    """Return the map of a page, with what the plugins know."""
-    return language_map(page, known_here(host))
+def map_here(page: Page, host: PluginHost, suite: str) -> LanguageMap:
+    """Return the map of a suite's page, with what the plugins know.
+
+    The first page that everybody sees, that of the default suite, has the complete part of the
+    core board; the page of records that have none has all of them.
+    """
+    core = suite_view(host, CORE_SUITE).tasks if suite == DEFAULT_SUITE else ()
+    front = complete_part(page, core)
+    return language_map(front if front.boards else page, known_here(host))
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 PAGE = Path("leaderboard", "README.md")
 DEFAULT_SUITE = "default"
+CORE_SUITE = "core"
 BOARD = "formalbench leaderboard"
 
 

@@ -99,6 +99,7 @@ def build_host(folder: Path) -> PluginHost:
         host.models.add(ModelSpec(name, 1, name, Large, config=Chunks), plugin)
     host.models.add(ModelSpec("by-hand", 1, "exact", ByHand, kind="exact"), plugin)
     host.suites.add(SuiteSpec("default", 1, "three", ("parity", "first", "tomita-3")), plugin)
+    host.suites.add(SuiteSpec("core", 1, "three", ("parity", "first", "tomita-3")), plugin)
     file = folder / "quick.yaml"
     file.write_text(yaml.safe_dump(PROTOCOL))
     host.protocols.add(ProtocolSpec("quick", "quick", file), plugin)

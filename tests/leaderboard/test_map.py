@@ -10,9 +10,10 @@ from built_maps import KNOWN, mapped, verified
 from built_records import TO_ITS_END
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.map import HandBuilt, Said
-from formalbench.analysis.map_build import language_map
+from formalbench.analysis.map_build import complete_part, language_map
 from formalbench.analysis.map_sentences import NOTHING, sentences, told
 from formalbench.analysis.results import Prediction
+from formalbench_leaderboard.renderers.map_figure import render
 
 
 def cell_of(shown, model, task):
@@ -100,7 +101,7 @@ def test_the_protocol_that_taught_most_comes_first(make_record, protocol):
         ("quick", 0),
     ]
     shown = language_map(page, KNOWN)
-    assert (shown.protocol, shown.others) == ("thorough (version 1)", ("quick (version 1)",))
+    assert shown.protocol == "thorough (version 1)"
 
 
 def test_lengths_at_which_chance_is_right_are_left_out(make_record):
@@ -135,7 +136,7 @@ def test_the_protocol_with_the_most_results_is_shown(make_record, protocol):
     records = [make_record("rnn"), make_record("lstm")]
     records += [make_record("rnn", protocol={**protocol, "name": "slow"})]
     shown = mapped(records, "parity")
-    assert (shown.protocol, shown.others) == ("quick (version 1)", ("slow (version 1)",))
+    assert shown.protocol == "quick (version 1)"
 
 
 def test_sentences_of_nothing():
@@ -207,3 +208,29 @@ def test_what_experiments_say_is_not_told_as_theory(make_record):
     shown = mapped([make_record("rnn")], "parity", known=seen)
     assert shown.families[0].theory == (Said("cannot", False),)
     assert "No theorem known here" in sentences(shown)[0]
+
+
+def test_the_complete_part_is_the_largest_without_an_empty_cell(make_record):
+    def on(model, *tasks):
+        return [make_record(model, f"{task}:classify", fingerprint="0" * 64) for task in tasks]
+
+    records = [*on("rnn", "parity", "first", "anbn"), *on("lstm", "parity", "first")]
+    records += [*on("gru", "parity", "first", "group-a5"), *on("transformer", "parity")]
+    tasks = ("anbn", "parity", "first", "group-a5")
+    page = build_page(records, View("test", tasks))
+    shown = language_map(complete_part(page, tasks), KNOWN)
+    assert [column.task for column in shown.columns] == ["first", "parity"]
+    assert {row.model for _, row, _ in shown.cells} == {"rnn", "lstm", "gru"}
+    assert {cell.state for _, _, cell in shown.cells} == {"learned"}
+    nothing = complete_part(page, ("tomita-3",))
+    assert language_map(nothing, KNOWN).columns == ()
+    assert language_map(complete_part(build_page([], View("test", ())), tasks), KNOWN).cells == []
+
+
+def test_a_row_without_a_measurement_is_not_drawn(make_record):
+    many = [f"language-{number}" for number in range(30)]
+    records = [make_record("rnn", f"{task}:classify", fingerprint="0" * 64) for task in many]
+    records += [make_record("lstm", f"{many[0]}:classify", fingerprint="0" * 64)]
+    drawn = render(mapped(records, *many))
+    assert drawn.count(">rnn</text>") == 2  # bands
+    assert drawn.count(">lstm</text>") == 1

@@ -51,6 +51,7 @@ def test_there_is_a_page_per_suite_and_per_model(many_records, host):
     found = pages(many_records, host)
     assert set(found) == {
         Path("leaderboard/README.md"),
+        SUITES / "core.md",
         SUITES / "default.md",
         MODELS / "regulargpt.md",
         MODELS / "rnn.md",
@@ -129,7 +130,7 @@ def test_a_hostile_task_changes_no_verdict(make_record, host, name):
 
 def test_every_link_between_files_leads_somewhere(clone):
     files = list(clone.rglob("*.md"))
-    assert len(files) == 7
+    assert len(files) == 8
     for file in files:
         targets = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
         assert targets, file

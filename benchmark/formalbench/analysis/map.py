@@ -157,13 +157,11 @@ class LanguageMap:
         protocol: its name and version; empty if nothing was run.
         columns: by class, from the smallest.
         families: in the order of their best models on the board.
-        others: the protocols that are left out, as other budgets cannot be compared.
     """
 
     protocol: str
     columns: tuple[MapColumn, ...]
     families: tuple[FamilyRows, ...]
-    others: tuple[str, ...] = ()
 
     @property
     def cells(self) -> list[tuple[MapColumn, MapRow, MapCell]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.constructions import ExactModel
@@ -52,8 +53,34 @@ def language_map(page: Page, known: Known) -> LanguageMap:
         protocol=board.name if board else "",
         columns=columns,
         families=_families(board, page.exact.rows, columns, known),
-        others=tuple(other.name for other in page.boards if other is not board),
     )
+
+
+def complete_part(page: Page, tasks: Sequence[str]) -> Page:
+    """Return the largest part of a page without an empty cell.
+
+    Rows that were all tested on the same of the tasks, as many cells as there can be, and of two
+    parts of one size that with more tasks; of the board of which that part is largest.
+    """
+    parts = [_complete(board, tasks) for board in page.boards]
+    largest = max(parts, key=lambda board: len(board.rows) * len(board.tasks), default=None)
+    return replace(page, boards=(largest,) if largest and largest.rows else ())
+
+
+def _complete(board: Board, tasks: Sequence[str]) -> Board:
+    measured = [frozenset(t for t in tasks if row.on(t) is not None) for row in board.rows]
+    shared = {frozenset[str]()}
+    for has in set(measured):  # every set of tasks that some rows have in common
+        shared |= {has & one for one in shared} | {has}
+
+    def size(chosen: frozenset[str]) -> tuple[int, int]:
+        rows = sum(chosen <= has for has in measured)
+        return rows * len(chosen), len(chosen)
+
+    best = max(shared, key=lambda chosen: (*size(chosen), sorted(chosen)))
+    pairs = zip(board.rows, measured, strict=True)
+    rows = tuple(row for row, has in pairs if best and best <= has)
+    return replace(board, tasks=tuple(t for t in tasks if t in best), other_tasks=(), rows=rows)
 
 
 def full_name(title: str) -> str:

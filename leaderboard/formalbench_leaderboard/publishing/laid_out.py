@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from formalbench.analysis.board import Page
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.keys import ModelKey, row_names
-from formalbench.analysis.map_build import language_map
+from formalbench.analysis.map_build import complete_part, language_map
 from formalbench.analysis.reproduced import Document
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import TaskSpec
@@ -27,7 +27,7 @@ from formalbench_leaderboard.known import known_here, model_here, task_here
 from formalbench_leaderboard.publishing.places import REST, built_in, home_suite, is_built_in
 from formalbench_leaderboard.renderers.links import MODELS, Links
 from formalbench_leaderboard.renderers.site import ModelPage, ReproductionPage, Site, SuitePage
-from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
+from formalbench_leaderboard.sources import CORE_SUITE, DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.theory import theory_here
 
 if TYPE_CHECKING:
@@ -65,7 +65,8 @@ def lay_out(
     )
     reproductions = [ReproductionPage(page, documents.get(page.stem)) for page in pages]
     told = evidence_of([*runs, *kept], view, host, own=True)
-    shown = language_map(everything, known_here(host, view.theory, counts=_comes_along))
+    front = complete_part(everything, _view(host, CORE_SUITE).tasks)
+    shown = language_map(front, known_here(host, view.theory, counts=_comes_along))
     return Site(_suites(runs, host), models, everything, reproductions, links, shown, told)
 
 

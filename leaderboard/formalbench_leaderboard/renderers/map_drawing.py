@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from formalbench.analysis.map import FamilyRows, HandBuilt, LanguageMap, MapCell, MapRow
@@ -29,6 +29,7 @@ Address = Callable[[str], str]
 
 
 _LONGEST_TITLE = 150.0
+_LONGEST_LABEL = 210.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,28 @@ def draw(shown: LanguageMap, frame: Frame, to: Addresses, *, targets: bool) -> C
         to: where models and tasks are told.
         targets: whether cells are told one by one where they are pointed at.
     """
-    sheet = Canvas(frame, to)
-    for band in bands(shown, frame):
+    labels = [_label(row.model, f.name) for f in shown.families for row in f.rows]
+    longest = max((width_of(label, TEXT) for label in labels), default=0.0)
+    label = min(max(longest, frame.label), _LONGEST_LABEL)
+    sheet = Canvas(replace(frame, label=label), to)
+    for band in bands(shown, sheet.frame):
         _head(sheet, band)
         for family in shown.families:
-            _family(sheet, family, band, targets=targets)
+            if (seen := _seen(family, band)).rows or any(seen.built):
+                _family(sheet, seen, band, targets=targets)
         sheet.y += ROW
     if not shown.columns:
         sheet.texts.append(Lettering(MARGIN, sheet.y + 12, NOTHING, "family"))
         sheet.y += ROW
     return sheet
+
+
+def _seen(family: FamilyRows, band: Band) -> FamilyRows:
+    """Leave out the rows of which nothing was run in a band."""
+    shown = [one.index for one in band.columns]
+    rows = [row for row in family.rows if any(row.cells[i].state != "not run" for i in shown)]
+    built = [one if place in shown else None for place, one in enumerate(family.built)]
+    return replace(family, rows=tuple(rows), built=tuple(built))
 
 
 def _head(sheet: Canvas, band: Band) -> None:
@@ -178,9 +191,7 @@ def length(built: HandBuilt) -> str:
 
 
 def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) -> None:
-    options = row.model.removeprefix(f"{family}[").removesuffix("]")
-    shown = options if row.model.startswith(f"{family}[") else row.model
-    sheet.label(shown, "model", sheet.to.model(row.model))
+    sheet.label(_label(row.model, family), "model", sheet.to.model(row.model))
     shapes: list[ink.Shape] = []
     for one in band.columns:
         cell = row.cells[one.index]
@@ -190,6 +201,12 @@ def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) 
             sheet.targets.append(Target(one.x, sheet.y, one.width, title))
     sheet.shapes += ink.gathered(shapes)
     sheet.y += ROW
+
+
+def _label(model: str, family: str) -> str:
+    """Return a model as its row is named: the options alone where the family says the rest."""
+    options = model.removeprefix(f"{family}[")
+    return model if options == model else options.removesuffix("]")
 
 
 def _short(text: str) -> str:

@@ -15,7 +15,6 @@ from typing import Literal
 
 from formalbench.analysis.map import LanguageMap
 from formalbench.analysis.map_sentences import sentences
-from formalbench.analysis.markdown import Markdown, code
 
 from formalbench_leaderboard.renderers.links import FIGURES
 from formalbench_leaderboard.renderers.map_drawing import Addresses, draw
@@ -167,12 +166,4 @@ def map_fields(shown: LanguageMap) -> Mapping[str, object]:
         "sentences": sentences(shown),
         "variants": variants(shown),
         "map_title": TITLE,
-        "filled_by": _filled_by(shown),
     }
-
-
-def _filled_by(shown: LanguageMap) -> Markdown:
-    """Return the command that fills an empty cell; nothing if no model was trained."""
-    name = shown.protocol.partition(" ")[0].partition("[")[0]
-    command = code(f"formalbench run --model MODEL --task TASK --protocol {name}")
-    return Markdown(f": {command} fills it" if name else "")

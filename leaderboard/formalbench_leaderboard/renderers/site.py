@@ -109,7 +109,7 @@ class Site:
             web page, and the exact models.
         reproductions: by name.
         links: where things lie.
-        map: of all records.
+        map: the complete part of the core board.
         evidence: theory's predictions and published numbers, beside ours.
     """
 
