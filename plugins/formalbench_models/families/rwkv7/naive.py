@@ -54,9 +54,7 @@ def _layer_norm(norm: nn.LayerNorm, x: Tensor) -> Tensor:
     return centred / torch.sqrt(centred.square().mean() + 1e-5) * norm.weight + norm.bias
 
 
-def _time_mixing(
-    mixer: Rwkv7Mixer, x_TW: Tensor, first_TW: Tensor | None
-) -> tuple[Tensor, Tensor]:
+def _time_mixing(mixer: Rwkv7Mixer, x_TW: Tensor, first_TW: Tensor | None) -> tuple[Tensor, Tensor]:
     """Return the change to each symbol, and the values of the first block, (T, W) each."""
     width = x_TW.shape[1]
     size = width // mixer.heads
