@@ -87,7 +87,7 @@ class Backbone(nn.Module):
         mixer: Callable[[int], Mixer],
         mechanisms: tuple[str, ...],
         eigenvalues: str = "",
-        block: Callable[[Any, Mixer], nn.Module] = Block,
+        block: Callable[[Any, Any], nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(task.alphabet), config.width)
@@ -95,7 +95,7 @@ class Backbone(nn.Module):
             with torch.no_grad():
                 self.embedding.weight.mul_(config.embedding_scale)
         self.blocks = nn.ModuleList(block(config, mixer(index)) for index in range(config.layers))
-        self.norm = nn.RMSNorm(config.width, eps=EPSILON)
+        self.norm: nn.Module = nn.RMSNorm(config.width, eps=EPSILON)
         self.traits = Traits(
             backbone=config.width,
             padding=True,

@@ -7,9 +7,10 @@ Legend: T symbols, W width, E width of a head.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from formalbench_models.families.rwkv7.model import NORM_EPSILON, Rwkv7, Rwkv7Mixer
 from formalbench_models.layers.low_rank import LowRank
@@ -33,8 +34,9 @@ def naive_network(network: Rwkv7, symbols_T: Tensor) -> Tensor:
     """Return the state at each symbol of a string, (T, W), with the paper's blocks."""
     embedded = [network.embedding.weight[symbol] for symbol in symbols_T]
     x_TW = torch.stack([_layer_norm(network.norm_symbols, x) for x in embedded])
+    blocks: Any = network.blocks
     first_TW = None
-    for block in network.blocks:
+    for block in blocks:
         normed_TW = torch.stack([_layer_norm(block.norm_mixer, x) for x in x_TW])
         changes_TW, first_TW = _time_mixing(block.mixer, normed_TW, first_TW)
         x_TW = x_TW + changes_TW
@@ -49,9 +51,11 @@ def naive_network(network: Rwkv7, symbols_T: Tensor) -> Tensor:
     return torch.stack([_layer_norm(network.norm, x) for x in x_TW])
 
 
-def _layer_norm(norm: nn.LayerNorm, x: Tensor) -> Tensor:
+def _layer_norm(norm: Any, x: Tensor) -> Tensor:
     centred = x - x.mean()
-    return centred / torch.sqrt(centred.square().mean() + 1e-5) * norm.weight + norm.bias
+    normed = centred / torch.sqrt(centred.square().mean() + 1e-5)
+    scaled: Tensor = normed * norm.weight + norm.bias
+    return scaled
 
 
 def _time_mixing(mixer: Rwkv7Mixer, x_TW: Tensor, first_TW: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -68,7 +72,7 @@ def _time_mixing(mixer: Rwkv7Mixer, x_TW: Tensor, first_TW: Tensor | None) -> tu
         w = torch.exp(-0.6065306597126334 * _sigmoid(_low_rank(mixer.decay, to_w, torch.tanh)))
         a = _sigmoid(_low_rank(mixer.rate, to_a, lambda inner: inner))
         g = _low_rank(mixer.gate, to_g, _sigmoid)
-        if first_TW is not None:
+        if mixer.first_share is not None and first_TW is not None:
             share = _sigmoid(_low_rank(mixer.first_share, to_v, lambda inner: inner))
             v = v + (first_TW[time] - v) * share
         values.append(v)
