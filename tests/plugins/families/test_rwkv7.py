@@ -52,7 +52,9 @@ def test_it_has_layer_norms_and_neither_biases_in_the_mlp_nor_in_the_gate():
 def test_it_begins_as_its_code_does():
     """Figures of RWKV-LM's code at width 64, two blocks and one head."""
     network = at_first()
-    assert network.embedding.weight.abs().max() <= 1e-4
+    symbols = network.embedding.weight
+    assert symbols.abs().max() <= 1e-4
+    torch.testing.assert_close(at_first(embedding_scale=10).embedding.weight, 10 * symbols)
     first, last = network.blocks
     mixer = last.mixer
     for zero in (mixer.merge, mixer.decay.down, mixer.first_share.down, last.feed_forward.down):

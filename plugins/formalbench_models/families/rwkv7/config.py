@@ -25,9 +25,9 @@ class Rwkv7Config(RecurrenceConfig):
     )
     shell: Literal["rwkv", "shared"] = option(
         "rwkv",
-        "blocks: those of the paper (Peng et al. 2025, section 4 and appendix F: channel mixing, "
-        "layer norms, values of the first block in later ones, no bias in the gate), or those that "
-        "all linear recurrences share",
+        "blocks: those of Peng et al. 2025, section 4 (channel mixing, layer norms, values of the "
+        "first block in later ones, no bias in the gate), or those that all linear recurrences "
+        "share",
     )
     initial: Literal["rwkv", "torch"] = option(
         "rwkv", "initial weights: those of RWKV-LM's code, or PyTorch's with evenly spaced decays"

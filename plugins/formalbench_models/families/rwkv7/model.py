@@ -196,7 +196,7 @@ class Rwkv7(Backbone):
 @torch.no_grad()
 def _begin_as_published(network: Backbone, config: Rwkv7Config) -> None:
     """Begin as RWKV-LM does: each branch at 0, shifts as ramps, decays bent and in zigzag."""
-    nn.init.uniform_(network.embedding.weight, -1e-4, 1e-4)
+    nn.init.uniform_(network.embedding.weight, -1e-4, 1e-4).mul_(config.embedding_scale)
     width, bound = config.width, 0.5 * config.width**-0.5
     channel = torch.arange(width)
     line = channel / (width - 1)
