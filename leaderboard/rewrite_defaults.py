@@ -89,6 +89,8 @@ def _has_tables(host: PluginHost, record: Record) -> bool:
 
 
 TRANSFORMERS = frozenset({"transformer", "transformer-logn"})
+RWKV = frozenset({"rwkv-7"})
+RWKV_COMMIT = "3bcebbe979549305ab0e0a9f1a39ba7ddf3331f7"
 
 CHANGES: tuple[Change, ...] = (
     Change(
@@ -142,6 +144,9 @@ CHANGES: tuple[Change, ...] = (
         old=1,
         new=4,
     ),
+    Change("rwkv-blocks", RWKV_COMMIT, RWKV, "shell", old="shared", new="rwkv"),
+    Change("rwkv-start", RWKV_COMMIT, RWKV, "initial", old="torch", new="rwkv"),
+    Change("rwkv-rank", RWKV_COMMIT, RWKV, "rank", old=16, new=32),
 )
 
 

@@ -81,6 +81,13 @@ def apart_from_names(record):
         ("gated-deltanet", "first:classify", {}, {"heads": 1}),
         ("gated-deltanet", "first:classify", {"heads": 4}, {}),
         ("gated-deltanet", "first:classify", {"heads": 2}, {"heads": 2}),
+        ("rwkv-7", "first:classify", {}, {"shell": "shared", "initial": "torch", "rank": 16}),
+        (
+            "rwkv-7",
+            "first:classify",
+            {"rank": 32, "heads": 4},
+            {"shell": "shared", "initial": "torch", "heads": 4},
+        ),
         (
             "transformer",
             "flip-flop:tag",

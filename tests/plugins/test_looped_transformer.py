@@ -100,12 +100,27 @@ def test_what_it_says_of_itself():
 
 @pytest.mark.parametrize(
     "options",
-    [{"inject": False}, {"positions": "alibi"}, {"forget": True}, {"attention": "stick-breaking"}],
+    [
+        {"inject": False},
+        {"positions": "alibi"},
+        {"forget": True},
+        {"attention": "stick-breaking"},
+        {"norm_rounds": True},
+    ],
 )
 def test_the_theorem_is_of_the_plain_one_alone(options):
     traits = traits_of(looped(fake_task(), **options))
     assert "fixed-depth" not in traits.mechanisms
     assert predict(traits, Theory.least("regular"))[0] == "unknown"
+
+
+def test_as_many_rounds_as_symbols_cost_more_the_longer_a_string_is():
+    """Why they are not the default: a string of 500 symbols goes through 56 times the blocks."""
+    log, linear = (traits_of(looped(fake_task(), rounds=rounds)) for rounds in ("log", "length"))
+    assert [linear.depth(n) / log.depth(n) for n in (40, 500)] == pytest.approx(
+        [6.7, 55.6], abs=0.1
+    )
+    assert make_config(SPEC, {}).rounds == "log"
 
 
 def test_its_condition_names_the_fixed_layers():

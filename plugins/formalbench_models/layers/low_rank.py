@@ -11,12 +11,17 @@ class LowRank(nn.Module):
     """A map of low rank with an activation inside: (..., W) to (..., W)."""
 
     def __init__(
-        self, width: int, rank: int, activation: Callable[[Tensor], Tensor] | None = None
+        self,
+        width: int,
+        rank: int,
+        activation: Callable[[Tensor], Tensor] | None = None,
+        *,
+        bias: bool = True,
     ) -> None:
         super().__init__()
         self.down = nn.Linear(width, rank, bias=False)
         self.activation = activation
-        self.up = nn.Linear(rank, width)
+        self.up = nn.Linear(rank, width, bias=bias)
 
     def forward(self, x_W: Tensor) -> Tensor:
         """Return the map of x, (..., W)."""

@@ -14,7 +14,7 @@ Legend: B batch, N symbols, W width.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -87,7 +87,7 @@ class Backbone(nn.Module):
         mixer: Callable[[int], Mixer],
         mechanisms: tuple[str, ...],
         eigenvalues: str = "",
-        block: Callable[[Any, Mixer], nn.Module] = Block,
+        block: Callable[[Any, Any], nn.Module] = Block,
     ) -> None:
         super().__init__()
         self.embedding = nn.Embedding(len(task.alphabet), config.width)
@@ -95,7 +95,7 @@ class Backbone(nn.Module):
             with torch.no_grad():
                 self.embedding.weight.mul_(config.embedding_scale)
         self.blocks = nn.ModuleList(block(config, mixer(index)) for index in range(config.layers))
-        self.norm = nn.RMSNorm(config.width, eps=EPSILON)
+        self.norm: nn.Module = nn.RMSNorm(config.width, eps=EPSILON)
         self.traits = Traits(
             backbone=config.width,
             padding=True,
@@ -121,19 +121,21 @@ class Backbone(nn.Module):
             The state at each of these symbols, (B, N, W), and what the blocks keep, whose size
             does not depend on how much was read.
         """
-        x_BNW = self.embedding(symbols_BN)
-        kept = []
-        for block, memory in zip(self.blocks, memories, strict=True):
-            x_BNW, memory = block(x_BNW, memory)
-            kept.append(memory)
-        states_BNW: Tensor = self.norm(x_BNW)
-        return states_BNW, kept
+        states = list(self._layers(symbols_BN, memories))
+        states_BNW: Tensor = self.norm(states[-1][0])
+        return states_BNW, [memory for _, memory in states[1:]]
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state.0`` (B, N, W), the embeddings, and ``state.{l}``, what leaves block l."""
-        x_BNW = self.embedding(batch.symbols)
-        trace = {"state.0": x_BNW}
-        for index, block in enumerate(self.blocks, start=1):
-            x_BNW, _ = block(x_BNW, ())
-            trace[f"state.{index}"] = x_BNW
-        return trace
+        states = self._layers(batch.symbols, [()] * len(self.blocks))
+        return {f"state.{index}": x_BNW for index, (x_BNW, _) in enumerate(states)}
+
+    def _layers(
+        self, symbols_BN: Tensor, memories: Sequence[Memory]
+    ) -> Iterator[tuple[Tensor, Memory]]:
+        """Yield the embeddings, (B, N, W), then what leaves each block, and what it keeps."""
+        x_BNW = self.embedding(symbols_BN)
+        yield x_BNW, ()
+        for block, memory in zip(self.blocks, memories, strict=True):
+            x_BNW, kept = block(x_BNW, memory)
+            yield x_BNW, kept

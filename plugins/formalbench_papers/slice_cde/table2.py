@@ -35,7 +35,7 @@ MODELS = (
         {**DELTA, **NEGATIVE, "gate": True},
         heads=4,
     ),
-    residual("RWKV-7", "rwkv-7"),
+    residual("RWKV-7", "rwkv-7", {"shell": "rwkv", "initial": "rwkv", "rank": 32}),
     residual("mLSTM", "mlstm", {"convolution": 4}, heads=4),
     residual("Transformer", "transformer", {"positions": "rope", "causal": True}),
     residual("Mamba", "mamba-2", heads=4, states=128),

@@ -20,6 +20,8 @@ CASES = [
     ("mamba", {**SIGNED, "convolution": 2}),
     ("mamba-2", {**SIGNED, "heads": 1}),
     ("rwkv-7", {"heads": 2}),
+    ("rwkv-7", {"heads": 2, "shell": "shared"}),
+    ("rwkv-7", {"feed_forward": 0}),
     ("linear-attention", {"heads": 1}),
     ("retnet", {"heads": 2}),
     ("gla", {"heads": 2}),

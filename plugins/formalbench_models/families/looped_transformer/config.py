@@ -19,12 +19,16 @@ class LoopedConfig(TransformerConfig):
     """Of ``looped-transformer``; `layers` is the number of blocks in a round."""
 
     rounds: Rounds = option(
-        "log", "how many: the log to base 2 of the length, the length, or a fixed number"
+        "log",
+        "how many: the log to base 2 of the length, the length (Fan et al. 2024, section 4, for "
+        "parity), or a fixed number",
     )
     times: int = option(1, "so many times that; if fixed, the rounds", minimum=1, maximum=1024)
     inject: bool = option(True, "add the input to the state before each round")
     norm_rounds: bool = option(
-        False, "the last layer norm after every round, and not after the last one alone"
+        False,
+        "the last layer norm after every round (the code of Yang et al. 2024), and not after the "
+        "last one alone",
     )
 
     @model_validator(mode="after")

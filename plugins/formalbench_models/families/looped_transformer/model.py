@@ -52,10 +52,15 @@ def depth(length: int, kind: Rounds, times: int, layers: int) -> int:
 def _is_plain(config: LoopedConfig) -> bool:
     """Return whether theorems on universal transformers speak of it: no bias and no gates.
 
-    Without the input in each round, or with logits that fall with the distance, a head may not
-    be able to do what their proofs ask of it.
+    Without the input in each round, with logits that fall with the distance, or with a state that
+    is normalised between rounds, a head may not be able to do what their proofs ask of it.
     """
-    return config.inject and config.positions == "none" and not config.forget
+    return (
+        config.inject
+        and config.positions == "none"
+        and not config.forget
+        and not config.norm_rounds
+    )
 
 
 class LoopedTransformer(Transformer):
