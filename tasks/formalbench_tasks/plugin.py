@@ -125,11 +125,11 @@ def _with_theory(task: TaskSpec) -> TaskSpec:
     """Add the classes that theory puts a task in."""
     found = Theory.least(_LEAST_CLASSES[task.name], _PROOFS.get(task.name, ""))
     if task.name == "dyck-{k}":
-        found = replace(found, c_rasp=False)
+        found = replace(found, c_rasp=False, c_rasp_last=False)
     if (
         task.name == "missing-duplicate"
     ):  # of these, what tells its strings apart need not be regular
-        found = replace(found, c_rasp=None, star_free=None)
+        found = replace(found, c_rasp=None, c_rasp_last=None, star_free=None)
     return replace(task, theory=found)
 
 

@@ -28,6 +28,7 @@ _CLASSES = {
     "finite": "R-trivial",
     "r-trivial": "R-trivial",
     "c-rasp": "C-RASP",
+    "c-rasp-last": "C-RASP-last",
     "star-free": "star-free",
     "mod": "",
     "solvable": "solvable",

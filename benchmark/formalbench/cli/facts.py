@@ -55,6 +55,8 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
                 parts.append(f"{word} {', '.join(names)}")
     elif theory["c_rasp"] is not None:
         parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
+        if not theory["c_rasp"] and theory["c_rasp_last"]:
+            parts.append("in C-RASP at the last symbol")
     if theory["level"] == "counter" and theory["context_free"] is not None:
         parts.append("context-free" if theory["context_free"] else "not context-free")
     line = "; ".join(parts)
