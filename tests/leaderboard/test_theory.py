@@ -95,7 +95,7 @@ def predicted(host, model, task):
 
 def test_what_theorems_say_of_a_model(real):
     can = Prediction("can", "gru-finite-precision", "theorem")
-    assert predicted(real, "gru[width=8]", "parity:classify") == can
+    assert predicted(real, "gru[width=8]", "parity:classify") == can  # its size is not stated
     masked = display("transformer", {"positions": "none", "causal": True})
     cannot = Prediction("cannot", "c-rasp-experiments", "experiment")
     assert predicted(real, masked, "parity:classify") == cannot

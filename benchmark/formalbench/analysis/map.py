@@ -76,6 +76,7 @@ class MapCell:
             all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.
         prediction: what theory says, if anything.
+        solved: how many runs are right on 99 % of the strings, or more, at every tested length.
     """
 
     task: str
@@ -89,6 +90,7 @@ class MapCell:
     capped: int = 0
     solved_to: int | None = None
     prediction: Prediction | None = None
+    solved: int = 0
 
 
 @dataclass(frozen=True, slots=True)
