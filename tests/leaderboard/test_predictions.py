@@ -130,6 +130,8 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
     )
     assert [line.split(" on ")[0] for line in named] == ["- rnn", "- gru"]
     assert expected(cells(records, (CANNOT, STAYS)), ()) == []
+    assert expected(cells(records, (LARGER,)), ()) == []
+    assert len(expected(cells(records, (THIS,)), ())) == 3
 
 
 def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record):
