@@ -109,7 +109,7 @@ class RegularGPT(nn.Module):
             mechanisms=("softmax-attention", "logarithmic-depth", *pairs),
             depth=partial(depth, chunk=self.chunk, thickness=config.thickness),
             width=width,
-            notes={"hidden": self.blocks[0].feed_forward.up.out_features},
+            notes={"hidden": config.hidden or width * config.feed_forward},
         )
 
     def _draw(self, init: str) -> None:
