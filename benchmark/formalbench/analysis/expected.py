@@ -1,8 +1,9 @@
 """What was to be learned: the results where a theorem or a published study says that it can be.
 
 A theorem that a network can express a language leaves open whether training finds it, and a paper's
-setting is never quite ours. One whose proof takes a larger network says nothing of this one. So a result that was to be learned and was not is no contradiction: it
-is where more steps, another rate or a fault of ours must be looked for.
+setting is never quite ours. One whose proof takes a larger network says nothing of this one. So a
+result that was to be learned and was not is no contradiction: it is where more steps, another rate
+or a fault of ours must be looked for.
 """
 
 from __future__ import annotations
