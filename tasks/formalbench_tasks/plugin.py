@@ -162,10 +162,10 @@ _LANGUAGES = (
     *map(_with_shortcuts, BEYOND),
     *map(_with_shortcuts, regular_files.announce()),
 )
-_TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
-
 _LENGTH_ALONE = ("even-a", "fours-a")
 """Languages whose answers follow from the length: chance is always right, so they score nothing."""
+
+_TASKS = (*_LANGUAGES, *GROUPS, *FUNCTIONS, *RECALL)
 
 _SUITES = (
     SuiteSpec(
