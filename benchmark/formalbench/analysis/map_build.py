@@ -178,9 +178,9 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         validation=result.validation,
         budget=result.tried,
         capped=result.capped,
+        solved=result.solved,
         solved_to=result.longest_99,
         prediction=prediction,
-        solved=result.solved,
     )
 
 

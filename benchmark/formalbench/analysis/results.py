@@ -14,9 +14,6 @@ from typing import Literal
 
 from formalbench.analysis.measures import ACCURACY, ShownBy
 
-SOLVED = 0.99
-"""Share of the strings that are right at every tested length, from which a run solves a test."""
-
 
 @dataclass(frozen=True, slots=True)
 class CellResults:
@@ -40,6 +37,10 @@ class CellResults:
         group = None if self.group is None else tuple(compress(self.group, kept))
         length, strings = (tuple(compress(part, kept)) for part in (self.length, self.strings))
         return CellResults(length, strings, tuple(compress(self.correct, kept)), group)
+
+
+SOLVED = 0.99
+"""Share of the strings that are right at every tested length, from which a run solves a test."""
 
 
 @dataclass(frozen=True, slots=True)
