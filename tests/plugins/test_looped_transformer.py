@@ -11,7 +11,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.theory import Theory
 from formalbench.host.options import make_config
-from formalbench.theory.theorems import predict
+from formalbench.theory.theorems import about, predict
 from formalbench_models.attention import Span
 from formalbench_models.families.looped_transformer.model import LoopedTransformer
 from formalbench_models.plugin import formalbench_models
@@ -99,12 +99,18 @@ def test_what_it_says_of_itself():
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"inject": False}, {"positions": "alibi"}, {"forget": True}, {"layers": 8}],
+    [{"inject": False}, {"positions": "alibi"}, {"forget": True}, {"attention": "stick-breaking"}],
 )
-def test_no_theorem_on_universal_transformers_speaks_of_one_softmax_block(options):
+def test_the_theorem_is_of_the_plain_one_alone(options):
     traits = traits_of(looped(fake_task(), **options))
     assert "fixed-depth" not in traits.mechanisms
     assert predict(traits, Theory.least("regular"))[0] == "unknown"
+
+
+def test_theorems_on_universal_transformers_need_layers_behind_the_loop_and_hard_attention():
+    assert not {"logarithmic-rounds", "padding-and-looping"} & {
+        theorem.name for theorem in about(traits_of(looped(fake_task(), layers=8)))
+    }
 
 
 def test_bad_requests_are_one_line():
