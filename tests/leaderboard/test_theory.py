@@ -160,7 +160,8 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
     [measured] = cli(*told, "star-free", "--format", "json").data["measured"]
     assert measured["tasks"] == ["first", "even-pairs", "d2"]
     [result] = measured["rows"][0]["results"]
-    assert (result["task"], result["prediction"]["verdict"]) == ("first", "can")
+    said = result["prediction"]
+    assert (result["task"], said["verdict"], said["instance"]) == ("first", "can", "unknown")
     done = cli(*told, "starfree")
     assert (done.code, done.out) == (2, "")
     assert "unknown class 'starfree': did you mean star-free" in done.err
