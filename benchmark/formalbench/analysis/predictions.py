@@ -119,7 +119,7 @@ class Agreement:
 
     Attributes:
         board: under which protocol.
-        kind: of `KINDS`.
+        kind: of `CAN` or `KINDS`.
         times: by what was found.
     """
 
