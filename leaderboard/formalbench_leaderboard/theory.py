@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from formalbench import Theory, __version__
@@ -11,7 +12,7 @@ from formalbench.cache import cached, package_digest
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.host.options import parse_instance
 from formalbench.theory import VERSION
-from formalbench.theory.lookup import theory_of_task
+from formalbench.theory.lookup import numbers_of_task, theory_of_task
 
 if TYPE_CHECKING:
     from formalbench.contracts.network import Traits
@@ -73,6 +74,7 @@ class Predictions:
         return self._known[model, task]
 
     def _decided(self, model: str, task: str) -> tuple[Prediction, ...]:
+        from formalbench.theory.sizes import sizes_of
         from formalbench.theory.theorems import predict_each
 
         theory = self._theory(task)
@@ -80,22 +82,38 @@ class Predictions:
         if theory is None or entry.plugin.local is not None or not _decidable(self._host, task):
             return ()
         language = task.partition(":")[0]
+        if self._host.objective(self._host.task_entry(task)[1]).only_viable:
+            # Counting may do on strings that some member begins with, and not on all.
+            theory = replace(
+                theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None
+            )
+        traits = self._traits(entry, model, task)
         return tuple(
-            Prediction(verdict, theorem.name, theorem.evidence)
-            for verdict, theorem in predict_each(self._traits(entry, model, task), theory, language)
+            Prediction(
+                verdict,
+                theorem.name,
+                theorem.evidence,
+                theorem.instance(
+                    verdict,
+                    sizes_of(traits),
+                    numbers_of_task(self._host, task) if theorem.needs else None,
+                ),
+            )
+            for verdict, theorem in predict_each(traits, theory, language)
             if verdict != "unknown"
         )
 
     def _traits(self, entry: Entry[ModelSpec], model: str, task: str) -> Traits:
-        """Return what a model is built of, kept between calls."""
+        """Return what a model is built of, and its size as notes, kept between calls."""
         from formalbench.contracts.network import Traits, traits_of
+        from formalbench.theory.sizes import sizes_of
 
         # A construction's network is made for its language.
         about = task if entry.spec.kind == "exact" else self._host.task_entry(task)[1]
 
-        def built() -> tuple[list[str], str]:
+        def built() -> tuple[list[str], str, dict[str, int]]:
             traits = traits_of(self._host.network(model, self._host.task(task)))
-            return sorted(traits.mechanisms), traits.eigenvalues
+            return sorted(traits.mechanisms), traits.eigenvalues, sizes_of(traits)
 
         if (model, about) not in self._kinds:
             plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
@@ -103,8 +121,8 @@ class Predictions:
             # What a network is can change without any version.
             code = [package_digest(home), package_digest("formalbench")]
             key = ["built of", VERSION, __version__, plugin, code, model, about]
-            mechanisms, eigenvalues = cached(key, built)
-            found = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues)
+            mechanisms, eigenvalues, sizes = cached(key, built)
+            found = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues, notes=sizes)
             self._kinds[model, about] = found
         return self._kinds[model, about]
 

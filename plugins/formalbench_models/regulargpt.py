@@ -101,13 +101,15 @@ class RegularGPT(nn.Module):
         # The code multiplies what it looks up, not its padding.
         self.scale = math.sqrt(width) if config.init == "haiku" else 1.0
         self._draw(config.init)
+        pairs = ("chunks-of-two",) if config.chunk == 2 else ()
         self.traits = Traits(
             padding=self._tree or not self.as_string,
             cpu_cohort=0 if width > 64 else 2 if width <= 32 else 3,  # measured: speed/README.md
             symbol_embedding="embedding",
-            mechanisms=("softmax-attention", "logarithmic-depth"),
+            mechanisms=("softmax-attention", "logarithmic-depth", *pairs),
             depth=partial(depth, chunk=self.chunk, thickness=config.thickness),
             width=width,
+            notes={"hidden": config.hidden or width * config.feed_forward},
         )
 
     def _draw(self, init: str) -> None:

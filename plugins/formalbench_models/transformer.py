@@ -9,7 +9,9 @@ reads the begin symbol, as CLS. Where an answer may depend on its prefix only, t
 whatever was asked for.
 
 With ``marker=end`` an empty symbol stands behind every string instead, and is read for its one
-answer (Delétang et al. 2023). Where there is an answer at every symbol, nothing is added.
+answer (Delétang et al. 2023); with ``marker=both`` it stands there besides the begin symbol, so
+that the answer is read where no symbol of the string is (Yang, Veseli et al. 2026). Where there is
+an answer at every symbol, no empty symbol is added.
 
 Legend: B batch, N symbols, M positions (N and what is added), Q of them read, D width, H heads,
 K outputs.
@@ -64,8 +66,14 @@ def make_norm(config: TransformerConfig) -> nn.Module:
     return kind(config.width, eps=config.eps)
 
 
-def _mechanisms(config: TransformerConfig, causal: bool) -> tuple[str, ...]:
-    """Return what the network is built of, in the words of the theorems that speak of it."""
+def _mechanisms(config: TransformerConfig, causal: bool, ends: bool) -> tuple[str, ...]:
+    """Return what the network is built of, in the words of the theorems that speak of it.
+
+    Args:
+        config: sizes and choices.
+        causal: whether a position sees the past alone.
+        ends: whether the answer is read at a symbol behind the string.
+    """
     weights = "softmax" if config.attention == "soft" else config.attention
     # Theorems that bound attention with a softmax do not hold of products of reflections.
     found = [f"{'path' if config.positions == 'path' else weights}-attention", "fixed-depth"]
@@ -75,6 +83,12 @@ def _mechanisms(config: TransformerConfig, causal: bool) -> tuple[str, ...]:
         found.append("forget-gates")
     elif config.positions == "none" and not config.log_length:  # a scale that tells the length
         found.append("no-positions")
+    if config.attention == "hard":
+        found.append("ties-to-the-left")
+    if ends:
+        found.append("end-marker")
+    if config.marker == "end":
+        found.append("no-begin-symbol")
     return tuple(found)
 
 
@@ -165,18 +179,20 @@ class Transformer(nn.Module):
                 f"positions={config.positions} tells every prefix the length of the whole string: "
                 "for this objective use positions=scalar-6000"
             )
-        self.begins = config.marker == "begin"
+        self.begins = config.marker != "end"
+        self.ends = config.marker != "begin" and task.layout == "last"
         if not self.begins and task.layout == "prefixes":
             raise RequestError(
                 "marker=end has no position for the empty prefix: for this objective use "
                 "marker=begin"
             )
-        self.alphabet = ExtendedAlphabet(len(task.alphabet), "begin" if self.begins else "empty")
+        extra = {"begin": ("begin",), "end": ("empty",), "both": ("begin", "empty")}
+        self.alphabet = ExtendedAlphabet(len(task.alphabet), *extra[config.marker])
         self.layout = task.layout
-        self.added = int(self.begins or self.layout == "last")
+        self.added = self.begins + self.ends
         self.causal = config.causal or not whole
         check_mask(config, self.causal)
-        most = max(task.splits.train[1], task.splits.test[1])
+        most = max(task.splits.train[1], task.splits.test[1]) + max(0, self.added - 1)
         self.range, self.shifted = config.randomised, config.shifted
         if self.shifted:
             _check_whole("shifted", whole)
@@ -208,7 +224,7 @@ class Transformer(nn.Module):
             causal=self.causal,
             padding=True,
             symbol_embedding="embedding.symbol",
-            mechanisms=_mechanisms(config, self.causal),
+            mechanisms=_mechanisms(config, self.causal, self.ends),
             depth=config.layers,
             width=config.width,
         )
@@ -274,26 +290,26 @@ class Transformer(nn.Module):
         place_B = batch.symbols.new_ones(len(batch.symbols))
         found = {"first.position": place_B if self.begins else 0 * place_B}
         if self.layout == "last":
-            ends_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
-            found["answer.position"] = 0 * place_B if self._reads_the_front else ends_B
+            length_B = place_B * batch.symbols.shape[1] if batch.lengths is None else batch.lengths
+            last_B = length_B + self.added - 1
+            found["answer.position"] = 0 * place_B if self._reads_the_front else last_B
         return found
 
     @property
     def _reads_the_front(self) -> bool:
         """Whether a string's one answer is read at the begin symbol."""
-        return self.begins and not self.causal
+        return not self.ends and not self.causal
 
     def _marked(self, batch: Batch) -> Tensor:
         """Return the symbols with the one that is added, (B, M)."""
-        if self.begins:
-            return self.alphabet.prepend(batch.symbols, "begin")
-        if not self.added:
-            return batch.symbols
-        symbols_BM = self.alphabet.append(batch.symbols, "empty")
-        if batch.lengths is None:
-            return symbols_BM
-        place_M = torch.arange(symbols_BM.shape[1], device=symbols_BM.device)
-        return torch.where(place_M == batch.lengths[:, None], self.alphabet["empty"], symbols_BM)
+        symbols_BM = batch.symbols
+        if self.ends:
+            symbols_BM = self.alphabet.append(symbols_BM, "empty")
+            if batch.lengths is not None:
+                place_M = torch.arange(symbols_BM.shape[1], device=symbols_BM.device)
+                at_end_BM = place_M == batch.lengths[:, None]
+                symbols_BM = torch.where(at_end_BM, self.alphabet["empty"], symbols_BM)
+        return self.alphabet.prepend(symbols_BM, "begin") if self.begins else symbols_BM
 
     def _embed(self, batch: Batch, lengths_B: Tensor | None) -> tuple[Tensor, Span]:
         """Return the input, (B, M, D), and the span of all positions."""
@@ -308,12 +324,12 @@ class Transformer(nn.Module):
 
     def _read_span(self, batch: Batch) -> tuple[int, int]:
         """Return the positions that the topmost block must update, as first and stop."""
-        length = batch.symbols.shape[1]
+        count = batch.symbols.shape[1] + self.added
         if self.layout == "last" and self._reads_the_front:
             return 0, 1
         if self.layout == "last" and batch.lengths is None:
-            return length, length + 1  # the last symbol behind a begin symbol, or the empty one
-        return 0, length + self.added
+            return count - 1, count  # the last symbol behind a begin symbol, or the empty one
+        return 0, count
 
     def _select(self, x_BQD: Tensor, batch: Batch) -> Tensor:
         """Return the states to answer from, of those in the read span."""
@@ -323,7 +339,8 @@ class Transformer(nn.Module):
             return x_BQD
         if self._reads_the_front or batch.lengths is None:
             return x_BQD[:, 0]
-        index_B1D = batch.lengths[:, None, None].expand(-1, 1, x_BQD.shape[2])
+        index_B = batch.lengths + self.added - 1
+        index_B1D = index_B[:, None, None].expand(-1, 1, x_BQD.shape[2])
         return x_BQD.gather(1, index_B1D).squeeze(1)
 
 

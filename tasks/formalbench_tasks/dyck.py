@@ -57,6 +57,7 @@ _ONE = Theory(
 _MANY = Theory(
     "context-free",
     c_rasp=False,
+    c_rasp_last=False,
     note="Chomsky and Schützenberger (1963); counts do not tell what is open: Huang et al. (2025)",
 )
 

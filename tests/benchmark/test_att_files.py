@@ -8,7 +8,7 @@ def test_a_folder_of_automata(cli, tmp_path):
     folder = tmp_path / "dfas"
     done = cli("list", "tasks", "--class", "star-free", "--json", "--plugin", folder)
     rows = {row["name"]: row["theory"]["class"] for row in done.data}
-    assert (rows["04-02-sl-1"], rows["last-b"]) == ("c-rasp", "star-free")
+    assert (rows["04-02-sl-1"], rows["last-b"]) == ("c-rasp", "c-rasp-last")
     label = cli("label", "04-02-sl-1", "-", "--plugin", folder, stdin="abab\naba\n")
     assert label.lines == ["1", "0"]
     shown = cli("show", "task", "04-02-sl-1:next-symbols", "--plugin", folder)

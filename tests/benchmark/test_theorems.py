@@ -1,11 +1,28 @@
 """What theorems say of networks and languages."""
 
+from types import SimpleNamespace
+
+import numpy as np
 import pytest
 from formalbench import Theory, Traits
-from formalbench.theory.theorems import Theorem, about, predict, predict_each, theorems
+from formalbench.contracts.theory import CLASSES
+from formalbench.host import PluginHost
+from formalbench.theory.lookup import numbers_of_task
+from formalbench.theory.sizes import numbers_of, sizes_of
+from formalbench.theory.theorems import (
+    Theorem,
+    about,
+    predict,
+    predict_each,
+    theorem_called,
+    theorems,
+)
 from pydantic import ValidationError
 
 NOPE = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
+MARKED = (*NOPE, "end-marker")
+LOOPED = ("averaging-hard-attention", "masked-pre-norm", "logarithmic-rounds")
+HARD = ("hard-attention", "strictly-future-masked", "no-positions")
 GATES = ("diagonal-recurrence", "input-dependent-gates")
 
 
@@ -13,7 +30,31 @@ GATES = ("diagonal-recurrence", "input-dependent-gates")
     ("mechanisms", "eigenvalues", "language", "verdict", "by"),
     [
         (NOPE, "", "c-rasp", "can", "counting-transformers"),
+        (NOPE, "", "c-rasp-last", "can", "counting-transformers"),
         (NOPE, "", "star-free", "cannot", "c-rasp-experiments"),
+        (MARKED, "", "c-rasp", "can", "counting-transformers-end-marker"),
+        (MARKED, "", "c-rasp-last", "cannot", "c-rasp-experiments-end-marker"),
+        ((*MARKED, "no-begin-symbol"), "", "c-rasp", "unknown", None),
+        ((*HARD, "ties-to-the-right"), "", "star-free", "can", "masked-hard-attention"),
+        ((*HARD, "ties-to-the-left"), "", "star-free", "unknown", None),
+        (("logarithmic-rounds", *NOPE[2:]), "", "regular", "unknown", None),
+        ((*LOOPED, "polynomial-padding"), "", "regular", "can", "padding-and-looping"),
+        (
+            (*LOOPED, "future-masked", "layers-behind-the-loop"),
+            "",
+            "regular",
+            "can",
+            "logarithmic-rounds",
+        ),
+        ((*LOOPED[:2], "polynomial-padding", "fixed-depth"), "", "solvable", "can", "padding"),
+        ((*LOOPED[:2], "polynomial-padding", "fixed-depth"), "", "regular", "cannot", "padding"),
+        (
+            ("one-hot-times-diagonal-recurrence", *GATES[1:]),
+            "",
+            "regular",
+            "can",
+            "one-hot-times-diagonal",
+        ),
         (NOPE, "", "regular", "cannot", "transformers-in-tc0"),
         (NOPE[:2], "", "solvable", "unknown", None),
         (GATES, "[0, 1]", "star-free", "can", "non-negative-gates"),
@@ -86,11 +127,117 @@ def test_a_theorem_and_an_experiment_each_have_their_say():
         {"languages": ("parity",)},
         {"says": "can", "at_least": "regular"},
         {"languages": ("parity",), "says": "can", "at_least": "regular"},
+        {"statement": "it can", "at_least": "regular"},
+        {"statement": "it can", "languages": ("parity",), "says": "can"},
     ],
 )
 def test_a_theorem_is_of_languages_or_of_classes(keys):
     with pytest.raises(ValidationError, match="of languages, or of classes"):
         Theorem(name="x", mechanisms=frozenset(), conditions="", source="", **keys)
+
+
+def test_a_theorem_that_was_not_read_has_no_verdict():
+    with pytest.raises(ValidationError, match="x is second-hand: it has a statement and no"):
+        Theorem(
+            name="x",
+            mechanisms=frozenset(),
+            conditions="",
+            source="",
+            at_least="regular",
+            evidence="second-hand",
+        )
+    told = [theorem for theorem in theorems() if theorem.statement]
+    assert {theorem.name for theorem in told if theorem.evidence == "second-hand"} == {
+        "fixed-precision-attention",
+        "leftmost-hard-attention",
+    }
+    assert all(one.verdict(Theory.least(name)) == "unknown" for one in told for name in CLASSES)
+
+
+@pytest.mark.parametrize(
+    ("mechanisms", "eigenvalues"),
+    [
+        (("hard-attention", "fixed-depth"), ""),
+        (("softmax-attention", "fixed-depth"), ""),
+        (("diagonal-recurrence",), "[-1, 1]"),
+    ],
+)
+def test_no_theorem_speaks_of_the_length_alone(mechanisms, eigenvalues):
+    """An even number of a's depends on the length: it is in AC⁰, and no symbol changes it."""
+    traits = Traits(mechanisms=mechanisms, eigenvalues=eigenvalues)
+    assert predict(traits, Theory.least("solvable"), "parity")[0] == "cannot"
+    assert predict(traits, Theory.least("solvable"), "even-a") == ("unknown", None)
+
+
+COMPLEX = Traits(mechanisms=(*GATES, "complex-eigenvalues"))
+
+
+@pytest.mark.parametrize(
+    ("language", "layers"),
+    [("group-z60", 1), ("group-s3", 2), ("group-a4", 2), ("group-a4xz5", 2), ("group-s4", 3)],
+)
+def test_a_diagonal_recurrence_takes_a_layer_for_each_abelian_factor(language, layers):
+    numbers = numbers_of_task(PluginHost.load(), language)
+    verdict, theorem = predict(COMPLEX, Theory.least("solvable"), language)
+    assert (verdict, theorem.name) == ("can", "complex-diagonal")
+    assert theorem.size(numbers) == {"depth": layers}
+    assert theorem.instance("can", {"depth": layers}, numbers) == "this instance"
+    if layers > 1:
+        less = theorem.instance("can", {"depth": layers - 1}, numbers)
+        assert less == "a larger one of its family"
+
+
+def test_a_group_that_is_not_solvable_has_no_such_series():
+    verdict, theorem = predict(COMPLEX, Theory.least("regular"), "group-s5")
+    assert (verdict, theorem.name) == ("cannot", "diagonal-not-solvable")
+    assert theorem.instance("cannot", {}, None) == "this instance"
+
+
+def test_can_says_of_what():
+    elman = theorem_called("elman-finite-precision")
+    numbers = {"states": 5, "symbols": 3}
+    for sizes, known, instance in (
+        ({"width": 15}, numbers, "this instance"),
+        ({"width": 14}, numbers, "a larger one of its family"),
+        ({"width": 14}, None, "unknown"),
+        ({"depth": 2}, numbers, "unknown"),
+    ):
+        assert elman.instance("can", sizes, known) == instance
+    assert (
+        theorem_called("gru-finite-precision").instance("can", {"width": 64}, numbers) == "unknown"
+    )
+    experiment = theorem_called("c-rasp-experiments")
+    assert {experiment.instance(said, {"width": 64}, numbers) for said in ("can", "cannot")} == {
+        "unknown"
+    }
+    with pytest.raises(ValidationError, match="x must say what size it needs and where"):
+        Theorem(
+            name="x",
+            mechanisms=frozenset(),
+            conditions="",
+            source="",
+            at_least="regular",
+            needs={"width": (1,)},
+        )
+
+
+def test_the_numbers_of_a_language():
+    swap_and_cycle = np.array([(1, 0, 2, 3, 4), (1, 2, 3, 4, 0)]).T
+    automaton = SimpleNamespace(transitions=swap_and_cycle, classes=[1, 0, 0, 0, 0], start=0)
+    assert numbers_of(automaton) == {"states": 5, "symbols": 2, "transpositions": 4}  # S5
+    first = SimpleNamespace(transitions=[[1, 2], [1, 1], [2, 2]], classes=[0, 0, 1], start=0)
+    assert numbers_of(first) == {"states": 3, "symbols": 2}
+    nothing = SimpleNamespace(transitions=[[0]], classes=[1], start=0)
+    assert numbers_of(nothing)["derived_length"] == 0
+    sizes = sizes_of(Traits(depth=2, width=8, notes={"state": 4, "precision": "any"}))
+    assert sizes == {"depth": 2, "width": 8, "state": 4}
+    assert "depth" not in sizes_of(Traits(depth=lambda length: length))
+
+
+def test_each_number_that_a_size_takes_is_known():
+    known = {"states", "symbols", "transpositions", "derived_length"}
+    taken = {each for one in theorems() for factors in one.needs.values() for each in factors}
+    assert {each for each in taken if isinstance(each, str)} <= known
 
 
 def test_what_is_not_known_of_a_language_decides_nothing():
@@ -108,8 +255,8 @@ def test_what_does_all_context_free_languages_does_regular_and_some_counter_ones
 
 def test_experiments_on_regular_languages_decide_no_others():
     masked = Traits(mechanisms=NOPE)
-    assert predict(masked, Theory("regular", c_rasp=False))[0] == "cannot"
-    assert predict(masked, Theory("context-free", c_rasp=False)) == ("unknown", None)
+    assert predict(masked, Theory("regular", c_rasp_last=False))[0] == "cannot"
+    assert predict(masked, Theory("context-free", c_rasp_last=False)) == ("unknown", None)
 
 
 def test_each_theorem_has_conditions_and_a_source():
@@ -123,9 +270,14 @@ def test_each_theorem_has_conditions_and_a_source():
 def test_what_is_shown(cli):
     shown = cli("show", "task", "even-pairs", "--json").data["theorems"]
     said = {theorem["name"]: theorem["verdict"] for theorem in shown}
-    assert (said["non-negative-gates"], said["c-rasp-experiments"]) == ("can", "cannot")
+    assert (said["non-negative-gates"], said["c-rasp-experiments"]) == ("can", "can")
+    assert said["c-rasp-experiments-end-marker"] == "cannot"
     told = cli("show", "task", "even-pairs").out
-    assert "theorem  future-masked + no-positions + softmax-attention: cannot (experiment: " in told
+    kind = "theorem  end-marker + future-masked + no-positions + softmax-attention, without "
+    assert f"{kind}no-begin-symbol: cannot (experiment: " in told
+    (elman,) = (theorem for theorem in shown if theorem["name"] == "elman-finite-precision")
+    assert elman["size"] == {"width": 10}
+    assert "theorem  elman-recurrence: can at width 10 (" in told
     of_model = cli("show", "model", "gru", "--json").data
     assert [theorem["name"] for theorem in of_model["theorems"]] == ["gru-finite-precision"]
     assert of_model["traits"]["mechanisms"] == ["gru-recurrence"]

@@ -40,14 +40,28 @@ def random_automaton(seed: int) -> Automaton:
     return from_table(table, rng.integers(2, size=states))
 
 
-@pytest.mark.parametrize("seed", range(180))
-def test_random_automata(seed):
-    automaton = random_automaton(seed)
+def looks_at_its_last_symbol(seed: int) -> Automaton:
+    """Return one whose class depends on a random automaton's state, and on the symbol after it."""
+    rng = np.random.default_rng(seed)
+    moves = random_automaton(seed).transitions
+    states, symbols = moves.shape
+    table = [[state * symbols + symbol for symbol in range(symbols)] for state in moves.reshape(-1)]
+    start = range(1, symbols + 1)  # the first state of `moves`, and the symbol after it
+    return from_table([start, *np.add(table, 1)], rng.integers(2, size=states * symbols + 1))
+
+
+RANDOM = [random_automaton(seed) for seed in range(180)]
+RANDOM += [looks_at_its_last_symbol(seed) for seed in range(48)]
+
+
+@pytest.mark.parametrize("automaton", RANDOM)
+def test_random_automata(automaton):
     table = automaton.transitions.tolist()
     elements = slow.monoid(table)
     found = theory_of(automaton)
     assert found.finite == slow.finite(table, automaton.classes, automaton.start)
     assert found.c_rasp == slow.c_rasp(table)
+    assert found.c_rasp_last == slow.c_rasp_last(table, automaton.classes)
     assert found.star_free == slow.star_free(elements)
     if len(elements) <= 60:
         assert found.r_trivial == slow.r_trivial(elements)
@@ -56,7 +70,7 @@ def test_random_automata(seed):
 
 
 def test_the_random_automata_are_of_all_classes():
-    found = [least(random_automaton(seed)) for seed in range(180)]
+    found = list(map(least, RANDOM))
     assert min(found.count(name) for name in WITHIN_REGULAR) >= 6
 
 
@@ -80,14 +94,15 @@ LEAST = {
         "(a(ab)*b)*",
         "(ab)*bb(aabb)*",
     ),
+    "c-rasp-last": ("(a|b)*b", "(a+b+)+", "((a|b)*a)?", "a((a|b)*a)?|b((a|b)*b)?"),
     "star-free": (
         "(0|1|2)*02*",
-        "(a|b)*b",
         "(a|b|c)*ac*",
         "(a|ba)*b?",
         "(ab|aabb)*",
         "(ab|bba)*",
-        "(a+b+)+",
+        "(a|b)*ab",
+        "(a|b)*b(a|b)",
     ),
     "solvable": ("(aa)*", "(aaaa)*", "(abab)*", "a*(ba*ba*)*", "(c|b)*(aa)*", "(a|b(aa)*b)*"),
 }
@@ -167,13 +182,14 @@ def test_a_class_that_may_be_smaller_says_so():
         assert Theory.least(name).label == name
     assert [name for name in CLASSES if Theory("counter").is_open(name)] == [
         "c-rasp",
+        "c-rasp-last",
         "context-free",
     ]
 
 
 def test_functions_of_several_classes():
     ends = from_table([[0, 1, 2], [0, 1, 2], [0, 1, 2]], [0, 1, 2])
-    assert least(ends) == "star-free"
+    assert least(ends) == "c-rasp-last"
     once = from_table([[1, 2], [3, 3], [3, 3], [3, 3]], [0, 1, 2, 0])
     assert least(once) == "finite"
 
@@ -191,8 +207,12 @@ def test_a_theory_is_consistent():
     assert not Theory.least("counter").within("regular")
     counting = Theory("counter", c_rasp=True)
     assert (counting.finest, counting.within("c-rasp")) == ("counter", True)
+    assert counting.c_rasp_last  # C-RASP counts up to the last symbol as well as to an end marker
+    assert Theory("regular", star_free=False).c_rasp_last is False
     with pytest.raises(ValueError, match="every class that is larger"):
         Theory("regular", c_rasp=True, star_free=False)
+    with pytest.raises(ValueError, match="every class that is larger"):
+        Theory("counter", c_rasp=True, c_rasp_last=False)
     with pytest.raises(ValueError, match="every class that is larger"):
         Theory("counter", star_free=True)
     with pytest.raises(ValueError, match="context_free is True of a regular language"):

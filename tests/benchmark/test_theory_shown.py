@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-KEYS = {"finite", "r_trivial", "c_rasp", "star_free", "solvable", "context_free", "level"}
-KEYS |= {"note", "class"}
+KEYS = {"finite", "r_trivial", "c_rasp", "c_rasp_last", "star_free", "solvable"}
+KEYS |= {"context_free", "level", "note", "class"}
 
 LAST_B = "name: last-b\nalphabet: ab\nregex: (a|b)*b\n"
 
@@ -42,10 +42,10 @@ def test_of_a_built_in_language(cli):
     shown = cli("show", "task", "even-pairs", "--json").data["theory"]
     assert shown == row(cli, "even-pairs")["theory"]
     assert set(shown) == KEYS
-    assert (shown["level"], shown["class"]) == ("regular", "star-free")
-    assert (shown["star_free"], shown["c_rasp"]) == (True, False)
+    assert (shown["level"], shown["class"]) == ("regular", "c-rasp-last")
+    assert (shown["star_free"], shown["c_rasp_last"], shown["c_rasp"]) == (True, True, False)
     lines = [line.split(maxsplit=1) for line in cli("show", "task", "even-pairs").lines]
-    assert ["theory", "star-free; not finite, r-trivial, c-rasp"] in lines
+    assert ["theory", "c-rasp-last; not finite, r-trivial, c-rasp"] in lines
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_users_language_is_worked_out_once(cli, write, monkeypatch):
     path = write("ends.yaml", LAST_B)
     assert row(cli, "last-b", "--plugin", path)["theory"] is None
     shown = cli("show", "task", "last-b", "--json", "--plugin", path).data["theory"]
-    assert shown["class"] == "star-free"
+    assert shown["class"] == "c-rasp-last"
     monkeypatch.setattr("formalbench.theory.classes.classes_of", None)  # not called again
     assert cli("show", "task", "last-b", "--json", "--plugin", path).data["theory"] == shown
     assert row(cli, "last-b", "--plugin", path)["theory"] == shown
@@ -84,7 +84,7 @@ def test_what_was_worked_out_is_listed_without_numpy(cli, write):
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     (line,) = [line for line in done.stdout.splitlines() if line.split()[:1] == ["last-b"]]
-    assert line.split()[1] == "star-free"
+    assert line.split()[1] == "c-rasp-last"
     assert done.stderr == "[]\n"
 
 
@@ -112,7 +112,13 @@ def test_tasks_in_a_class(cli, write):
 
     assert {"even-pairs", "d12", "first", "last-b"} <= names("star-free")
     assert not {"parity", "last-b", "dyck-{k}", "marked-copy"} & names("c-rasp")
-    assert {"anbn", "majority", "shuffle-dyck-{k}"} <= names("c-rasp")
+    assert {"anbn", "majority", "shuffle-dyck-{k}"} <= names("c-rasp") <= names("c-rasp-last")
+    assert names("c-rasp-last") - names("c-rasp") == {
+        "even-pairs",
+        "blocks-ab",
+        "ends-in-b",
+        "last-b",
+    }
     assert {"parity", "last-b", "dyck-{k}-{D}"} <= names("regular")
     assert "dyck-{k}" in names("context-free")
 

@@ -138,3 +138,27 @@ def _flows(table, both, known, p: int, q: int) -> bool:
     wanted[p] -= 1
     wanted[q] += 1
     return p == q or Matrix(columns).rank() == Matrix([*columns, wanted]).rank()
+
+
+def c_rasp_last(table, classes) -> bool:
+    """Say whether, for every symbol a, C-RASP defines {u : ua in the language}.
+
+    The states of its minimal automaton are what the strings behind them tell apart: all strings v
+    of fewer than Q symbols, read before the a, are tried.
+    """
+    for symbol in range(len(table[0])):
+        told: dict[tuple[int, ...], int] = {}
+        behind = [_classes_behind(table, classes, symbol, state) for state in range(len(table))]
+        block = [told.setdefault(each, len(told)) for each in behind]
+        first = [block.index(number) for number in range(len(told))]
+        if not c_rasp([[block[target] for target in table[state]] for state in first]):
+            return False
+    return True
+
+
+def _classes_behind(table, classes, symbol: int, state: int) -> tuple[int, ...]:
+    found, layer = [], [state]
+    for _ in table:
+        found += [classes[table[one][symbol]] for one in layer]
+        layer = [target for one in layer for target in table[one]]
+    return tuple(found)

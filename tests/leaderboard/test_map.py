@@ -154,12 +154,32 @@ def test_sentences_count_the_cells(make_record):
     ]
     shown = mapped(records, "parity", "first", "tomita-3")
     can, far, unknown = sentences(shown)
-    assert "In 2 of 4 measured cells theory says" in can
-    assert "and 2 of these were learned" in can
+    assert can.startswith(
+        "Of 4 measured cells, theory says of 2 that one of its family can, at a size that is not "
+        "stated (1 solved). A cell is solved if a seed is right on 99 % of the strings at every"
+    )
     assert "Of the 2 learned cells, 1 stays right on 99 %" in far
     assert "at every tested length, 1.77 times the longest of training" in far  # 71 after 40
     assert "1 cell was not learned" in unknown
     assert "1 did not finish and 2 were not run" in unknown
+
+
+def test_sentences_tell_this_network_from_a_larger_one(make_record):
+    instances = {"parity:classify": "this instance", "first:classify": "a larger one of its family"}
+
+    def predicted(model, task):
+        if task == "tomita-3:classify":
+            return Prediction("cannot", "a-theorem", "theorem", "this instance")
+        return Prediction("can", "a-theorem", "theorem", instances[task])
+
+    records = [make_record("rnn", accuracy=1.0), make_record("rnn", "first:classify", accuracy=0.7)]
+    records += [make_record("rnn", "tomita-3:classify", accuracy=0.7)]
+    known = replace(KNOWN, predicted=predicted)
+    can = sentences(mapped(records, "parity", "first", "tomita-3", known=known))[0]
+    assert (
+        "theory says of 1 that this network can express the language (1 solved), of 1 that a "
+        "larger one of its family can (0 solved) and of 1 that none can (0 solved)." in can
+    )
 
 
 def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_record):
@@ -170,7 +190,7 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
     records += [make_record("lstm", accuracy=right, seed=n) for n, right in enumerate((1.0, 0.98))]
     shown = mapped(records, "parity", "first")
     can, far, unknown = sentences(shown)
-    assert "and 2 of these were learned" in can
+    assert "of 2 that one of its family can, at a size that is not stated (1 solved)" in can
     assert "stay right on 99 % of the strings at every tested length" in far
     assert "on average over the seeds, all of which learned" in far
     assert unknown == (
@@ -199,7 +219,7 @@ def test_sentences_where_all_or_none_was_learned(make_record):
     cannot = replace(KNOWN, predicted=lambda model, task: Prediction("cannot", "x", "theorem"))
     shown = mapped([make_record(validation=0.5, accuracy=0.5)], "parity", known=cannot)
     can, far, _ = sentences(shown)
-    assert "of the 1 in which it cannot, 0" in can
+    assert "Of 1 measured cell, theory says of 1 that none can (0 solved)" in can
     assert far.startswith("No cell was learned")
 
 

@@ -20,14 +20,15 @@ CANNOT = Prediction("cannot", "non-negative-gates", "theorem")
 GOES_ON = Prediction("can", "c-rasp-experiments", "experiment")
 STAYS = Prediction("cannot", "c-rasp-experiments", "experiment")
 
-TURNING = "negative-eigenvalues-count-to-two"
+THIS = Prediction("can", "elman-finite-precision", "theorem", "this instance")
+LARGER = Prediction("can", "elman-finite-precision", "theorem", "a larger one of its family")
 
 SOLVED = {"accuracy": 1.0, "validation": 1.0}
 LEARNED = {"accuracy": 0.6, "validation": 1.0}
 UNLEARNED = {"accuracy": 0.6, "validation": 0.7}
 
 
-def cells(records, said):
+def cells(records, said=(CAN,)):
     page = build_page(records, View("test", ("parity",), predicted=lambda model, task: said))
     return compared(page)
 
@@ -38,6 +39,8 @@ def cells(records, said):
         (CAN, [LEARNED, SOLVED], "as predicted"),
         (CAN, [LEARNED, LEARNED], "not beyond"),
         (CAN, [UNLEARNED, UNLEARNED], "not learned"),
+        (THIS, [LEARNED, SOLVED], "as predicted"),
+        (LARGER, [LEARNED], "not beyond"),
         (CANNOT, [LEARNED, UNLEARNED], "as predicted"),
         (CANNOT, [LEARNED, SOLVED], "against"),
         (CANNOT, [UNLEARNED], "not learned"),
@@ -56,10 +59,27 @@ def test_what_is_found_of_a_prediction(make_record, said, runs, found):
     assert cell.kind == (
         "nothing"
         if said is None
-        else {CAN: "can", CANNOT: "cannot", GOES_ON: "extrapolates once learned"}.get(
-            said, "does not extrapolate"
-        )
+        else {
+            CAN: "can",
+            THIS: "this instance can",
+            LARGER: "a larger one can",
+            CANNOT: "cannot",
+            GOES_ON: "extrapolates once learned",
+        }.get(said, "does not extrapolate")
     )
+
+
+def test_a_test_is_solved_at_every_length_or_not(make_record):
+    run = make_record("lstm", **SOLVED)
+    tested = run.test.cells
+    for missed, solved in ((0.01, True), (0.02, False)):  # at one length alone
+        correct = [*tested.correct[:-1], int(tested.strings[-1] * (1 - missed))]
+        test = run.test.model_copy(update={"cells": tested.model_copy(update={"correct": correct})})
+        almost = run.model_copy(update={"test": test})
+        (cell,) = cells([almost])
+        assert cell.result.mean > 0.99
+        assert cell.result.solved == solved
+        assert cell.found == ("as predicted" if solved else "not beyond")
 
 
 def test_a_theorem_and_an_experiment_are_counted_apart(make_record):
@@ -103,13 +123,15 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
     told = predictions_page(evidence).split("two thirds of the seeds learned:")[1]
     named = [line for line in told.split("## Cell by cell")[0].splitlines() if line]
     budget = records[0].protocol.steps
-    assert named[1] == (
+    assert named[0] == (
         f"- rnn on parity (quick (version 1)): 0 of 3 seeds learned it within at most {budget:,} "
         "steps; validation accuracy 70.0 % on average; to be expected by lstm-saturated, "
         "c-rasp-experiments."
     )
-    assert [line.split(" on ")[0] for line in named] == ["- gru", "- rnn"]
+    assert [line.split(" on ")[0] for line in named] == ["- rnn", "- gru"]
     assert expected(cells(records, (CANNOT, STAYS)), ()) == []
+    assert expected(cells(records, (LARGER,)), ()) == []
+    assert len(expected(cells(records, (THIS,)), ())) == 3
 
 
 def test_a_run_whose_test_is_not_finite_has_learned_what_it_mastered(make_record):
@@ -148,16 +170,46 @@ def test_a_name_is_escaped(make_record):
 @pytest.mark.parametrize(
     ("model", "task", "said"),
     [
-        ("deltanet", "parity:classify", ["cannot positive-eigenvalues"]),
-        ("deltanet[eigenvalues=-1..1]", "parity:classify", ["can products-of-reflections"]),
+        ("deltanet", "parity:classify", ["cannot positive-eigenvalues, this instance"]),
+        (
+            "deltanet[eigenvalues=-1..1]",
+            "parity:classify",
+            ["can permutations-by-reflections, this instance"],
+        ),
+        (
+            "deltanet[eigenvalues=-1..1]",
+            "cycle-navigation:classify",
+            ["can permutations-by-reflections, a larger one of its family"],
+        ),
+        ("deltanet[eigenvalues=-1..1]", "tomita-3:classify", ["can products-of-reflections"]),
+        ("rnn", "tomita-3:classify", ["can elman-finite-precision, this instance"]),
+        (
+            "rnn[width=8]",
+            "tomita-3:classify",
+            ["can elman-finite-precision, a larger one of its family"],
+        ),
+        ("regulargpt", "parity:tag", ["can logarithmic-depth-in-pairs, this instance"]),
+        (
+            "regulargpt",
+            "d12:classify",
+            ["can logarithmic-depth-in-pairs, a larger one of its family"],
+        ),
+        ("regulargpt-c3", "parity:classify", ["can logarithmic-depth"]),
+        ("looped-transformer", "parity:classify", []),
+        ("transformer[attention=hard, positions=none]", "even-a:classify", []),
+        (
+            "transformer[attention=hard, positions=none]",
+            "parity:classify",
+            ["cannot hard-attention-in-ac0, this instance"],
+        ),
         ("deltaproduct[eigenvalues=0..1, reflections=3]", "parity:classify", []),
-        ("mamba-2", "parity:classify", ["cannot non-negative-eigenvalues"]),
+        ("mamba-2", "parity:classify", ["cannot non-negative-eigenvalues, this instance"]),
         ("deltanet", "first:classify", ["can overwriting"]),
         ("slice", "cycle-navigation:classify", ["can matrices"]),
         ("slice[transitions=low-rank]", "parity:classify", []),
-        ("slice[block=1]", "cycle-navigation:classify", ["cannot real-eigenvalues"]),
+        ("slice[block=1]", "cycle-navigation:classify", ["cannot real-eigenvalues, this instance"]),
         ("slstm", "parity:classify", ["can slstm-saturated"]),
-        ("lru", "parity:classify", ["cannot time-invariant"]),
+        ("lru", "parity:classify", ["cannot time-invariant, this instance"]),
         ("lstm", "reset-dyck-1:classify", ["can counting-anew"]),
         ("rnn[nonlinearity=relu]", "reset-dyck-1:classify", []),
         ("stack-rnn", "dyck-1:classify", ["can counting"]),
@@ -165,10 +217,14 @@ def test_a_name_is_escaped(make_record):
         (
             "mamba-2[eigenvalues=-1..1]",
             "parity:classify",
-            ["can negative-eigenvalues-count-to-two"],
+            ["can negative-eigenvalues-count-to-two, this instance"],
         ),
         ("mamba-2[eigenvalues=-1..1]", "tomita-3:classify", []),
-        ("transformer[causal=false, positions=none]", "first:classify", ["cannot order-blind"]),
+        (
+            "transformer[causal=false, positions=none]",
+            "first:classify",
+            ["cannot order-blind, this instance"],
+        ),
         (
             "transformer[causal=false, positions=none]",
             "parity:classify",
@@ -179,13 +235,38 @@ def test_a_name_is_escaped(make_record):
             "first:classify",
             ["can counting-transformers", "can c-rasp-experiments"],
         ),
+        (
+            "transformer[positions=none]",
+            "even-pairs:classify",
+            ["can counting-transformers", "can c-rasp-experiments"],
+        ),
+        (
+            "transformer[marker=both, positions=none]",
+            "even-pairs:classify",
+            ["cannot c-rasp-experiments-end-marker"],
+        ),
+        (
+            "transformer[marker=both, positions=none]",
+            "first:classify",
+            ["can counting-transformers-end-marker", "can c-rasp-experiments-end-marker"],
+        ),
+        (
+            "transformer[marker=both, positions=none]",
+            "even-pairs:tag",  # answered at every symbol
+            ["can counting-transformers", "can c-rasp-experiments"],
+        ),
+        ("transformer[marker=end, positions=none]", "first:classify", []),
+        ("transformer[positions=none]", "no-bb:classify", ["cannot c-rasp-experiments"]),
+        ("transformer[positions=none]", "no-bb:next-symbols", []),  # of such strings alone
+        ("transformer[positions=none]", "parity:next-symbols", ["cannot c-rasp-experiments"]),
         ("transformer", "first:classify", []),
     ],
 )
 def test_what_is_predicted_of_networks(model, task, said):
     host = PluginHost.load()
     found = Predictions(host, suite_view(host, "default").theory).each(model, task)
-    assert [f"{one.verdict} {one.theorem}" for one in found] == said
+    told = [(f"{one.verdict} {one.theorem}", one.instance) for one in found]
+    assert [f"{what}, {of}" if of != "unknown" else what for what, of in told] == said
 
 
 def test_the_command(cli, own_place, tmp_path, make_record, protocol):

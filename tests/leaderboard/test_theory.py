@@ -95,7 +95,7 @@ def predicted(host, model, task):
 
 def test_what_theorems_say_of_a_model(real):
     can = Prediction("can", "gru-finite-precision", "theorem")
-    assert predicted(real, "gru[width=8]", "parity:classify") == can
+    assert predicted(real, "gru[width=8]", "parity:classify") == can  # its size is not stated
     masked = display("transformer", {"positions": "none", "causal": True})
     cannot = Prediction("cannot", "c-rasp-experiments", "experiment")
     assert predicted(real, masked, "parity:classify") == cannot
@@ -160,7 +160,8 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
     [measured] = cli(*told, "star-free", "--format", "json").data["measured"]
     assert measured["tasks"] == ["first", "even-pairs", "d2"]
     [result] = measured["rows"][0]["results"]
-    assert (result["task"], result["prediction"]["verdict"]) == ("first", "can")
+    said = result["prediction"]
+    assert (result["task"], said["verdict"], said["instance"]) == ("first", "can", "unknown")
     done = cli(*told, "starfree")
     assert (done.code, done.out) == (2, "")
     assert "unknown class 'starfree': did you mean star-free" in done.err

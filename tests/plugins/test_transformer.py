@@ -153,22 +153,26 @@ def test_scalar_positions_would_leak_the_length_to_prefixes():
 
 
 @pytest.mark.parametrize("causal", [False, True])
-def test_an_empty_symbol_behind_the_string_can_be_read_instead(causal):
+@pytest.mark.parametrize(("marker", "begins"), [("end", 0), ("both", 1)])
+def test_an_empty_symbol_behind_the_string_can_be_read_instead(marker, begins, causal):
     task = fake_task()
-    options = {"marker": "end", "causal": causal, "positions": "sinusoidal-from-end"}
+    options = {"marker": marker, "causal": causal, "positions": "sinusoidal-from-end"}
     network = shaken(transformer(task, **options))
     batch, alone = padded([9, 1, 4, 8])
     together = network(batch)
     for row, single in enumerate(alone):
         torch.testing.assert_close(together[row], network(single)[0], rtol=0, atol=1e-10)
         trace = network.trace(single)
-        length = single.symbols.shape[1]
-        assert trace["first.position"].tolist() == [0]
-        assert trace["answer.position"].tolist() == [length]
-        read = network.readout(network.norm(trace["state.2"][:, length]))
+        end = single.symbols.shape[1] + begins
+        assert trace["state.0"].shape[1] == end + 1
+        assert trace["first.position"].tolist() == [begins]
+        assert trace["answer.position"].tolist() == [end]
+        read = network.readout(network.norm(trace["state.2"][:, end]))
         torch.testing.assert_close(read, network(single), rtol=0, atol=1e-10)
         # the symbol that is read has the code of position 0, whatever the length
-        empty = network.embedding.symbol.weight[3] + sinusoids(torch.tensor([0]), 64, torch.float64)
+        empty = network.embedding.symbol.weight[3 + begins] + sinusoids(
+            torch.tensor([0]), 64, torch.float64
+        )
         torch.testing.assert_close(trace["state.0"][0, -1], empty[0], rtol=0, atol=1e-12)
 
 
@@ -183,6 +187,23 @@ def test_nothing_stands_behind_a_string_that_is_answered_symbol_by_symbol():
         torch.testing.assert_close(together[row, : len(want)], want, rtol=0, atol=1e-10)
     with pytest.raises(RequestError, match="no position for the empty prefix"):
         transformer(fake_task("prefixes"), marker="end")
+
+
+@pytest.mark.parametrize("positions", ["learned", "none"])
+def test_with_both_markers_the_longest_string_fits(positions):
+    task = fake_task()
+    network = shaken(transformer(task, marker="both", positions=positions))
+    batch, alone = padded([max(task.splits.test), 1, 0])
+    together = network(batch)
+    for row, single in enumerate(alone):
+        torch.testing.assert_close(together[row], network(single)[0], rtol=0, atol=1e-10)
+    marked = network.traits.mechanisms
+    assert "end-marker" in marked
+    assert "no-begin-symbol" not in marked
+    # Where there is an answer at every symbol, only the begin symbol is added.
+    each = shaken(transformer(fake_task("each"), marker="both", positions=positions))
+    assert each.trace(padded([5])[1][0])["state.0"].shape == (1, 6, 64)
+    assert "end-marker" not in each.traits.mechanisms
 
 
 def test_symbols_can_begin_smaller():

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from formalbench.contracts.language import HasAutomaton
 from formalbench.host import PluginHost
+from formalbench.theory.sizes import numbers_of
 from formalbench.theory.theorems import theorem_called
 
 
@@ -71,6 +72,17 @@ def test_those_that_count_a_symbol_modulo_what_is_no_power_of_two(every):
         name for name, one in every.items() if any(steps & (steps - 1) for steps in counted(one))
     }
     assert odd == set(named)
+
+
+def test_those_whose_symbols_permute_the_states(every):
+    """Word problems are left out: their groups act on fewer points than their automata have."""
+    numbers = {name: numbers_of(one) for name, one in every.items()}
+    permuted = {name for name, found in numbers.items() if "transpositions" in found}
+    groups = {name for name in permuted if name.startswith("group-")}
+    assert permuted - groups == set(theorem_called("permutations-by-reflections").languages)
+    solvable = {name for name in groups if "derived_length" in numbers[name]}
+    assert solvable == set(theorem_called("complex-diagonal").languages)
+    assert groups - solvable == set(theorem_called("diagonal-not-solvable").languages)
 
 
 def test_those_that_see_order(every):

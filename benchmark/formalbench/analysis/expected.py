@@ -1,8 +1,9 @@
 """What was to be learned: the results where a theorem or a published study says that it can be.
 
 A theorem that a network can express a language leaves open whether training finds it, and a paper's
-setting is never quite ours. So a result that was to be learned and was not is no contradiction: it
-is where more steps, another rate or a fault of ours must be looked for.
+setting is never quite ours. One whose proof takes a larger network says nothing of this one. So a
+result that was to be learned and was not is no contradiction: it is where more steps, another rate
+or a fault of ours must be looked for.
 """
 
 from __future__ import annotations
@@ -75,7 +76,9 @@ def expected(predictions: Iterable[Foretold], papers: Iterable[Beside]) -> list[
     said: list[tuple[Board, Row, Result, str]] = [
         (cell.board, cell.row, cell.result, cell.prediction.theorem)
         for cell in predictions
-        if cell.prediction is not None and cell.prediction.verdict == "can"
+        if cell.prediction is not None
+        and cell.prediction.verdict == "can"
+        and cell.prediction.instance != "a larger one of its family"
     ]
     said += [
         (one.board, one.row, one.result, one.paper.source) for one in papers if _learned_there(one)

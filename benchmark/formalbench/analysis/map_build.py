@@ -29,6 +29,7 @@ _CLASSES = {
     "finite": "R-trivial",
     "r-trivial": "R-trivial",
     "c-rasp": "C-RASP",
+    "c-rasp-last": "C-RASP-last",
     "star-free": "star-free",
     "mod": "",
     "solvable": "solvable",
@@ -204,6 +205,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         validation=result.validation,
         budget=result.tried,
         capped=result.capped,
+        solved=result.solved,
         solved_to=result.longest_99,
         prediction=prediction,
     )

@@ -16,6 +16,14 @@ Placed = tuple[MapColumn, MapCell]
 
 _THRESHOLD = f"{100 * LEARNED:.0f} %"
 
+_SAID = (
+    ("this network can express the language", "can", "this instance"),
+    ("a larger one of its family can", "can", "a larger one of its family"),
+    ("one of its family can, at a size that is not stated", "can", "unknown"),
+    ("none can", "cannot", ""),
+)
+"""What a theorem says of a cell, its verdict and the instance that it speaks of."""
+
 
 def sentences(shown: LanguageMap) -> tuple[str, ...]:
     """Return the sentences above a map; one if nothing was measured."""
@@ -37,23 +45,23 @@ def _nothing(shown: LanguageMap) -> str:
 
 
 def _expressible(measured: list[Placed]) -> str:
-    can = [cell for _, cell in measured if _is_said(cell, "can")]
-    learned = sum(cell.learned > 0 for cell in can)
-    against = [cell for _, cell in measured if _is_said(cell, "cannot")]
-    trained = sum(cell.learned > 0 for cell in against)
-    if not can and not against:
+    said = [cell for _, cell in measured if _is_theorem(cell)]
+    if not said:
         return (
             f"No theorem known here decides any of the {plural(len(measured), 'measured cell')}, "
             "so whether a model failed to learn or cannot do it is open."
         )
-    said = (
-        f"In {len(can)} of {plural(len(measured), 'measured cell')} theory says that the model can "
-        f"express the language, and {learned} of these {_were(learned)} learned by at least one "
-        "seed"
+    parts = [
+        f"of {len(cells)} that {what} ({sum(cell.solved > 0 for cell in cells)} solved)"
+        for what, verdict, instance in _SAID
+        if (cells := [cell for cell in said if _says(cell) == (verdict, instance)])
+    ]
+    listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
+    return (
+        f"Of {plural(len(measured), 'measured cell')}, theory says {listed}. A cell is solved if a "
+        f"seed is right on {_THRESHOLD} of the strings at every tested length; theorems are about "
+        "weights that exist, not about what training finds."
     )
-    if against:
-        said += f"; of the {len(against)} in which it cannot, {trained}"
-    return f"{said}; theorems are about weights that exist, not about what training finds."
 
 
 def _extrapolates(measured: list[Placed]) -> str:
@@ -103,9 +111,15 @@ def _learned_first(cells: list[Placed]) -> str:
     return f" ({learned} of them learned)" if learned else ""
 
 
-def _is_said(cell: MapCell, verdict: str) -> bool:
+def _is_theorem(cell: MapCell) -> bool:
+    return cell.prediction is not None and cell.prediction.evidence == "theorem"
+
+
+def _says(cell: MapCell) -> tuple[str, str]:
+    """Return what a theorem says of a cell, and of which networks."""
     said = cell.prediction
-    return said is not None and said.verdict == verdict and said.evidence == "theorem"
+    assert said is not None
+    return said.verdict, "" if said.verdict == "cannot" else said.instance
 
 
 def _to_the_end(column: MapColumn, cell: MapCell) -> bool:

@@ -14,7 +14,7 @@ from typing import Literal
 
 from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.keys import grouped_by
-from formalbench.analysis.results import Prediction, Result, SeedResult
+from formalbench.analysis.results import Prediction, Result
 from formalbench.theory.theorems import Theorem, theorem_called
 
 Found = Literal["as predicted", "not beyond", "against", "not learned", "no prediction"]
@@ -24,9 +24,6 @@ learned its training lengths, so that nothing was asked of the prediction."""
 
 FOUND: tuple[Found, ...] = ("as predicted", "not beyond", "against", "not learned")
 """What can be found where there is a prediction."""
-
-SOLVED = 0.99
-"""Test accuracy, the mean over the lengths, from which a run counts as solving the test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +54,27 @@ class Foretold:
     @property
     def kind(self) -> str:
         """What is predicted, in words."""
-        if self.prediction is None:
+        said = self.prediction
+        if said is None:
             return "nothing"
-        return KINDS[self.prediction.evidence, self.prediction.verdict]
+        if (said.evidence, said.verdict) == ("theorem", "can"):
+            return CAN[said.instance]
+        return KINDS[said.evidence, said.verdict]
 
+
+CAN = {
+    "this instance": "this instance can",
+    "a larger one of its family": "a larger one can",
+    "unknown": "can",
+}
+"""What a theorem says that a network can, by the instance that it speaks of."""
 
 KINDS = {
-    ("theorem", "can"): "can",
     ("theorem", "cannot"): "cannot",
     ("experiment", "can"): "extrapolates once learned",
     ("experiment", "cannot"): "does not extrapolate",
 }
-"""The predictions there are, by evidence and verdict."""
+"""The other predictions there are, by evidence and verdict."""
 
 
 def compared(page: Page) -> list[Foretold]:
@@ -90,25 +96,21 @@ def compared(page: Page) -> list[Foretold]:
 def found(prediction: Prediction | None, result: Result) -> Found:
     """Say how a prediction and a result agree.
 
-    One run that solves the test shows that a network can, at these lengths, and contradicts that
-    none does. What training finds is predicted of every run that learned its training lengths.
-    A run whose test did not finish did not solve it.
+    One run that solves the test (`SeedResult.solved`) shows that a network can, at these lengths,
+    and contradicts that none does. What training finds is predicted of every run that learned its
+    training lengths. A run whose test did not finish did not solve it.
     """
     if prediction is None:
         return "no prediction"
     learned = [run for run in result.runs if run.learned]
     if not learned:
         return "not learned"
-    solved = [run for run in learned if _solved(run)]
+    solved = [run for run in learned if run.solved]
     if prediction.verdict == "cannot":
         return "against" if solved else "as predicted"
     if prediction.evidence == "experiment":
         return "as predicted" if len(solved) == len(learned) else "against"
     return "as predicted" if solved else "not beyond"
-
-
-def _solved(run: SeedResult) -> bool:
-    return run.accuracy is not None and run.accuracy >= SOLVED
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class Agreement:
 
     Attributes:
         board: under which protocol.
-        kind: of `KINDS`.
+        kind: of `CAN` or `KINDS`.
         times: by what was found.
     """
 
@@ -133,7 +135,7 @@ def counts(cells: Iterable[Foretold]) -> list[Agreement]:
         of_kind = grouped_by(lambda cell: cell.kind, held)
         found += [
             Agreement(held[0].board, kind, Counter(cell.found for cell in of_kind[kind]))
-            for kind in (*KINDS.values(), "nothing")
+            for kind in (*CAN.values(), *KINDS.values(), "nothing")
             if kind in of_kind
         ]
     return found

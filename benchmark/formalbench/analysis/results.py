@@ -39,6 +39,10 @@ class CellResults:
         return CellResults(length, strings, tuple(compress(self.correct, kept)), group)
 
 
+SOLVED = 0.99
+"""Share of the strings that are right at every tested length, from which a run solves a test."""
+
+
 @dataclass(frozen=True, slots=True)
 class SeedResult:
     """One run.
@@ -77,6 +81,15 @@ class SeedResult:
     capped: bool = False
     information: tuple[float | None, ...] | None = None
 
+    @property
+    def solved(self) -> bool:
+        """Whether the run is right on 99 % of the strings, or more, at every tested length."""
+        cells = self.cells
+        return cells is not None and all(
+            correct >= SOLVED * strings
+            for correct, strings in zip(cells.correct, cells.strings, strict=True)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
@@ -86,11 +99,14 @@ class Prediction:
         verdict: ``cannot``, or ``can``, which does not mean that it learns it.
         theorem: by its name in `formalbench.theory.theorems`.
         evidence: ``theorem``, or ``experiment`` where nothing is proved.
+        instance: of what it speaks: the network that was trained, a larger one of its family, or
+            one of a size that is not known (`formalbench.theory.theorems.Theorem.instance`).
     """
 
     verdict: Literal["can", "cannot"]
     theorem: str
     evidence: str
+    instance: Literal["this instance", "a larger one of its family", "unknown"] = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +178,11 @@ class Result:
         known = (one for run in self.runs for one in run.information or () if one is not None)
         found = list(known)
         return math.fsum(found) / len(found) if found else None
+
+    @property
+    def solved(self) -> int:
+        """How many of the runs solved the test (`SeedResult.solved`)."""
+        return sum(run.solved for run in self.runs)
 
     @property
     def marked(self) -> bool:

@@ -55,6 +55,8 @@ def _classes(theory: Mapping[str, Any] | None) -> str:
                 parts.append(f"{word} {', '.join(names)}")
     elif theory["c_rasp"] is not None:
         parts.append("in C-RASP" if theory["c_rasp"] else "not in C-RASP")
+        if not theory["c_rasp"] and theory["c_rasp_last"]:
+            parts.append("in C-RASP at the last symbol")
     if theory["level"] == "counter" and theory["context_free"] is not None:
         parts.append("context-free" if theory["context_free"] else "not context-free")
     line = "; ".join(parts)
@@ -67,13 +69,16 @@ def _theorem(theorem: Mapping[str, Any]) -> str:
     said = ", ".join(f"{word} {theorem[key]}" for key, word in classes.items() if key in theorem)
     if "languages" in theorem:
         said = f"{theorem['says']} {', '.join(theorem['languages'])}"
+    said = theorem.get("statement", said)
     kind = " + ".join(theorem["mechanisms"])
     if without := theorem.get("without"):
         kind += f", without {' + '.join(without)}"
     if eigenvalues := theorem.get("eigenvalues"):
         kind += f", eigenvalues {eigenvalues}"
     said = theorem.get("verdict", said)
-    evidence = "experiment: " if theorem["evidence"] == "experiment" else ""
+    if size := theorem.get("size"):
+        said += " at " + ", ".join(f"{name} {number}" for name, number in size.items())
+    evidence = "" if theorem["evidence"] == "theorem" else f"{theorem['evidence']}: "
     return f"{kind}: {said} ({evidence}{theorem['conditions']}; {theorem['source']})"
 
 

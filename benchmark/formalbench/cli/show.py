@@ -13,7 +13,7 @@ from formalbench.cli.facts import print_facts
 from formalbench.cli.listing import objectives_of
 from formalbench.contracts.errors import each
 from formalbench.host.options import option_facts, parse_instance
-from formalbench.theory.lookup import theory_facts, theory_of_task
+from formalbench.theory.lookup import numbers_of_task, theory_facts, theory_of_task
 from formalbench.ui.completion import offers
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import (
@@ -123,6 +123,7 @@ def _task_facts(
     theory = theory_of_task(host, name, task.source)
     language = parse_instance(name)[0].partition(":")[0]
     decided = verdicts(theory, language) if theory and decidable(task.source) else []
+    numbers = numbers_of_task(host, name) or {}
     named = [task.name, task.version, dict(task.parameters)]
     constant, length_only = cached(["show task", __version__, *named, *source, lengths], compute)
     middle = split_lengths(task, "train")
@@ -137,7 +138,8 @@ def _task_facts(
         "classes": getattr(task.source, "num_classes", None),
         "theory": theory_facts(theory),
         "theorems": [
-            {**theorem_facts(theorem), "verdict": verdict} for theorem, verdict in decided
+            {**theorem_facts(theorem), "verdict": verdict, "size": theorem.size(numbers)}
+            for theorem, verdict in decided
         ],
         "objectives": list(entry.spec.objectives),
         "metric": task.primary.name,

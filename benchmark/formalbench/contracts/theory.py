@@ -3,7 +3,8 @@
 ====================  ======================================================================
 ``finite``            finitely many strings
 ``r-trivial``         the minimal automaton never comes back to a state that it has left
-``c-rasp``            what a counting transformer without positions computes, C-RASP
+``c-rasp``            what C-RASP defines, if it answers at an end marker behind the string
+``c-rasp-last``       what C-RASP defines, if it answers at the last symbol
 ``star-free``         first-order definable; no group in the transition monoid (aperiodic)
 ``solvable``          only solvable groups in it
 ``regular``           a finite automaton recognises it
@@ -12,11 +13,16 @@
 ``context-sensitive`` none of these
 ====================  ======================================================================
 
-Among regular languages each of the first six is inside the next one. Of counter languages some are
-context-free and some are not, and all are context-sensitive. C-RASP defines some that are
+Among regular languages each of the first seven is inside the next one. Of counter languages some
+are context-free and some are not, and all are context-sensitive. C-RASP defines some that are
 not regular as well, such as a^n b^n; of these nothing else within can be said. Of a function with
 more than two classes it is said that the strings of every class are such a language (of every class
 but 0 for ``finite``).
+
+C-RASP is what a counting transformer without positions computes. One that answers at the last
+symbol knows which symbol that is, and needs to count only what comes before: a language is in
+``c-rasp-last`` if, for every symbol a, {u : ua in it} is in ``c-rasp``. So every language in
+``c-rasp`` is in ``c-rasp-last``, which has "ends in b" besides.
 
 References: Yang, Veseli et al. (2026), arXiv:2608.13433, for R-trivial ⊊ C-RASP ⊊ star-free among
     regular languages; Schützenberger (1965), "On finite monoids having only trivial subgroups";
@@ -31,7 +37,8 @@ from typing import Literal
 Level = Literal["regular", "counter", "context-free", "context-sensitive"]
 
 LEVELS: tuple[Level, ...] = ("regular", "counter", "context-free", "context-sensitive")
-WITHIN_REGULAR = ("finite", "r-trivial", "c-rasp", "star-free", "solvable")
+WITHIN_REGULAR = ("finite", "r-trivial", "c-rasp", "c-rasp-last", "star-free", "solvable")
+BOTH_C_RASP = ("c-rasp", "c-rasp-last")
 CLASSES = (*WITHIN_REGULAR, *LEVELS)
 
 
@@ -43,7 +50,9 @@ class Theory:
         level: of the Chomsky hierarchy, with counter languages.
         finite: whether it is finite.
         r_trivial: whether its syntactic monoid is R-trivial.
-        c_rasp: whether C-RASP defines it.
+        c_rasp: whether C-RASP defines it, with the answer at an end marker.
+        c_rasp_last: whether C-RASP defines it, with the answer at the last symbol. It follows where
+            `c_rasp` is True or `star_free` is False.
         star_free: whether its syntactic monoid is aperiodic.
         solvable: whether all groups in its syntactic monoid are solvable.
         context_free: whether a grammar generates it; to be given of counter languages only, since
@@ -55,6 +64,7 @@ class Theory:
     finite: bool | None = None
     r_trivial: bool | None = None
     c_rasp: bool | None = None
+    c_rasp_last: bool | None = None
     star_free: bool | None = None
     solvable: bool | None = None
     context_free: bool | None = None
@@ -63,9 +73,11 @@ class Theory:
     def __post_init__(self) -> None:
         if self.level not in LEVELS:
             raise ValueError(f"level {self.level!r} is none of {', '.join(LEVELS)}")
+        if self.c_rasp_last is None and (self.c_rasp or self.star_free is False):
+            object.__setattr__(self, "c_rasp_last", bool(self.c_rasp))
         said = {name: value for name in WITHIN_REGULAR if (value := self.within(name)) is not None}
         known = list(said.values())
-        if known != sorted(known) or (self.level != "regular" and said.keys() - {"c-rasp"}):
+        if known != sorted(known) or (self.level != "regular" and said.keys() - {*BOTH_C_RASP}):
             raise ValueError("a language is in every class that is larger than one of its own")
         if self.level != "counter":
             follows = self.level != "context-sensitive"
@@ -103,7 +115,7 @@ class Theory:
 
     def is_open(self, name: str) -> bool:
         """Say whether nobody knows if the language is in a class of `CLASSES`."""
-        beyond = self.level != "regular" and name in WITHIN_REGULAR and name != "c-rasp"
+        beyond = self.level != "regular" and name in WITHIN_REGULAR and name not in BOTH_C_RASP
         return self.within(name) is None and not beyond
 
     @property

@@ -1,8 +1,8 @@
 """The classes of a regular language, worked out from its minimal automaton.
 
-Finite, R-trivial and C-RASP are decided in polynomial time. Whether a language is star-free is a
-PSPACE-complete question (Cho and Huynh 1991): it is asked of C-RASP, of pairs of states, and of
-the images of all states, up to the bounds in `formalbench.theory.pairs` and
+Finite, R-trivial, C-RASP and C-RASP-last are decided in polynomial time. Whether a language is
+star-free is a PSPACE-complete question (Cho and Huynh 1991): it is asked of C-RASP, of pairs of
+states, and of the images of all states, up to the bounds in `formalbench.theory.pairs` and
 `formalbench.theory.images`. Beyond them the answer is None, and a note says so.
 
 Legend: Q states, S symbols.
@@ -16,7 +16,7 @@ import numpy as np
 
 from formalbench.contracts.theory import Theory
 from formalbench.theory.components import Ints, components
-from formalbench.theory.counting import in_c_rasp, is_r_trivial
+from formalbench.theory.counting import in_c_rasp, in_c_rasp_last, is_r_trivial
 from formalbench.theory.groups import ENOUGH, is_solvable_group
 from formalbench.theory.images import Images, images
 from formalbench.theory.pairs import counts_by_pairs
@@ -34,15 +34,17 @@ def classes_of(automaton: MinimalAutomaton) -> Theory:
         automaton: complete, deterministic and minimal.
     """
     table_QS = np.asarray(automaton.transitions, dtype=np.int64)
-    label_Q = components(table_QS)
+    class_Q, label_Q = np.asarray(automaton.classes), components(table_QS)
     c_rasp = in_c_rasp(table_QS, label_Q)
+    counts = False if c_rasp else counts_by_pairs(table_QS, label_Q)
+    last = c_rasp or (not counts and in_c_rasp_last(table_QS, class_Q))
     facts: dict[str, Any] = {
-        "finite": _is_finite(table_QS, label_Q, np.asarray(automaton.classes)),
+        "finite": _is_finite(table_QS, label_Q, class_Q),
         "r_trivial": is_r_trivial(label_Q),
         "c_rasp": c_rasp,
+        "c_rasp_last": last,
     }
-    counts = False if c_rasp else counts_by_pairs(table_QS, label_Q)
-    if counts is False:
+    if last or counts is False:
         return Theory("regular", **facts, star_free=True, solvable=True)
     found = images(table_QS)
     star_free = _is_star_free(found, counts)

@@ -1,4 +1,4 @@
-"""An automaton as a graph: its strongly connected components.
+"""An automaton as a graph: its strongly connected components, and the smallest one like it.
 
 Legend: Q states, S symbols.
 """
@@ -38,3 +38,24 @@ def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
         for state in np.flatnonzero(several_Q & (label_Q[target_Q] == label_Q)).tolist():
             found.append((state, symbol, int(target_Q[state])))
     return found
+
+
+def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
+    """Return the transitions of the smallest automaton that gives every string the same class.
+
+    States are told apart by their classes, then by those of the states they lead to, and so on
+    (Moore 1956).
+
+    Args:
+        table_QS: (Q, S) of an automaton all of whose states can be reached.
+        class_Q: (Q,) the class of the strings that end in each state.
+    """
+    _, first, block_Q = np.unique(class_Q, return_index=True, return_inverse=True)
+    while True:
+        key_QS = np.column_stack((block_Q, block_Q[table_QS]))
+        known = len(first)
+        _, first, block_Q = np.unique(key_QS, axis=0, return_index=True, return_inverse=True)
+        block_Q = block_Q.reshape(-1)
+        if len(first) == known:
+            minimal_QS: Ints = block_Q[table_QS[first]]
+            return minimal_QS

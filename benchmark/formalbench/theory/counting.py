@@ -9,6 +9,10 @@ lead to. The language is in C-RASP iff in every component all states are told ap
 
 Potentials are linear forms in unknowns, worked out exactly in fractions. The time is polynomial.
 
+All this is for an answer at an end marker behind the string, as the paper has it. An answer at the
+last symbol a is the answer at an end marker behind the string without it, of the language {u : ua
+in the language}: its automaton is the same but for the classes of its states, and can be smaller.
+
 Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
     arXiv:2608.13433, appendix J.
 
@@ -24,7 +28,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from formalbench.theory.components import Ints, inner_edges
+from formalbench.theory.components import Ints, components, inner_edges, minimal_table
 
 Form = dict[int, Fraction]
 """A linear form: a coefficient for each free unknown."""
@@ -61,6 +65,22 @@ def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
     """
     return all(
         counting_rounds(edges)[-1].tells_all for edges in edges_within(table_QS, label_Q).values()
+    )
+
+
+def in_c_rasp_last(table_QS: Ints, class_Q: Ints) -> bool:
+    """Say whether C-RASP defines the language of an automaton, with the answer at the last symbol.
+
+    Args:
+        table_QS: (Q, S) the state reached from each state by each symbol; all can be reached.
+        class_Q: (Q,) the class of the strings that end in each state.
+    """
+    return all(
+        in_c_rasp(quotient_QS, components(quotient_QS))
+        for quotient_QS in (
+            minimal_table(table_QS, before_Q)
+            for before_Q in np.unique(class_Q[table_QS], axis=1).T  # for each symbol
+        )
     )
 
 

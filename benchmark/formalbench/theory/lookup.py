@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -71,25 +72,25 @@ def modulus_of_task(host: PluginHost, name: str) -> int | None:
     Returns:
         None if it has no automaton, or is of none of these languages.
     """
-    from formalbench.cache import cached
+    from formalbench.theory.moduli import modulus_of
 
-    entry, _, _ = host.task_entry(name)
+    found: int | None = _of_automaton(host, name, "modulus", modulus_of)
+    return found
 
-    def compute() -> int | None:
-        from formalbench.contracts.language import HasAutomaton
-        from formalbench.theory.moduli import modulus_of
 
-        source = host.task(name).source
-        if not isinstance(source, HasAutomaton):
-            return None
-        with host.blaming(entry.plugin):
-            try:
-                automaton = source.automaton
-            except AttributeError:  # this member of a family has none
-                return None
-            return modulus_of(automaton)
+def numbers_of_task(host: PluginHost, name: str) -> dict[str, int] | None:
+    """Return the numbers of a task's language by which theorems state sizes, and keep them.
 
-    found: int | None = cached(["modulus", *_key(entry, name)], compute)
+    Args:
+        host: knows the task.
+        name: of the task.
+
+    Returns:
+        None if it has no automaton.
+    """
+    from formalbench.theory.sizes import numbers_of
+
+    found: dict[str, int] | None = _of_automaton(host, name, "numbers", numbers_of)
     return found
 
 
@@ -136,6 +137,30 @@ def check_class(name: str) -> str:
 def theory_facts(theory: Theory | None) -> dict[str, Any] | None:
     """Return what theory says, as JSON has it."""
     return None if theory is None else {**asdict(theory), "class": theory.finest}
+
+
+def _of_automaton(
+    host: PluginHost, name: str, what: str, find: Callable[[MinimalAutomaton], Any]
+) -> Any:
+    """Return what is found of the automaton of a task's language, and keep it; None without one."""
+    from formalbench.cache import cached
+
+    entry, _, _ = host.task_entry(name)
+
+    def compute() -> Any:
+        from formalbench.contracts.language import HasAutomaton
+
+        source = host.task(name).source
+        if not isinstance(source, HasAutomaton):
+            return None
+        with host.blaming(entry.plugin):
+            try:
+                automaton = source.automaton
+            except AttributeError:  # this member of a family has none
+                return None
+            return find(automaton)
+
+    return cached([what, *_key(entry, name)], compute)
 
 
 def _key(entry: Entry[TaskSpec], name: str) -> list[Any]:

@@ -3,16 +3,20 @@
 None speaks of training, but where its evidence is said to be an experiment. So ``can`` does not
 mean that a network will learn a language, and conditions hold of idealised networks. All are about
 recognising languages: of functions from strings to strings they decide nothing.
+
+``can`` says that some network of a kind does it. Where the source states the size of the one that
+its proof builds, `Theorem.instance` says whether a network is as large.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR, Theory
 
@@ -21,6 +25,9 @@ if TYPE_CHECKING:
     from formalbench.contracts.source import Source
 
 Verdict = Literal["can", "cannot", "unknown"]
+
+Instance = Literal["this instance", "a larger one of its family", "unknown"]
+"""Of what a prediction speaks."""
 
 
 class Theorem(BaseModel):
@@ -37,16 +44,24 @@ class Theorem(BaseModel):
     exactly: str = ""
     at_least: str = ""
     at_most: str = ""
+    statement: str = ""
     conditions: str
     source: str
-    evidence: Literal["theorem", "experiment"] = "theorem"
+    evidence: Literal["theorem", "experiment", "second-hand"] = "theorem"
+    needs: dict[str, tuple[int | str, ...]] = Field(default_factory=dict)
+    stated: str = ""
 
     @model_validator(mode="after")
     def _names_classes(self) -> Theorem:
         classes = [name for name in (self.exactly, self.at_least, self.at_most) if name]
-        if bool(self.languages) != bool(self.says) or (self.languages and classes):
+        kinds = [bool(self.languages), bool(classes), bool(self.statement)]
+        if bool(self.languages) != bool(self.says) or sum(kinds) > 1:
             raise ValueError(f"{self.name} must say something of languages, or of classes")
-        if self.languages:
+        if self.evidence == "second-hand" and not self.statement:
+            raise ValueError(f"{self.name} is second-hand: it has a statement and no verdict")
+        if bool(self.needs) != bool(self.stated):
+            raise ValueError(f"{self.name} must say what size it needs and where that is stated")
+        if self.languages or self.statement:
             return self
         if not classes or not set(classes) <= set(CLASSES):
             raise ValueError(f"{self.name} names no class, or an unknown one")
@@ -65,6 +80,8 @@ class Theorem(BaseModel):
             theory: of the language.
             language: its name, for theorems that are about some by name.
         """
+        if self.statement:
+            return "unknown"
         if self.languages:
             return self.says if self.says and language in self.languages else "unknown"
         if self.evidence == "experiment" and theory.level != "regular":
@@ -80,6 +97,46 @@ class Theorem(BaseModel):
         if bound in WITHIN_REGULAR and theory.within(bound) is False:
             return "cannot"
         return "unknown"
+
+    def instance(
+        self, verdict: Verdict, sizes: Mapping[str, int], numbers: Mapping[str, int] | None
+    ) -> Instance:
+        """Say of what networks a verdict of this theorem speaks.
+
+        ``cannot`` is proved of all sizes. ``can`` is proved by a network of some size: a smaller
+        one may do as well.
+
+        Args:
+            verdict: ``can`` or ``cannot``.
+            sizes: of a network of the kind (`formalbench.theory.sizes.sizes_of`).
+            numbers: of the language (`formalbench.theory.sizes.numbers_of`); None if not known.
+        """
+        if self.evidence == "experiment":
+            return "unknown"
+        if verdict == "cannot":
+            return "this instance"
+        needed = self.size(numbers or {})
+        if not needed or not needed.keys() <= sizes.keys():
+            return "unknown"
+        enough = all(sizes[name] >= number for name, number in needed.items())
+        return "this instance" if enough else "a larger one of its family"
+
+    def size(self, numbers: Mapping[str, int]) -> dict[str, int]:
+        """Return the size that the proof's network has for a language.
+
+        Args:
+            numbers: of the language.
+
+        Returns:
+            Nothing if the source does not state it, or if it takes a number that is not known.
+        """
+        found = {}
+        for name, factors in self.needs.items():
+            known = [numbers.get(each) if isinstance(each, str) else each for each in factors]
+            if None in known:
+                return {}
+            found[name] = math.prod(number for number in known if number is not None)
+        return found
 
 
 _SETS = ("mechanisms", "without")

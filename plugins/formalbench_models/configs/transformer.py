@@ -96,10 +96,10 @@ class TransformerConfig(Config):
         "see only the past, and read a string's one answer at its last symbol; false: see all of "
         "it, and read at the begin symbol, except where answers may see no more than a prefix",
     )
-    marker: Literal["begin", "end"] = option(
+    marker: Literal["begin", "end", "both"] = option(
         "begin",
         "symbol added to every string: a begin symbol in front, or an empty one behind, where a "
-        "string's one answer is then read, with a mask or without",
+        "string's one answer is then read, with a mask or without; or both, read behind",
     )
     log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
     width: int = width_option()

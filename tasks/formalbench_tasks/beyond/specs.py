@@ -18,8 +18,8 @@ _COUNTS = "Fischer et al. (1968); in C-RASP by Yang and Chiang (2024)"
 _LONG = "no grammar generates it: Bar-Hillel et al. (1961)"
 _PIECES = "what comes first is known by counts only: Huang et al. (2025), logarithmic communication"
 
-_FREE = Theory("context-free", c_rasp=False, note=f"deterministic; {_PIECES}")
-_SENSITIVE = Theory("context-sensitive", c_rasp=False, note=_PIECES)
+_FREE = Theory("context-free", c_rasp=False, c_rasp_last=False, note=f"deterministic; {_PIECES}")
+_SENSITIVE = Theory("context-sensitive", c_rasp=False, c_rasp_last=False, note=_PIECES)
 
 _BLOCKS = tuple(
     TaskSpec(
@@ -93,9 +93,11 @@ _COUNTERS = (
         theory=Theory(
             "counter",
             c_rasp=False,
+            c_rasp_last=False,
             context_free=True,
             note="counters that may be set to 0, Merrill (2020); deterministic; "
-            "without closing brackets it is Σ*#, as ends-in-b not in C-RASP",
+            "without closing brackets it is Σ*#, as ends-in-b not in C-RASP, and before a closing "
+            "bracket it is Σ*#(, which is not either",
         ),
         keywords=("reset dyck", "brackets", "counting", "counter language"),
     ),
@@ -129,7 +131,12 @@ _HALVES = tuple(
             "wwᴿ: palindromes of even length",
             _EVEN,
             f"{_DUSELL}; {_BUTOI}",
-            Theory("context-free", c_rasp=False, note=f"not deterministic; {_PIECES}"),
+            Theory(
+                "context-free",
+                c_rasp=False,
+                c_rasp_last=False,
+                note=f"not deterministic; {_PIECES}",
+            ),
             ("reversal", "palindrome", "palindromes", "mirror"),
         ),
         (
@@ -241,6 +248,7 @@ _HARDEST = TaskSpec(
     theory=Theory(
         "context-free",
         c_rasp=False,
+        c_rasp_last=False,
         note="Greibach (1973): every other one is an inverse image of it; complete for LOGCFL",
     ),
     keywords=("hardest context-free language", "nondeterministic", "brackets"),

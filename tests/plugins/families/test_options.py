@@ -55,19 +55,19 @@ def test_a_ring_may_be_a_circle(modulus):
 def test_what_theory_says_of_each(spec):
     """Which theorems speak of a network hangs on its mechanisms, and on its eigenvalues if any."""
     found = {theorem.name for theorem in about(build(spec.name, {}).traits)}
-    diagonal = {"diagonal-in-tc0"}
+    diagonal, drift = {"diagonal-in-tc0", "diagonal-not-solvable"}, "affine-recurrences-drift"
     wanted = {
-        "deltaproduct": {"products-of-reflections"},
-        "deltanet": {"overwriting", "positive-eigenvalues"},
-        "gated-deltanet": {"overwriting", "positive-eigenvalues"},
-        "rwkv-7": set(),
-        "slice": {"matrices"},
+        "deltaproduct": {drift, "products-of-reflections", "permutations-by-reflections"},
+        "deltanet": {drift, "overwriting", "positive-eigenvalues"},
+        "gated-deltanet": {drift, "overwriting", "positive-eigenvalues"},
+        "rwkv-7": {drift},
+        "slice": {drift, "matrices"},
         "s4d": {*diagonal, "time-invariant"},
         "lru": {*diagonal, "time-invariant"},
         "retnet": {*diagonal, "time-invariant"},
         "linear-attention": {*diagonal, "non-negative-eigenvalues", "time-invariant"},
     }
-    gated = {*diagonal, "non-negative-gates", "non-negative-eigenvalues"}
+    gated = {*diagonal, drift, "non-negative-gates", "non-negative-eigenvalues"}
     assert found == wanted.get(spec.name, gated)
     if "eigenvalues" in option_facts(spec):
         signed = {

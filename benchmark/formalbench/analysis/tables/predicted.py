@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from formalbench.analysis.columns import Column, Sheet, number, percentage, share, words
-from formalbench.analysis.predictions import FOUND, SOLVED, Agreement, Foretold, Found, counts
-from formalbench.analysis.results import Result
+from formalbench.analysis.predictions import FOUND, Agreement, Foretold, Found, counts
+from formalbench.analysis.results import SOLVED, Result
 from formalbench.analysis.text import MISSING, percent
 
 CELLS: tuple[Column[Foretold], ...] = (
@@ -27,10 +27,14 @@ CELLS: tuple[Column[Foretold], ...] = (
     ),
     words(
         "prediction",
-        "can, cannot: a theorem, of what such a network can do at all; extrapolates, does not: "
-        "what training was seen to find",
+        "this instance can, a larger one can: the theorem states a size that suffices, and this "
+        "network is as large, or not; can: it states none; cannot: at no size; extrapolates, does "
+        "not: what training was seen to find",
         lambda cell: cell.kind,
-        more={"evidence": lambda cell: cell.prediction.evidence if cell.prediction else None},
+        more={
+            "evidence": lambda cell: cell.prediction.evidence if cell.prediction else None,
+            "instance": lambda cell: cell.prediction.instance if cell.prediction else None,
+        },
     ),
     words(
         "by",
@@ -94,8 +98,8 @@ def _times(found: Found) -> Column[Agreement]:
 
 
 MEANINGS: dict[Found, str] = {
-    "as predicted": "the measurement is what is predicted; solved is a test of which a seed has "
-    f"{100 * SOLVED:.0f} % right, on average over the lengths",
+    "as predicted": "the measurement is what is predicted; a seed solves a test if it has "
+    f"{100 * SOLVED:.0f} % right at every tested length",
     "not beyond": "a theorem says that such a network can; what was trained learned its training "
     "lengths and not the longer ones",
     "against": "the measurement contradicts the prediction",

@@ -27,6 +27,8 @@ Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbo
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from formalbench import Task
 from torch import Tensor, nn
@@ -122,6 +124,8 @@ def build(task: Task, config: DeltaConfig) -> Backbone:
         found.append("two-reflections-at-most")
     eigenvalues = in_theory(config.eigenvalues)
     network = Backbone(task, config, lambda _: DeltaMixer(config), tuple(found), eigenvalues)
+    notes = {"reflections": config.reflections, "state": config.width // config.heads}
+    network.traits = replace(network.traits, notes=notes)
     if config.initial == "small":
         _begin_small(network)
     return network

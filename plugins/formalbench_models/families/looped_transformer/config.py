@@ -39,8 +39,8 @@ class LoopedConfig(TransformerConfig):
 
     @model_validator(mode="after")
     def _rounds_count_from_the_front(self) -> LoopedConfig:
-        if self.marker == "end":
-            raise ValueError("marker=end is for transformers that do not loop")
+        if self.marker != "begin":
+            raise ValueError(f"marker={self.marker} is for transformers that do not loop")
         return self
 
     @model_validator(mode="after")

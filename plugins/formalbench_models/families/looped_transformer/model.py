@@ -49,20 +49,6 @@ def depth(length: int, kind: Rounds, times: int, layers: int) -> int:
     return rounds_of(length, kind, times) * layers
 
 
-def _is_plain(config: LoopedConfig) -> bool:
-    """Return whether theorems on universal transformers speak of it: no bias and no gates.
-
-    Without the input in each round, with logits that fall with the distance, or with a state that
-    is normalised between rounds, a head may not be able to do what their proofs ask of it.
-    """
-    return (
-        config.inject
-        and config.positions == "none"
-        and not config.forget
-        and not config.norm_rounds
-    )
-
-
 class LoopedTransformer(Transformer):
     """A transformer whose blocks repeat.
 
@@ -81,8 +67,7 @@ class LoopedTransformer(Transformer):
         # The number of rounds tells the length, as positions do.
         gone = {"fixed-depth"} if config.rounds == "fixed" else {"fixed-depth", "no-positions"}
         found = [name for name in self.traits.mechanisms if name not in gone]
-        if config.rounds != "log" or _is_plain(config):
-            found.append(_MECHANISMS[config.rounds])
+        found.append(_MECHANISMS[config.rounds])
         self.traits = replace(
             self.traits,
             mechanisms=tuple(found),
