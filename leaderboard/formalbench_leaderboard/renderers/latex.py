@@ -45,7 +45,7 @@ def render(page: Page) -> str:
 
 
 def _ranking(board: Board) -> Sheet[Row]:
-    return ranking(board).without("within", "kind", "IQM", "IQM interval")
+    return ranking(board).without("kind", "IQM", "IQM interval")
 
 
 def _of_task(board: Board, title: str) -> Sheet[Outcome]:

@@ -59,7 +59,7 @@ def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
 
 def _ranking(board: Board, *, brief: bool) -> Sheet[Row]:
     """Return the ranking; if brief, what it says of a row on one page's width beside six tasks."""
-    left_out = ("within", "IQM") if brief else ()
+    left_out = ("IQM",) if brief else ()
     return ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
 
 

@@ -204,7 +204,7 @@ def _print_board(board: Board, title: str, console: Console, extent: Extent) -> 
 
 
 _HIDDEN = ("kind", "parameters", "IQM interval")
-_OF_EVERYTHING = ("within", "interval", "IQM")
+_OF_EVERYTHING = ("interval", "IQM")
 
 
 def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent: Extent) -> None:
@@ -255,15 +255,15 @@ def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
 
 
 _SHORT_LEGEND = (
-    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: one more than the "
-    "number of rows separably better."
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: from 1 + the "
+    "number of rows that are significantly better, to the number of rows less those that are worse."
 )
 _LONG_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
     "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-    "Rank: one more than the number of rows separably better, all pairs compared at once; in "
-    "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
-    "runs' scaled accuracies."
+    "Rank: from 1 + the number of rows that are significantly better, to the number of rows less "
+    "those that are significantly worse, all pairs compared at once. IQM: the mean of the middle "
+    "half of all runs' scaled accuracies."
 )
 
 
@@ -384,8 +384,9 @@ def _column(column: Column[T], shown: Sheet[T], limit: int) -> _Column:
 
 
 def _narrow(name: str) -> str:
-    named = {"within": "within\nranks", "interval": "95 % interval"}
-    return named.get(name) or name.replace(" to", "\nto").replace("bits at ", "bits at\n")
+    if name == "interval":
+        return "95 % interval"
+    return name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
 def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:

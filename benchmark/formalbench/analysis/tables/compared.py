@@ -27,7 +27,8 @@ MEAN = "mean, scaled"
 
 COMPARED = (
     "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
-    "and test strings. Better: whose lead holds if all tasks are looked at together. "
+    "and test strings. Better: which of the two is significantly better, as ranks say, among all rows "
+    "that have the task; its p-value is multiplied by the number of tasks. "
     "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
     f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. {FAILED}: a run did not "
     "finish. "
@@ -64,7 +65,7 @@ _APART: tuple[Column[Difference], ...] = (
     ),
     Column(
         "better",
-        "whose lead holds if all tasks are looked at together",
+        "which of the two is significantly better, if either is",
         lambda apart: MISSING if apart.better is None else apart.better.upper(),
         {"better": lambda apart: apart.better},
         "words",

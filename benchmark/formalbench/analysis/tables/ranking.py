@@ -10,7 +10,6 @@ from formalbench.analysis.columns import (
     Column,
     Sheet,
     interval_column,
-    number,
     percentage,
     share,
     words,
@@ -19,14 +18,16 @@ from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.text import MISSING, count, percent, ranks
 
 STANDING: tuple[Column[Row], ...] = (
-    number(
-        "rank", "one more than the number of rows that are separably better", lambda row: row.rank
-    ),
     Column(
-        "within",
-        "between which ranks it is in 95 % of the draws",
+        "rank",
+        "from 1 + the number of rows that are significantly better, to the number of rows less "
+        "those that are significantly worse",
         lambda row: ranks(row.rank_low, row.rank_high),
-        {"rank_low": lambda row: row.rank_low, "rank_high": lambda row: row.rank_high},
+        {
+            "rank": lambda row: row.rank,
+            "rank_low": lambda row: row.rank_low,
+            "rank_high": lambda row: row.rank_high,
+        },
     ),
     words("model", "with the options set", lambda row: row.model, form="name"),
     words("kind", "learned, or exact: not trained", lambda row: row.kind),
