@@ -138,8 +138,7 @@ BOARDS: dict[str, Boards] = {
         for sd in (0.02, 0.05, 0.10, 0.15)
     },
     **{
-        f"{100 * share:.0f} % of seeds succeed (100), others fail": [[lottery(share)] * TASKS]
-        * ROWS
+        f"{100 * share:.0f} % of seeds succeed, the rest fail": [[lottery(share)] * TASKS] * ROWS
         for share in (0.1, 0.5, 0.9)
     },
     "half succeed (95), half fail (55)": [[lottery(0.5, 0.55, 0.95)] * TASKS] * ROWS,

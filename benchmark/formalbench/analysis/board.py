@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.keys import ModelKey
+from formalbench.analysis.profile import Profile
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.contracts.published import PublishedTable
 
@@ -33,6 +34,7 @@ class Row:
         better_than: the rows that it is significantly better than, by their names.
         iqm, iqm_low, iqm_high: interquartile mean of the scaled accuracy of all its runs on the
             board's tasks, and its interval.
+        profile: what became of the languages that count; None if it has none of them.
         is_new: whether the session that just ended measured it.
     """
 
@@ -51,6 +53,7 @@ class Row:
     iqm: float | None = None
     iqm_low: float | None = None
     iqm_high: float | None = None
+    profile: Profile | None = None
     is_new: bool = False
 
     def on(self, task: str) -> Result | None:

@@ -22,6 +22,7 @@ from formalbench.analysis.keys import (
     row_names,
     title_of,
 )
+from formalbench.analysis.profile import profile_of
 from formalbench.analysis.ranks import significantly_better
 from formalbench.analysis.results import Prediction, TaskFacts
 from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws
@@ -180,6 +181,7 @@ def _rows(
             kind=min(run.model.kind for run in every),
             parameters=(min(sizes), max(sizes)),
             results=tuple(part.result for part in found.values()),
+            profile=profile_of([found[title].result for title in scored if title in found]),
             is_new=any(run.test_id in view.new for run in every),
         )
         if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):

@@ -27,8 +27,8 @@ MEAN = "mean, scaled"
 
 COMPARED = (
     "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
-    "and test strings. Better: which of the two is significantly better, as ranks say, among all rows "
-    "that have the task; its p-value is multiplied by the number of tasks. "
+    "and test strings. Better: which of the two is significantly better, as ranks say, among all "
+    "rows that have the task; its p-value is multiplied by the number of tasks. "
     "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
     f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. {FAILED}: a run did not "
     "finish. "

@@ -10,12 +10,37 @@ from formalbench.analysis.columns import (
     Column,
     Sheet,
     interval_column,
+    number,
     percentage,
     share,
     words,
 )
+from formalbench.analysis.profile import Profile
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.text import MISSING, count, percent, ranks
+
+PROFILE: tuple[Column[Profile], ...] = (
+    Column(
+        "profile",
+        "languages solved (99 % at every tested length), only learned, and not learned, by two "
+        "thirds of their seeds; and the share of all seeds that solve their language",
+        lambda of: f"{of.solved}/{of.learned}/{of.unlearned} ({percent(of.solved_seeds, 0)} %)",
+        {
+            "languages_solved": lambda of: of.solved,
+            "languages_learned": lambda of: of.learned,
+            "languages_unlearned": lambda of: of.unlearned,
+            "seeds_solved": lambda of: share(of.solved_seeds),
+            "seeds_learned": lambda of: share(of.learned_seeds),
+        },
+    ),
+    number(
+        "horizon",
+        "the longest tested length up to which half of the seeds that learned their language are "
+        "right on 99 % of the strings at every tested length",
+        lambda of: of.horizon,
+    ),
+)
+"""What became of a row's languages."""
 
 STANDING: tuple[Column[Row], ...] = (
     Column(
@@ -52,6 +77,7 @@ STANDING: tuple[Column[Row], ...] = (
         "score_low",
         "score_high",
     ),
+    *(column.of(lambda row: row.profile) for column in PROFILE),
     percentage(
         "IQM",
         "the mean of the middle half of all runs' scaled accuracies",
