@@ -142,6 +142,7 @@ def compared(
     from formalbench.analysis.keys import model_key
 
     from formalbench_leaderboard.known import defaults_here
+    from formalbench_leaderboard.theory import shortcut_here
 
     asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
     rows = _rows_called(names, {model_key(record) for record in records})
@@ -151,7 +152,7 @@ def compared(
     left_out = unknown_here - set(rows)
     page = build_page(
         [record for record in records if model_key(record) not in left_out],
-        View("", (), current=current),
+        View("", (), current=current, shortcut=cache(partial(shortcut_here, host))),
     )
     by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))

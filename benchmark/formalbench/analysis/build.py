@@ -202,7 +202,9 @@ def _aggregated(
     found, of = aggregate(runs, facts, key), runs[0]
     every = view.predicted(display(of.model.name, of.model.options), of.task.name)
     first = every[0] if every else None
-    return replace(found, result=replace(found.result, prediction=first, predictions=every))
+    weak = facts is not None and facts.weak and found.result.reaches
+    result = replace(found.result, prediction=first, predictions=every, weak=weak)
+    return replace(found, result=result)
 
 
 def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:

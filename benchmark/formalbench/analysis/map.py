@@ -76,6 +76,7 @@ class MapCell:
             all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.
         prediction: what theory says, if anything.
+        weak: whether its test is weak evidence of the language (see `Result`).
     """
 
     task: str
@@ -89,6 +90,7 @@ class MapCell:
     capped: int = 0
     solved_to: int | None = None
     prediction: Prediction | None = None
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

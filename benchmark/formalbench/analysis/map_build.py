@@ -179,6 +179,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         capped=result.capped,
         solved_to=result.longest_99,
         prediction=prediction,
+        weak=result.weak,
     )
 
 

@@ -212,7 +212,9 @@ def _cell(sheet: Canvas, cell: MapCell, x: float, width: float) -> Sequence[ink.
     shapes = [ink.Shape("track", whole), *ink.bars(cell.strip, x, y, width)]
     if cell.learned < cell.seeds:
         shapes.append(ink.ring(x + width + GAP / 2, y + 2))
-    if ink.solved(cell):
+    if cell.weak:
+        shapes.append(ink.wave(middle, y + CELL_HEIGHT / 2))
+    elif ink.solved(cell):
         shapes.append(ink.tick(middle, y + CELL_HEIGHT / 2))
     return shapes
 

@@ -100,6 +100,11 @@ def ring(x: float, y: float) -> Shape:
     return Shape("part", _disc(x, y, 1.8))
 
 
+def wave(x: float, y: float) -> Shape:
+    """Return the sign of weak evidence around a point: a tilde."""
+    return Shape("part", f"M{number(x - 5)} {number(y + 1)}q2.5-5 5-1t5-1v2q-2.5 5-5 1t-5 1z")
+
+
 def verdict(said: Said, x: float, y: float) -> list[Shape]:
     """Return what theory says: a disc for can, a cross for cannot, half a disc for some models.
 

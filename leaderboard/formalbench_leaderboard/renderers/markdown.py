@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import DTYPES, ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown
 from formalbench.analysis.statistics import DRAWS
@@ -73,6 +73,7 @@ _PARTS = {
     "FAILED": FAILED,
     "SOME": SOME,
     "CAPPED": CAPPED,
+    "DOUBTFUL": DOUBTFUL,
     "LEGEND": Markdown(LEGEND),
     "lacking_explained": [f"{column.heading}: {column.meaning}" for column in LACKING],
     "draws": DRAWS,

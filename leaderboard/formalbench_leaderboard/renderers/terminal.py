@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
@@ -256,14 +256,17 @@ def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
 
 _SHORT_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: from 1 + the "
-    "number of rows that are significantly better, to the number of rows less those that are worse."
+    "number of rows that are significantly better, to the number of rows less those that are "
+    "worse. Profile: languages solved/only learned/not learned (seeds that solve theirs)."
 )
 _LONG_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
     "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
     "Rank: from 1 + the number of rows that are significantly better, to the number of rows less "
-    "those that are significantly worse, all pairs compared at once. IQM: the mean of the middle "
-    "half of all runs' scaled accuracies."
+    "those that are significantly worse, all pairs compared at once. Profile: languages solved "
+    "(99 % at every tested length)/only learned/not learned by two thirds of the seeds, and the "
+    "share of all seeds that solve theirs. Horizon: the longest length up to which half of "
+    "the seeds that learned have 99 %. IQM: the mean of the middle half of all runs' scaled accuracies."
 )
 
 
@@ -282,6 +285,9 @@ def _legend(board: Board, extent: Extent) -> str:
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
         f"{CAPPED}: training was capped before the whole budget." if capped else "",
+        f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %."
+        if any(result.weak for result in results)
+        else "",
         "!: a run did not finish, or diverged at some lengths: chance counts there."
         if failed
         else "",

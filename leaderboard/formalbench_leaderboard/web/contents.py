@@ -144,6 +144,7 @@ def _result(
         "learned",
         "tried",
         "capped",
+        "weak",
         "budget",
         "information",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import (
     CAPPED,
+    DOUBTFUL,
     FAILED,
     SOME,
     Column,
@@ -119,8 +120,9 @@ CELL = (
     f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
     "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
     f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
-    "budget, as validation got no better: weaker evidence. The score counts the test accuracy of "
-    "all"
+    "budget, as validation got no better: weaker evidence. "
+    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 % too. "
+    "The score counts the test accuracy of all"
 )
 """How a task's cell is read."""
 
@@ -174,4 +176,5 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
         return f"[{percent(result.validation)}]{capped}{failed}"
     best = f" ({percent(result.max)})" if best_seed else ""
     some = f"{SOME}{capped}" if result.partly else ""
-    return f"{percent(result.mean)}{best}{some}{failed}"
+    weak = DOUBTFUL if result.weak else ""
+    return f"{percent(result.mean)}{best}{some}{weak}{failed}"

@@ -127,7 +127,7 @@ function comparedTable(a, b, tasks, mean) {
 
 /** Return the accuracy of a model with its seeds as dots and its interval as a bar. */
 function seedCell(result, facts) {
-  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.marked ? " ⚠" : ""}`;
+  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.weak ? "~" : ""}${result.marked ? " ⚠" : ""}`;
   return { text: [seedDots(result, facts), make("span", { class: "number" }, text)], sort: result.mean };
 }
 
