@@ -266,7 +266,8 @@ _LONG_LEGEND = (
     "those that are significantly worse, all pairs compared at once. Profile: languages solved "
     "(99 % at every tested length)/only learned/not learned by two thirds of the seeds, and the "
     "share of all seeds that solve theirs. Horizon: the longest length up to which half of "
-    "the seeds that learned have 99 %. IQM: the mean of the middle half of all runs' scaled accuracies."
+    "the seeds that learned have 99 %. IQM: the mean of the middle half of all runs' scaled "
+    "accuracies."
 )
 
 
