@@ -57,7 +57,7 @@ def test_what_diverged_on_longer_strings_is_learned_and_not_solved(make_record):
 
 
 def test_every_face_has_it(page):
-    for name in ("table", "markdown", "latex"):
+    for name in ("table", "markdown"):
         text = renderer(name)(page)
         assert "1/1/1 (33 " in text, name
         assert "3/0/0 (100 " in text, name

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -63,21 +64,22 @@ def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
     found_MM = np.ones((len(rows), len(rows)))
     if len(rows) < 2:
         return found_MM
-    first, second = np.triu_indices(len(rows), 1)
+    pairs = list(combinations(range(len(rows)), 2))
+    first, second = np.array(pairs).T
     seeds_MT = np.array([[len(one.values) for one in row] for row in rows])
     trained_MT = np.array([[one.trained for one in row] for row in rows])
     share_MT = _seed_variance(rows, seeds_MT, trained_MT) / seeds_MT / seeds_MT.shape[1] ** 2
     strings_MT = np.array([[float(one.strings.var()) for one in row] for row in rows])
     variance_M = share_MT.sum(axis=1) + strings_MT.sum(axis=1) / seeds_MT.shape[1] ** 2
-    spread_M = (share_MT**2 / (_PRIOR + seeds_MT - 1)).sum(axis=1)
+    spread_M = (share_MT**2 / np.maximum(1, seeds_MT - 1)).sum(axis=1)
     score_M = np.array([_score(row) for row in rows])
     lead = np.abs(score_M[first] - score_M[second])
     variance = np.maximum(variance_M[first] + variance_M[second], _ROUNDING**2)
-    # Welch and Satterthwaite; exact models have no seeds, so nothing of them is estimated.
+    # Welch and Satterthwaite, by the seeds alone: what a variance is shrunk towards adds nothing.
     freedom = variance**2 / np.maximum(spread_M[first] + spread_M[second], _ROUNDING**4)
     each = np.maximum(
         2.0 * stdtr(freedom, -lead / np.sqrt(variance)),
-        [_least_p(rows[one], rows[other]) for one, other in zip(first, second, strict=True)],
+        [_least_p(rows[one], rows[other]) for one, other in pairs],
     )
     each[lead <= _ROUNDING] = 1.0
     found_MM[first, second] = found_MM[second, first] = _holm(each)

@@ -50,7 +50,7 @@ def render(page: Page) -> str:
 
 
 def _ranking(board: Board) -> Sheet[Row]:
-    return ranking(board).without("kind", "IQM", "IQM interval")
+    return ranking(board).without("kind", "profile", "horizon", "IQM", "IQM interval")
 
 
 def _of_task(board: Board, title: str) -> Sheet[Outcome]:
