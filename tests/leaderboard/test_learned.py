@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -179,6 +180,18 @@ def test_the_map_draws_what_is_weak_evidence_otherwise():
     assert 'class="tick"' not in shapes[True]
     assert 'class="tick"' in shapes[False]
     assert "weak evidence" not in shapes[False]
+
+
+def test_no_bar_of_the_map_covers_a_sign():
+    """A row's shapes of one kind are one path: that of the signs is drawn after all bars."""
+    cells = [
+        MapCell(task, "learned", "", (Step(41, 500, share),), 3, 3, weak=True)
+        for task, share in (("d2", 1.0), ("d3", 0.7))
+    ]
+    columns = tuple(MapColumn(one.task, "C-RASP", 40, 41, 500, 500) for one in cells)
+    family = FamilyRows("rnn", (None,) * 2, (None,) * 2, (MapRow("rnn", tuple(cells)),))
+    drawn = draw_map(LanguageMap("quick", columns, (family,)))
+    assert re.findall(r'<path class="(s\d|part)"', drawn)[:3] == ["s4", "s2", "part"]
 
 
 def test_chance_and_shortcut_stand_below_every_board(unlearned):

@@ -188,7 +188,8 @@ def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) 
         if targets:
             title = f"{_short(row.model)} on {_short(cell.task)}: {_short(told(cell))}"
             sheet.targets.append(Target(one.x, sheet.y, one.width, title))
-    sheet.shapes += ink.gathered(shapes)
+    # Signs come last, so that no bar of another cell, put into one path with theirs, covers them.
+    sheet.shapes += ink.gathered(sorted(shapes, key=lambda shape: shape.kind in ("tick", "part")))
     sheet.y += ROW
 
 

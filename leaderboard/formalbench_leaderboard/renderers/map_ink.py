@@ -102,7 +102,7 @@ def ring(x: float, y: float) -> Shape:
 
 def wave(x: float, y: float) -> Shape:
     """Return the sign of weak evidence around a point: a tilde."""
-    return Shape("part", f"M{number(x - 5)} {number(y + 1)}q2.5-5 5-1t5-1v2q-2.5 5-5 1t-5 1z")
+    return Shape("part", f"M{number(x - 7)} {number(y)}q3.5-6 7-1.5t7-1.5v3q-3.5 6-7 1.5t-7 1.5z")
 
 
 def verdict(said: Said, x: float, y: float) -> list[Shape]:
