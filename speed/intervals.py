@@ -1,20 +1,23 @@
-"""How often the board's intervals hold the true mean, simulated with the board's own code.
+"""How often the board's intervals and ranks are right, simulated with the board's own code.
 
     python speed/intervals.py [--tables 1000]
+    python speed/intervals.py --ranks [--tables 1000]
 
-For each setting, tables of results are drawn as runs would give them (a true accuracy for each
-seed, then its test strings), and the interval of their score is asked whether it holds the true
-mean over all seeds. Prints the table of docs/method.md: 1,000 tables a setting take some ten
-minutes on one core.
+For each setting, tables of results are drawn as runs would give them: a true accuracy for each
+seed, then its test strings. Prints a table of docs/method.md. Of a score it says how often the
+interval holds the true mean over all seeds; of ranks, on how many boards of rows with equal means
+some are told apart (the family-wise error), and on how many one row at 77 is told from all of nine
+at 100 (the power). 1,000 tables a setting take some ten minutes on one core.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from formalbench.analysis.ranks import significantly_better
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import Measured, percentile_interval
 
@@ -112,7 +115,110 @@ def report(tables: int) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+# Ranks. A row is a distribution for each of its tasks.
+
+Row = Sequence[Seeds]
+Boards = Sequence[Row]
+
+TASKS, ROWS = 6, 10
+MIXED = "3 to 10"
+"""Three seeds, but ten on every third cell."""
+
+_STEADY = normal(1.0, 0.0)
+_ODDS = (0.1, 0.3, 0.5, 0.7, 0.9, 0.9)
+
+
+def _lottery_among_steady(place: int, share: float) -> Row:
+    return [lottery(share) if task == place % TASKS else _STEADY for task in range(TASKS)]
+
+
+BOARDS: dict[str, Boards] = {
+    **{
+        f"normal, sd {100 * sd:.0f} points": [[normal(0.75, sd)] * TASKS] * ROWS
+        for sd in (0.02, 0.05, 0.10, 0.15)
+    },
+    **{
+        f"{100 * share:.0f} % of seeds succeed, the rest fail": [[lottery(share)] * TASKS] * ROWS
+        for share in (0.1, 0.5, 0.9)
+    },
+    "half succeed (95), half fail (55)": [[lottery(0.5, 0.55, 0.95)] * TASKS] * ROWS,
+    "one task succeeds or fails, the rest are at 100": [_lottery_among_steady(0, 0.5)] * ROWS,
+    "shares of success from 0.1 to 0.9, by task": [[lottery(share) for share in _ODDS]] * ROWS,
+    "half of the rows normal, sd 1 point, half sd 10": [
+        *[[normal(0.75, 0.01)] * TASKS] * (ROWS // 2),
+        *[[normal(0.75, 0.1)] * TASKS] * (ROWS // 2),
+    ],
+    "each row succeeds or fails on a task of its own": [
+        _lottery_among_steady(row, 0.5) for row in range(ROWS)
+    ],
+    "one row of which 90 % of seeds succeed, nine steady at its mean": [
+        [lottery(0.9)] * TASKS,
+        *[[normal(0.95, 0.0)] * TASKS] * (ROWS - 1),
+    ],
+    "two rows alone, half of their seeds succeed": [[lottery(0.5)] * TASKS] * 2,
+}
+"""Boards of rows with equal means: whoever is told apart is told apart by mistake."""
+
+WEAKER: dict[str, Row] = {
+    "fails two tasks with every seed": [*[_STEADY] * 4, *[normal(0.655, 0.025)] * 2],
+    "at 77 on every task, sd 5 points": [normal(0.885, 0.05)] * TASKS,
+    "as regulargpt-c3 did": [
+        *(normal(0.999, 0.002), normal(0.98, 0.015), normal(0.94, 0.01)),
+        *(normal(0.645, 0.08), normal(0.91, 0.02), normal(0.79, 0.035)),
+    ],
+    "fails three tasks, sd 8 points": [*[_STEADY] * 3, *[normal(0.77, 0.08)] * 3],
+}
+"""A row whose score is about 77, among nine that are at 100."""
+
+
+def errors(rows: Boards, seeds: int | str, tables: int) -> float:
+    """Return on how many boards any two rows are told apart, in percent."""
+    found = (significantly_better(board).any() for board in _boards(rows, seeds, tables))
+    return 100 * sum(found) / tables
+
+
+def power(weaker: Row, seeds: int | str, tables: int) -> float:
+    """Return on how many boards a row is told apart from all of nine at 100, in percent."""
+    rows = [*[[_STEADY] * TASKS] * (ROWS - 1), weaker]
+    found = (
+        significantly_better(board)[: ROWS - 1, ROWS - 1].all()
+        for board in _boards(rows, seeds, tables)
+    )
+    return 100 * sum(found) / tables
+
+
+def _boards(rows: Boards, seeds: int | str, tables: int) -> Iterator[list[list[Sample]]]:
+    rng = np.random.default_rng(len(rows) * 100)
+    for _ in range(tables):
+        yield [
+            [
+                _sample(rng, f"task-{task}", law, _seeds(seeds, place + task))
+                for task, law in enumerate(row)
+            ]
+            for place, row in enumerate(rows)
+        ]
+
+
+def _seeds(seeds: int | str, place: int) -> int:
+    return seeds if isinstance(seeds, int) else (10 if place % 3 == 0 else 3)
+
+
+def report_ranks(tables: int) -> str:
+    """Return the table of family-wise error and power, by the number of seeds."""
+    numbers: tuple[int | str, ...] = (3, 5, MIXED)
+    lines = [["equal rows: some are told apart", *(f"{one} seeds" for one in numbers)]]
+    lines += [["---"] * (len(numbers) + 1)]
+    for name, rows in BOARDS.items():
+        lines.append([name, *(f"{errors(rows, one, tables):.1f}" for one in numbers)])
+    lines.append(["**a row at 77 is told from all of nine at 100**", *[""] * len(numbers)])
+    for name, row in WEAKER.items():
+        lines.append([name, *(f"{power(row, one, tables):.1f}" for one in numbers)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tables", type=int, default=1000)
-    print(report(parser.parse_args().tables))
+    parser.add_argument("--ranks", action="store_true", help="of ranks, not of intervals")
+    asked = parser.parse_args()
+    print(report_ranks(asked.tables) if asked.ranks else report(asked.tables))

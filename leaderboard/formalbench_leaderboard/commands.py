@@ -129,7 +129,7 @@ def show(
 
     A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
     task the mean over all seeds; its interval is over seeds and test strings.
-    A rank is one more than the number of rows separably better, all pairs compared at once.
+    A rank is 1 + the number of rows that are significantly better, all pairs compared at once.
     Numbers from papers come below, never mixed with measured ones.
 
     A result of your own goes in with `publish`. `check` holds what is published to the rules,

@@ -142,13 +142,19 @@ def compared(
     from formalbench.analysis.keys import model_key
 
     from formalbench_leaderboard.known import defaults_here
+    from formalbench_leaderboard.theory import shortcut_here
 
     asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
     rows = _rows_called(names, {model_key(record) for record in records})
-    models = {model for model, _ in rows}
-    of_two = [record for record in records if model_key(record)[0] in models]
-    page = build_page(of_two, View("", (), current=current_of(host)))
-    by_id = {record.test_id: record for record in of_two}
+    current = current_of(host)
+    # As on a board: nothing is compared with rows that nobody here can check, but for the two.
+    unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
+    left_out = unknown_here - set(rows)
+    page = build_page(
+        [record for record in records if model_key(record) not in left_out],
+        View("", (), current=current, shortcut=cache(partial(shortcut_here, host))),
+    )
+    by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))
     found = []
     for a, b in _places(page, names, rows, protocols):

@@ -2,107 +2,119 @@
 
 from __future__ import annotations
 
-import math
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.analysis.ranks import separably_better, shared_ranks
-from formalbench.analysis.seeds import Sample, mean_draws
+from formalbench.analysis.ranks import p_values, significantly_better
+from formalbench.analysis.seeds import Sample
 from formalbench.analysis.statistics import Measured
+from scipy.stats import ttest_ind
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
+import intervals
+
+RNG = np.random.default_rng(0)
+STRINGS = 8192
 
 
-def scores(accuracies_MTS):
-    """Return the draws of each row's score, from the accuracy of its seeds on each task."""
+def row(*tasks, strings=STRINGS, trained=True):
+    """Return a row of the accuracies of its seeds on each task; chance is 50 %."""
     return [
-        mean_draws(
-            [
-                Sample.of(str(task), [Measured(float(a), 4096) for a in values_S], 0.5)
-                for task, values_S in enumerate(values_TS)
-            ],
-            (row,),
-        )
-        for row, values_TS in enumerate(accuracies_MTS)
+        Sample.of(
+            f"task-{n}", [Measured(float(one), strings) for one in seeds], 0.5, trained
+        ).in_units_of(0.5)
+        for n, seeds in enumerate(tasks)
     ]
 
 
-def test_neighbours_share_a_rank_unless_separable():
-    noise = np.random.default_rng(0)
-    first, second, last = (noise.normal(mean, 1.0, 2000) for mean in (9.0, 8.9, 0.0))
-    better = separably_better([first, second, last])
-    assert not better[0, 1]
-    assert better[1, 2]
-    assert better.tolist() == [[False, False, True], [False, False, True], [False] * 3]
-    assert shared_ranks([first, second, last]) == [1, 1, 3]
-    assert shared_ranks([]) == []
-    assert shared_ranks([first]) == [1]
+PERFECT = [[1.0] * 3] * 6
 
 
-def test_there_are_no_chains():
-    """None can be told from the next, but the first from the last: they do not share a rank."""
-    noise = np.random.default_rng(1)
-    draws = [noise.normal(mean, 1.0, 2000) for mean in (9.0, 6.0, 3.0, 0.0)]
-    better = separably_better(draws)
-    assert not any(better[row, row + 1] for row in range(3))
-    assert better[0, 3]
-    assert shared_ranks(draws) == [1, 1, 1 + better[0, 2], 1 + better[:, 3].sum()]
-    assert shared_ranks(draws)[3] > 1
+def test_who_fails_two_of_six_tasks_with_every_seed_is_worse():
+    """All seeds of all tasks as one sample would take that for the luck of seeds."""
+    failing = [*PERFECT[:4], [0.65, 0.66, 0.64], [0.66, 0.65, 0.65]]
+    better = significantly_better([*[row(*PERFECT)] * 9, row(*failing)])
+    assert better[:9, 9].all()
+    assert better.sum() == 9
 
 
-def test_rows_are_compared_draw_by_draw():
-    """What moves both alike does not hide that one is better in every draw."""
-    common = np.random.default_rng(2).normal(0.0, 1.0, 2000)
-    wobble = np.random.default_rng(3).normal(0.0, 0.01, 2000)
-    assert shared_ranks([common + 0.1, common + wobble]) == [1, 2]
+def test_equal_rows_rounding_and_a_single_wrong_string_tell_nobody_apart():
+    almost = [[1.0 - 1 / STRINGS] * 3, *PERFECT[1:]]
+    rounded = [[1.0 - 1e-14] * 3, *PERFECT[1:]]
+    assert not significantly_better([row(*PERFECT), row(*PERFECT), row(*almost)]).any()
+    exact = [row(*PERFECT, strings=0, trained=False), row(*rounded, strings=0, trained=False)]
+    assert p_values(exact).tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_without_strings_and_with_many_seeds_it_is_nearly_welchs_test():
+    """What is shrunk towards weighs as much as four seeds: nothing beside hundreds."""
+    noise = np.random.default_rng(5)
+    one, other = noise.normal(0.75, 0.05, 400), noise.normal(0.757, 0.05, 400)
+    found = p_values([row(one, strings=0), row(other, strings=0)])[0, 1]
+    assert found == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue, rel=0.2)
+
+
+def test_three_seeds_on_one_task_part_nobody_and_on_several_they_do():
+    lucky, failed = [1.0] * 3, [0.5] * 3
+    assert p_values([row(lucky), row(failed)])[0, 1] == pytest.approx(2 / 20)
+    assert significantly_better([row(lucky, lucky), row(failed, failed)])[0, 1]
+
+
+def test_a_single_seed_does_not_tell_how_seeds_differ():
+    alone = [[0.5]] * 6
+    assert not significantly_better([row(*PERFECT), row(*alone)]).any()
+    assert significantly_better([row(*PERFECT), row([0.5] * 3, *alone[1:])])[0, 1]
+
+
+def test_more_seeds_where_they_scatter_make_the_difference():
+    """Seven more seeds on the one task that scatters: each task's variance has its own number."""
+    rest = [[1.0] * 3] * 5
+    few, many = [0.55, 0.95, 0.6], [0.55, 0.95, 0.6, 0.7, 0.8, 0.7, 0.6, 0.75, 0.7, 0.65]
+    found = [p_values([row(*PERFECT), row(scattered, *rest)])[0, 1] for scattered in (few, many)]
+    assert found[1] < found[0] / 3
+
+
+def test_scatter_of_others_on_a_task_counts_for_all():
+    """Three seeds that agree on a task where the others' do not are taken for lucky."""
+    rest = [[1.0] * 3] * 5
+    one, other = row([1.0] * 3, *rest), row([0.55] * 3, *rest)
+    lottery = [row([0.5, 1.0, 0.5], *rest), row([1.0, 1.0, 0.5], *rest)] * 2
+    assert significantly_better([one, other])[0, 1]
+    assert not significantly_better([one, other, *lottery])[0, 1]
 
 
 def test_more_rows_ask_for_more():
-    noise = np.random.default_rng(4)
-    pair = [noise.normal(mean, 1.0, 2000) for mean in (3.2, 0.0)]
-    assert shared_ranks(pair) == [1, 2]
-    crowd = [noise.normal(1.6, 1.0, 2000) for _ in range(30)]
-    assert not separably_better([*pair, *crowd])[0, 1]
+    levels = [[0.91, 0.93, 0.92]] * 6, [[0.88, 0.81, 0.88]] * 6
+    pair = [row(*level) for level in levels]
+    crowd = [row(*[[0.89, 0.9, 0.88]] * 6) for _ in range(30)]
+    assert p_values([*pair, *crowd])[0, 1] > 3 * p_values(pair)[0, 1]
 
 
-def test_equal_rows_and_rounding_part_nobody():
-    same = np.random.default_rng(5).normal(0.0, 1.0, 2000)
-    assert shared_ranks([same, same, same + 1e-13]) == [1, 1, 1]
-    assert shared_ranks([np.ones(2000), np.zeros(2000)]) == [1, 2]
+def test_exact_models_have_no_seeds_and_are_judged_by_their_strings():
+    exact = [row(*[[level]] * 2, strings=4096, trained=False) for level in (0.9, 0.8, 0.895)]
+    assert significantly_better(exact).tolist() == [
+        [False, True, False],
+        [False, False, False],
+        [False, True, False],
+    ]
 
 
-def test_few_seeds_ask_for_more():
-    noise = np.random.default_rng(6)
-    draws = [noise.normal(mean, 1.0, 2000) for mean in (4.0, 0.0)]
-    assert shared_ranks(draws, [math.inf, math.inf]) == [1, 2]
-    assert shared_ranks(draws, [18, 18]) == [1, 2]
-    crowd = [noise.normal(mean, 1.0, 2000) for mean in (6.0, 0.0, *[3.0] * 20)]
-    assert separably_better(crowd)[0, 1]
-    assert not separably_better(crowd, [3.0] * 22)[0, 1]
-    assert shared_ranks(draws, [1, 18]) == [1, 1]
+def test_a_board_of_one_or_none():
+    assert p_values([]).shape == (0, 0)
+    assert not significantly_better([row(*PERFECT)]).any()
 
 
-@pytest.mark.parametrize(
-    ("rows", "tasks", "seeds"), [(4, 1, 5), (6, 6, 3), (10, 3, 3)], ids=lambda n: str(n)
-)
-def test_rows_that_do_not_differ_are_rarely_parted(rows, tasks, seeds):
-    """On a board of equals anybody is parted from anybody on at most 5 % of the boards.
-
-    Each seed succeeds or fails as a whole: of all laws the one with the widest spread.
-    """
-    noise, boards = np.random.default_rng(rows), 60
-    parted = sum(
-        separably_better(
-            scores(np.where(noise.random((rows, tasks, seeds)) < 0.5, 1.0, 0.5)),
-            [float(tasks * seeds)] * rows,
-        ).any()
-        for _ in range(boards)
-    )
-    assert parted / boards <= 0.05 + 2 * math.sqrt(0.05 * 0.95 / boards)
+BOARDS = 100
 
 
-def test_rows_far_apart_are_parted():
-    """Six tasks and three seeds are enough to part who learns from who does not."""
-    good, middle, bad = np.full((6, 3), 0.999), np.full((6, 3), 0.75), np.full((6, 3), 0.5)
-    noise = np.random.default_rng(7)
-    accuracies = np.array([good, middle, bad, bad]) + noise.normal(0.0, 0.0003, (4, 6, 3))
-    ranks = shared_ranks(scores(accuracies), [18.0] * 4)
-    assert ranks == [1, 2, 3, 3]
+@pytest.mark.parametrize("name", list(intervals.BOARDS))
+def test_rows_that_do_not_differ_are_rarely_told_apart(name):
+    """In at most 5 % of all boards; of 100 more than nine have it with a probability of 3 %."""
+    assert intervals.errors(intervals.BOARDS[name], 3, BOARDS) <= 9.0
+
+
+@pytest.mark.parametrize("name", list(intervals.WEAKER))
+def test_a_row_at_77_among_nine_at_100_is_told_apart_in_30_of_30_boards(name):
+    assert intervals.power(intervals.WEAKER[name], 3, 30) == 100.0

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.analysis.ranks import separably_better
 from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws, spread
 from formalbench.analysis.statistics import Measured, percentile_interval
 from scipy.stats import beta, t
@@ -114,28 +113,13 @@ def test_draws_repeat_themselves_and_differ_between_rows():
     assert (mean_draws(parts, KEY) != mean_draws(parts, ("another",))).any()
 
 
-def test_rows_are_compared_seed_by_seed():
-    """How tasks differ is common to two rows and does not hide which one is better."""
+def test_differences_are_drawn_seed_by_seed():
+    """How tasks differ is common to two rows: it does not widen the interval of the difference."""
     levels = (0.55, 0.6, 0.7, 0.8, 0.9)
     better, worse = (
         mean_draws([sample(*[lv + by] * 5, task=str(lv)) for lv in levels], (str(by),))
         for by in (0.0, -0.2)
     )
-    same = mean_draws([sample(*[lv] * 5, task=str(lv)) for lv in levels], ("twin",))
-    assert separably_better([worse, better], [5, 5])[1, 0]
-    assert not separably_better([same, better], [5, 5]).any()
-
-
-@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
-def test_equal_models_are_seldom_parted(share):
-    rng, parted = np.random.default_rng(1), 0
-    for table in range(300):
-        rows = [
-            mean_draws(
-                [sample(*np.where(rng.random(3) < share, 1.0, 0.5), task=str(i)) for i in range(6)],
-                (table, name),
-            )
-            for name in "ab"
-        ]
-        parted += separably_better(rows, [3, 3]).any()
-    assert parted / 300 <= 0.07
+    low, high = percentile_interval(better - worse)
+    assert low > 0.15
+    assert high - low < np.diff(percentile_interval(better))[0]

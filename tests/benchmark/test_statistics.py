@@ -6,13 +6,12 @@ from formalbench.analysis.statistics import (
     Measured,
     interquartile_mean,
     measured,
-    rank_intervals,
     scaled,
     string_noise,
     wilson,
     wilson_each,
 )
-from scipy.stats import binomtest, rankdata, trim_mean
+from scipy.stats import binomtest, trim_mean
 
 
 @pytest.mark.parametrize(
@@ -40,17 +39,6 @@ def test_wilson_agrees_with_the_library():
 def test_the_interquartile_mean_is_the_librarys_trimmed_mean(count):
     values = np.random.default_rng(count).normal(size=(3, count))
     assert interquartile_mean(values) == pytest.approx(trim_mean(values, 0.25, axis=1))
-
-
-def test_rank_intervals_are_those_of_ranking_every_draw():
-    noise = np.random.default_rng(0)
-    draws = [noise.normal(mean, 1.0, 2000) for mean in (3.0, 2.9, 0.0, -9.0)]
-    ranks = rankdata(-np.stack(draws), method="min", axis=0)
-    every = np.percentile(ranks, [2.5, 97.5], axis=1, method="nearest").T
-    assert rank_intervals(draws) == [tuple(ends) for ends in every]
-    assert rank_intervals(draws)[3] == (4, 4)
-    assert rank_intervals([np.ones(10), np.ones(10)]) == [(1, 1), (1, 1)]  # equal in every draw
-    assert rank_intervals([]) == []
 
 
 def test_scaled_accuracy_puts_chance_at_zero_and_below_it_negative():

@@ -19,6 +19,7 @@ import pytest
 from formalbench.analysis.board import Page
 from formalbench.analysis.colours import colour_of
 from formalbench.analysis.figures import styled
+from formalbench.analysis.text import ranks
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.store import Store
@@ -45,7 +46,7 @@ REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"
 NO_NUMBER = re.compile(r"(?<![\w-])(None(?! of )|nan|NaN|inf|undefined|null)(?![\w-])")
 MAP = Path("leaderboard/figures/map.svg")
-RANK = re.compile(r"\b(\d+) of (\d+)\b")
+RANK = re.compile(r"\b(\d+(?:–\d+)?) of (\d+)\b")
 
 
 class Texts(HTMLParser):
@@ -249,7 +250,9 @@ def test_there_is_one_count(published):
                 if line.startswith("| [default](") and board.name in line
             ]
             (place,) = places
-            assert RANK.findall(place) == [(str(row.rank), str(of[board.name]))]
+            assert RANK.findall(place) == [
+                (ranks(row.rank_low, row.rank_high), str(of[board.name]))
+            ]
             lines += 1
     assert lines >= 10
     counted = {

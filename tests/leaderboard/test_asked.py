@@ -40,7 +40,8 @@ def test_mine_stands_among_the_published_rows_on_the_tasks_i_ran(invoke, publish
     shown = invoke("--results", mine)
     assert shown.exit_code == 0, shown.output
     row, own = lines_of(shown, "newcomer")
-    assert row == ["1", "newcomer", "(yours)", "90.0", "95.0"]  # scaled on parity, and parity
+    assert row[:4] == ["1–4", "newcomer", "(yours)", "90.0"]  # scaled on parity
+    assert row[4:] == ["0/1/0", "(0", "%)", "–", "95.0"]  # its profile and horizon, and parity
     assert own == ["newcomer", "(yours)", "95.0"]  # on my own task, where nobody else has a row
     assert [len(lines_of(shown, model)) for model in ("regulargpt", "rnn", "lstm")] == [1, 1, 1]
     assert "first" not in shown.stdout
@@ -106,7 +107,7 @@ def test_own_tasks_alone_are_a_table_of_what_there_is(invoke, published, tmp_pat
     shown = invoke("--results", store.path)
     row, note = lines_of(shown, "newcomer")
     assert note[0] == "!"
-    assert row == ["–", "newcomer", "(yours)", "90.0", "95.0"]
+    assert row == ["–", "newcomer", "(yours)", "90.0", "0/1/0", "(0", "%)", "–", "95.0"]
     assert "! newcomer has no rank: no other row has a score" in shown.stdout
     assert "rnn" not in shown.stdout
 

@@ -24,7 +24,7 @@ def test_score_is_the_mean_over_tasks_and_missing_ones_leave_none(many_records, 
     (board,) = build_page(many_records, suite_view(host, "default")).boards
     assert [(row.model, row.rank) for row in board.rows] == [
         ("regulargpt", 1),
-        ("rnn", 1),  # three seeds on two or three tasks do not part them
+        ("rnn", 2),
         ("transformer", None),
     ]
     assert board.rows[0].score == pytest.approx(0.96)  # 0.98 at chance 0.5
@@ -48,7 +48,12 @@ def test_rows_that_cannot_be_told_apart_share_a_rank(make_record):
         for seed, share in enumerate(shares * 4)
     ]
     (board,) = build_page(records, View("test", ("parity",))).boards
-    assert [(row.model, row.rank) for row in board.rows] == [("a", 1), ("b", 1), ("c", 3)]
+    assert [(row.model, row.rank, row.rank_low, row.rank_high) for row in board.rows] == [
+        ("a", 1, 1, 2),
+        ("b", 1, 1, 2),
+        ("c", 3, 3, 3),
+    ]
+    assert [row.better_than for row in board.rows] == [("c",), ("c",), ()]
 
 
 def test_one_wrong_string_does_not_part_two_rows(make_record):

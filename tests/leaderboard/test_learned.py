@@ -5,17 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+from dataclasses import replace
 
 import pytest
 from built_records import TO_ITS_END
 from formalbench.analysis.aggregate import aggregate, facts_of
 from formalbench.analysis.build import View, build_page
-from formalbench.analysis.map import MapCell
+from formalbench.analysis.map import FamilyRows, LanguageMap, MapCell, MapColumn, MapRow
 from formalbench.analysis.map_sentences import brief, told
+from formalbench.analysis.strips import Step
 from formalbench.analysis.tables import of_task, ranking
 from formalbench.analysis.tables.outcomes import validation
 from formalbench.analysis.tables.ranking import cell
 from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.renderers.map_figure import render as draw_map
 from formalbench_leaderboard.web.assemble import render as render_html
 from formalbench_leaderboard.web.definitions import Definitions
 
@@ -130,6 +134,64 @@ def test_every_face_says_so(unlearned):
     html = render_html(page, Definitions({}, {}))["index.html"]
     assert 'class="cell unlearned"' in html
     assert '<abbr title="validation 83.1 (not learned in 2,000 steps)">[83.1]</abbr>' in html
+
+
+def weak_of(records, shortcut):
+    (board,) = build_page(records, View("test", ("parity",), shortcut=lambda task: shortcut)).boards
+    return {row.model: row.on("parity").weak for row in board.rows}
+
+
+def test_where_a_wrong_shortcut_is_nearly_right_a_cell_is_weak_evidence(unlearned, make_record):
+    assert weak_of(unlearned, 0.951) == {"lstm": True, "rnn": False}  # rnn says nothing anyway
+    for other in (None, 0.5, 0.95, 1.0):  # what is always right is the language itself
+        assert weak_of(unlearned, other) == {"lstm": False, "rnn": False}, other
+    assert weak_of([make_record(chance=0.96)], None) == {"regulargpt": True}
+    assert weak_of([make_record(chance=1.0)], None) == {"regulargpt": False}
+
+
+def test_every_face_says_what_is_weak_evidence(unlearned):
+    page = build_page(unlearned, View("test", ("parity",), shortcut=lambda task: 0.99))
+    for name, sign in {
+        "table": "90.0~",
+        "markdown": "90.0 (90.0)~",
+        "latex": r"90.0}$^{\sim}$",
+        "json": '"weak": true',
+    }.items():  # fmt: skip
+        assert sign in renderer(name)(page), name
+    for name in ("table", "markdown", "latex"):
+        said = " ".join(renderer(name)(page).split())
+        assert "weak evidence, a predictor that is wrong on some test strings has over 95" in said
+    html = render_html(page, Definitions({}, {}))["index.html"]
+    assert "90.0~" in html
+    assert "<span>~ weak evidence:" in html
+    assert "weak evidence" not in renderer("table")(build_page(unlearned, VIEW))
+
+
+def test_the_map_draws_what_is_weak_evidence_otherwise():
+    weak = MapCell("d2", "learned", "", (Step(41, 500, 1.0),), 3, 3, solved_to=500, weak=True)
+    assert brief(weak) == "✓ 500~"
+    assert "learned by 3 of 3 seeds (weak evidence), right on 99 %" in told(weak)
+    shapes = {}
+    for one in (weak, replace(weak, weak=False)):
+        family = FamilyRows("rnn", (None,), (None,), (MapRow("rnn", (one,)),))
+        shown = LanguageMap("quick", (MapColumn("d2", "C-RASP", 40, 41, 500, 500),), (family,))
+        shapes[one.weak] = draw_map(shown)
+    assert "weak evidence: a predictor" in shapes[True]
+    assert 'class="tick"' not in shapes[True]
+    assert 'class="tick"' in shapes[False]
+    assert "weak evidence" not in shapes[False]
+
+
+def test_no_bar_of_the_map_covers_a_sign():
+    """A row's shapes of one kind are one path: that of the signs is drawn after all bars."""
+    cells = [
+        MapCell(task, "learned", "", (Step(41, 500, share),), 3, 3, weak=True)
+        for task, share in (("d2", 1.0), ("d3", 0.7))
+    ]
+    columns = tuple(MapColumn(one.task, "C-RASP", 40, 41, 500, 500) for one in cells)
+    family = FamilyRows("rnn", (None,) * 2, (None,) * 2, (MapRow("rnn", tuple(cells)),))
+    drawn = draw_map(LanguageMap("quick", columns, (family,)))
+    assert re.findall(r'<path class="(s\d|part)"', drawn)[:3] == ["s4", "s2", "part"]
 
 
 def test_chance_and_shortcut_stand_below_every_board(unlearned):

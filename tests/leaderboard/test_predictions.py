@@ -1,6 +1,7 @@
 """Theory's predictions beside the measurement: each cell, and how often they agree."""
 
 import json
+from pathlib import Path
 
 import pytest
 from built_records import TO_ITS_END
@@ -11,7 +12,8 @@ from formalbench.analysis.results import Prediction
 from formalbench.analysis.tables import predicted_table
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.renderers.evidence import Evidence, predictions_page
+from formalbench_leaderboard.renderers.evidence import MOST_LISTED, Evidence, predictions_page
+from formalbench_leaderboard.renderers.links import Links
 from formalbench_leaderboard.sources import suite_view
 from formalbench_leaderboard.theory import Predictions
 
@@ -100,7 +102,7 @@ def test_contradictions_are_named_with_their_conditions(make_record):
     page = predictions_page(Evidence(cells([make_record("lstm", **SOLVED)], (CANNOT,))))
     told = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
     assert told.strip().startswith("- lstm on parity (quick (version 1)): predicted “cannot”")
-    assert "finite precision, as many layers as it takes" in told
+    assert "finite precision, as many layers as it takes" in page.split("## Who says so")[1]
     assert "The expressive capacity of state space models" in page
 
 
@@ -121,7 +123,7 @@ def test_what_was_to_be_learned_is_counted_by_protocol_and_named_if_it_was_not(
         for one in by_protocol(evidence.expected)
     ] == [("quick", 2, 1, 0, 1), ("own", 1, 0, 1, 0)]
     told = predictions_page(evidence).split("two thirds of the seeds learned:")[1]
-    named = [line for line in told.split("## Cell by cell")[0].splitlines() if line]
+    named = [line for line in told.split("## Who says so")[0].splitlines() if line]
     budget = records[0].protocol.steps
     assert named[0] == (
         f"- rnn on parity (quick (version 1)): 0 of 3 seeds learned it within at most {budget:,} "
@@ -159,6 +161,22 @@ def test_agreement_is_counted_protocol_by_protocol(make_record, protocol):
         ("quick", "can"): {"as predicted": 1},
         ("own", "can"): {"not beyond": 1},
     }
+
+
+def test_the_page_sums_up_and_stays_short(make_record):
+    """Cell by cell the command tells it: a page of a thousand cells is none."""
+    models = [f"model-{n}[width=64, heads=8]" for n in range(1000)]
+    records = [make_record(model, **UNLEARNED) for model in models[::2]]
+    records += [make_record(model, **SOLVED) for model in models[1::2]]
+    evidence = Evidence(cells(records, (CANNOT, CAN)))
+    links = Links(models={(name, "formalbench"): Path(f"models/{name}.md") for name in models})
+    page = predictions_page(evidence, links)
+    assert len(page.encode()) <= 60_000
+    against = page.split("## Against the prediction")[1].split("## It can, and did not")[0]
+    lines = against.strip().splitlines()
+    assert len(lines) == MOST_LISTED + 1
+    assert lines[0].startswith("- [model-101<wbr>&#91;width=64, heads=8&#93;](")
+    assert lines[-1] == f"- {500 - MOST_LISTED} more"
 
 
 def test_a_name_is_escaped(make_record):

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.keys import ModelKey
+from formalbench.analysis.profile import Profile
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.contracts.published import PublishedTable
 
@@ -24,12 +25,16 @@ class Row:
         kind: ``learned`` or ``exact``.
         parameters: the least and greatest number of parameters over the tasks.
         results: by the order of the board's tasks, then of its other tasks; those it has.
-        rank: 1 is best; None without a score, or if no other row has one.
+        rank: 1 + the number of rows that are significantly better (`formalbench.analysis.ranks`);
+            None without a score, or if no other row has one.
         score: mean over the board's tasks of the scaled accuracy; None if it lacks a task.
         low, high: interval of the score, over seeds and test strings.
-        rank_low, rank_high: between which ranks it is in 95 % of the draws; None without a rank.
+        rank_low, rank_high: `rank`, and the number of ranked rows less those that are significantly
+            worse; None without a rank.
+        better_than: the rows that it is significantly better than, by their names.
         iqm, iqm_low, iqm_high: interquartile mean of the scaled accuracy of all its runs on the
             board's tasks, and its interval.
+        profile: what became of the languages that count; None if it has none of them.
         is_new: whether the session that just ended measured it.
     """
 
@@ -44,9 +49,11 @@ class Row:
     high: float | None = None
     rank_low: int | None = None
     rank_high: int | None = None
+    better_than: tuple[str, ...] = ()
     iqm: float | None = None
     iqm_low: float | None = None
     iqm_high: float | None = None
+    profile: Profile | None = None
     is_new: bool = False
 
     def on(self, task: str) -> Result | None:

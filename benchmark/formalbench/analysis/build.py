@@ -22,15 +22,11 @@ from formalbench.analysis.keys import (
     row_names,
     title_of,
 )
-from formalbench.analysis.ranks import shared_ranks
+from formalbench.analysis.profile import profile_of
+from formalbench.analysis.ranks import significantly_better
 from formalbench.analysis.results import Prediction, TaskFacts
-from formalbench.analysis.seeds import interquartile_draws, mean_draws
-from formalbench.analysis.statistics import (
-    Draws,
-    interquartile_mean,
-    percentile_interval,
-    rank_intervals,
-)
+from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws
+from formalbench.analysis.statistics import interquartile_mean, percentile_interval
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
@@ -153,11 +149,10 @@ def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A row, and the draws of its score and how many seeds it rests on, if it has one."""
+    """A row, and its samples on the tasks that count, if it has them all."""
 
     row: Row
-    draws: Draws | None = None
-    seeds: float = math.inf
+    samples: Sequence[Sample] = ()
 
 
 def _rows(
@@ -186,6 +181,7 @@ def _rows(
             kind=min(run.model.kind for run in every),
             parameters=(min(sizes), max(sizes)),
             results=tuple(part.result for part in found.values()),
+            profile=profile_of([found[title].result for title in scored if title in found]),
             is_new=any(run.test_id in view.new for run in every),
         )
         if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
@@ -206,7 +202,9 @@ def _aggregated(
     found, of = aggregate(runs, facts, key), runs[0]
     every = view.predicted(display(of.model.name, of.model.options), of.task.name)
     first = every[0] if every else None
-    return replace(found, result=replace(found.result, prediction=first, predictions=every))
+    weak = facts is not None and facts.weak and found.result.reaches
+    result = replace(found.result, prediction=first, predictions=every, weak=weak)
+    return replace(found, result=result)
 
 
 def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
@@ -235,9 +233,7 @@ def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _En
     iqm = float(interquartile_mean(np.concatenate([sample.values for sample in samples])))
     iqm_low, iqm_high = percentile_interval(interquartile_draws(samples, row.key), around=iqm)
     known = replace(row, score=score, low=low, high=high)
-    seeds = [len(sample.values) for sample in samples if sample.trained]
-    known = replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high)
-    return _Entry(known, draws, float(sum(seeds)) if seeds else math.inf)
+    return _Entry(replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), samples)
 
 
 def _ranked(entries: Sequence[_Entry]) -> list[Row]:
@@ -245,17 +241,24 @@ def _ranked(entries: Sequence[_Entry]) -> list[Row]:
 
     A row that stands alone has no rank: it is compared with nothing.
     """
-    scored = [(entry.row, entry.draws, entry.seeds) for entry in entries if entry.draws is not None]
-    rest = [entry.row for entry in entries if entry.draws is None]
+    scored = [entry for entry in entries if entry.samples]
+    rest = [entry.row for entry in entries if not entry.samples]
     rest.sort(key=lambda row: (-len(row.results), row.model))
     if len(scored) == 1:
-        return [scored[0][0], *rest]
-    draws = [draws for _, draws, _ in scored]
-    ranks = shared_ranks(draws, [seeds for _, _, seeds in scored])
-    ranked = [
-        replace(row, rank=rank, rank_low=min(rank, low), rank_high=max(rank, high))
-        for (row, *_), rank, (low, high) in zip(scored, ranks, rank_intervals(draws), strict=True)
-    ]
+        return [scored[0].row, *rest]
+    better_MM = significantly_better([entry.samples for entry in scored])
+    ranked = []
+    for place, entry in enumerate(scored):
+        first, last = 1 + better_MM[:, place].sum(), len(scored) - better_MM[place].sum()
+        ranked.append(
+            replace(
+                entry.row,
+                rank=int(first),
+                rank_low=int(first),
+                rank_high=int(last),
+                better_than=tuple(scored[n].row.model for n in np.flatnonzero(better_MM[place])),
+            )
+        )
     # Rounded, so that the last bit of a sum does not decide between equal rows.
     ranked.sort(key=lambda row: (row.rank or 0, -round(row.score or 0.0, 12), row.model))
     return ranked + rest

@@ -29,6 +29,9 @@ SOME = "°"
 CAPPED = "‡"
 """Behind a cell with a seed that did not learn and whose training was capped."""
 
+DOUBTFUL = "~"
+"""Behind a cell that is weak evidence of the language (`formalbench.analysis.results`)."""
+
 
 def share(value: float | None) -> float | None:
     """Return a share as data has it: to six digits."""

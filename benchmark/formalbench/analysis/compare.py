@@ -1,9 +1,12 @@
 """Two models beside each other: how far apart they are on each task, and on all of them.
 
-A difference has the draws of the board's scores behind it (`formalbench.analysis.seeds`): in each
-draw the seeds of a task weigh the same for both models, seed by seed, each model has an unseen
-seed of its own, and the test strings, which are the same for both, add what their number leaves
-open. `speed/differences.py` simulates how often its interval holds the true difference.
+The interval of a difference has the draws of the board's scores behind it
+(`formalbench.analysis.seeds`): in each draw the seeds of a task weigh the same for both models,
+seed by seed, each model has an unseen seed of its own, and the test strings, which are the same
+for both, add what their number leaves open. `speed/differences.py` simulates how often it holds
+the true difference. Which of two models is better, the test behind a board's ranks says
+(`formalbench.analysis.ranks`), among all rows of their boards that have the tasks: on a suite's
+tasks a comparison and the suite's board agree.
 
 Records count right answers and do not name them, so two models are not paired string by string;
 their strings are taken to err independently, which is further apart than they can be expected to.
@@ -18,16 +21,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from formalbench.analysis.aggregate import measured_run
 from formalbench.analysis.board import Board, Row
+from formalbench.analysis.ranks import p_values
 from formalbench.analysis.results import CellResults, Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import LEVEL, Draws, percentile_interval
 
 Better = Literal["a", "b"] | None
-"""Which of two is separably better, if either is."""
+"""Which of two is significantly better, if either is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +47,9 @@ class Difference:
     Attributes:
         value: of the first, less that of the second.
         low, high: its 95 % interval, over seeds and test strings.
-        better: whose lead remains if all differences of its kind are looked at together: at 95 %
-            for all of them at once, by Bonferroni. Beyond 50 of them the furthest draw decides.
+        better: which of the two is significantly better on these tasks, among all rows
+            (`formalbench.analysis.ranks`); of one of several tasks, with its p-value times their
+            number.
     """
 
     value: float
@@ -159,7 +162,8 @@ def _on_task(
     draws_D = _draws(a, [_sample(a, facts, mine)], facts.title)
     draws_D = draws_D - _draws(b, [_sample(b, facts, other)], facts.title)
     value = (mine.mean or 0.0) - (other.mean or 0.0)
-    accuracy = _difference(value, draws_D, comparisons)
+    better = _better(a, b, [facts], value, comparisons) if facts.scored else None
+    accuracy = _difference(value, draws_D, better)
     return TaskDifference(facts.title, facts, mine, other, accuracy)
 
 
@@ -177,7 +181,8 @@ def _over_tasks(a: Standing, b: Standing, tasks: Sequence[TaskDifference]) -> Me
     both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
     means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
     draws_D = _draws(a, both[0]) - _draws(b, both[1])
-    difference = _difference(means[0] - means[1], draws_D, 1)
+    value = means[0] - means[1]
+    difference = _difference(value, draws_D, _better(a, b, [on.facts for on in counting], value))
     return MeanDifference(len(counting), means[0], means[1], difference)
 
 
@@ -191,13 +196,31 @@ def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
     return mean_draws(samples, (place.board.name, *place.row.key, *more))
 
 
-def _difference(value: float, draws_D: Draws, comparisons: int) -> Difference:
+def _difference(value: float, draws_D: Draws, better: Better) -> Difference:
     low, high = percentile_interval(draws_D, around=value)
-    tail = (1.0 - LEVEL) / 2.0 / comparisons
-    least, most = (float(end) for end in np.quantile(draws_D, [tail, 1.0 - tail]))
-    better: Better = None
-    if min(low, least) > 0.0:
-        better = "a"
-    elif max(high, most) < 0.0:
-        better = "b"
     return Difference(value, low, high, better)
+
+
+def _better(
+    a: Standing, b: Standing, tasks: Sequence[TaskFacts], value: float, comparisons: int = 1
+) -> Better:
+    """Return which of two is better among the rows of their boards that have the tasks."""
+    boards = [a.board] if a.board is b.board else [a.board, b.board]
+    places = [a, b] + [
+        Standing(board, row)
+        for board in boards
+        for row in board.rows
+        if row is not a.row and row is not b.row
+    ]
+    rows = [
+        [
+            _sample(place, facts, result).in_units_of(facts.chance_length)
+            for facts in tasks
+            if (result := place.row.on(facts.title)) is not None
+        ]
+        for place in places
+    ]
+    p_MM = p_values([samples for samples in rows if len(samples) == len(tasks)])
+    if p_MM[0, 1] * comparisons > 1.0 - LEVEL:
+        return None
+    return "a" if value > 0.0 else "b"

@@ -77,6 +77,7 @@ class MapCell:
             all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.
         prediction: what theory says, if anything.
+        weak: whether its test is weak evidence of the language (see `Result`).
     """
 
     task: str
@@ -91,6 +92,7 @@ class MapCell:
     solved: int = 0
     solved_to: int | None = None
     prediction: Prediction | None = None
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)

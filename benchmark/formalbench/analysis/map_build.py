@@ -208,6 +208,7 @@ def _cell(row: Row, board: Board, task: str, known: Known) -> MapCell:
         solved=result.solved,
         solved_to=result.longest_99,
         prediction=prediction,
+        weak=result.weak,
     )
 
 

@@ -5,7 +5,7 @@ Each has its numbers and what must not be read into them.
 
 from __future__ import annotations
 
-from formalbench.analysis.columns import CAPPED
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, SOME
 from formalbench.analysis.learned import LEARNED
 from formalbench.analysis.map import LanguageMap, MapCell, MapColumn
 from formalbench.analysis.text import grouped, percent, plural
@@ -162,6 +162,7 @@ def told(cell: MapCell) -> str:
             f"validation accuracy {percent(cell.validation)} %"
         )
     said = f"learned by {cell.learned} of {plural(cell.seeds, 'seed')}"
+    said += " (weak evidence)" if cell.weak else ""
     if not cell.strip:
         return said
     if cell.solved_to is not None:
@@ -182,7 +183,7 @@ def brief(cell: MapCell) -> str:
     if not cell.strip:
         return "learned"
     first, last = cell.strip[0], cell.strip[-1]
-    part = "" if cell.learned == cell.seeds else "°"
+    part = f"{'' if cell.learned == cell.seeds else SOME}{DOUBTFUL if cell.weak else ''}"
     if cell.solved_to == last.last:
         return f"✓ {last.last}{part}"
     return f"{100 * first.share:.0f} → {100 * last.share:.0f}{part}"

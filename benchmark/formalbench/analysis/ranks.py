@@ -1,94 +1,133 @@
-"""Ranks that say no more than the draws of the scores do.
+"""Which rows of a board are significantly better than which: what ranks are made of.
 
-A row's rank is one more than the number of rows that are separably better. Two rows are compared
-draw by draw, in which the seeds of a task weigh the same for both (see `seeds`), and all pairs at
-once: a difference counts if it is so many standard deviations of its draws as the largest of all
-pairs' differences strays in 5 % of the draws, however many pairs there are (the single-step
-"max-t" of Romano and Wolf 2005, "Exact and approximate stepdown methods for multiple hypothesis
-testing"). So far out the few seeds of a row are further apart than draws show: by Student's
-quantile, beyond what the draws have of it already.
+Tasks are fixed effects: a row that fails two tasks with every seed scores lower for certain, and
+only the scatter of seeds *within* a task says how far a score may be off. Two rows are compared by
+a t statistic, and all pairs of a board at once (Holm 1979).
 
-Legend: D draws, M rows, P the rows after one row.
+Three seeds say little of their variance, and seeds that succeed or fail as a whole often agree by
+chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the board's;
+that of a row on a task is shrunk towards its task's (Smyth 2004, "Linear models and empirical Bayes
+methods", section 3), which is taken to be at least that of one failing seed in fifty, and is never
+below its task's. No p-value is lower than the number of seeds allows.
+
+`speed/intervals.py` simulates the family-wise error and the power (docs/method.md).
+
+Legend: M rows, T tasks.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.analysis.statistics import LEVEL, Draws
+from formalbench.analysis.seeds import Sample
+from formalbench.analysis.statistics import LEVEL
+
+_PRIOR = 4.0
+"""The degrees of freedom of the variance that another one is shrunk towards."""
+
+_LEAST = 0.02 * 0.98
+"""The least variance that a row's is shrunk towards: of seeds of which one in fifty fails."""
 
 _ROUNDING = 1e-12
 """Differences up to this are rounding, not results."""
 
-_ONE_SIDE = 0.95
-"""The quantile at which `formalbench.analysis.seeds` has spread the draws as Student's are."""
-
-_Table = npt.NDArray[np.float64]
+Table = npt.NDArray[np.float64]
 
 
-def shared_ranks(draws: Sequence[Draws], seeds: Sequence[float] | None = None) -> list[int]:
-    """Return the rank of each row: one more than the number of rows separably better.
+def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.bool_]:
+    """Return whether each row is significantly better than each other one, (M, M).
 
-    Args:
-        draws: as of `separably_better`.
-        seeds: likewise.
-    """
-    return [int(count) + 1 for count in separably_better(draws, seeds).sum(axis=0)]
-
-
-def separably_better(
-    draws: Sequence[Draws], seeds: Sequence[float] | None = None
-) -> npt.NDArray[np.bool_]:
-    """Say of each row whether it is separably better than each other one, (M, M).
+    The probability that any two rows with equal means are told apart is at most 5 %.
 
     Args:
-        draws: of each row's score, paired draw by draw.
-        seeds: of each row, how many its score rests on; infinitely many if it has none, as that
-            of an exact model, which is also the default.
+        rows: as of `p_values`.
     """
-    rows = len(draws)
-    better_MM = np.zeros((rows, rows), dtype=bool)
-    if rows < 2:
-        return better_MM
-    table_DM = np.stack(draws, axis=1)
-    apart_MM, strayed = _standardised(table_DM)
-    known = seeds or [math.inf] * rows
-    factors = {least: _students(strayed, least - 1.0) for least in set(known)}
-    needed_M = np.array([strayed * factors[count] for count in known])
-    better_MM[:] = apart_MM > np.maximum(needed_M[:, None], needed_M[None, :])
-    return better_MM
+    score_M = np.array([_score(row) for row in rows])
+    better_MM: npt.NDArray[np.bool_] = score_M[:, None] > score_M[None, :]
+    return better_MM & (p_values(rows) <= 1.0 - LEVEL)
 
 
-def _standardised(table_DM: Draws) -> tuple[_Table, float]:
-    """Return each row's lead on each other one, (M, M), and how far the largest of all strays.
+def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
+    """Return the p-value of each pair of rows, corrected for the number of pairs, (M, M).
 
-    Both in standard deviations of the draws of the difference.
+    Args:
+        rows: of each row its samples, in units in which chance is 0, of the same tasks in the
+            same order.
     """
-    count, rows = table_DM.shape
-    apart_MM, largest_D = np.zeros((rows, rows)), np.zeros(count)
-    for row in range(rows - 1):
-        differences_DP = table_DM[:, row, None] - table_DM[:, row + 1 :]
-        mean_P = differences_DP.mean(axis=0)
-        deviation_P = np.maximum(differences_DP.std(axis=0), _ROUNDING)
-        strayed_DP = np.abs(differences_DP - mean_P) / deviation_P
-        np.maximum(largest_D, strayed_DP.max(axis=1), out=largest_D)
-        lead_P = np.where(np.abs(mean_P) > _ROUNDING, mean_P / deviation_P, 0.0)
-        apart_MM[row, row + 1 :], apart_MM[row + 1 :, row] = lead_P, -lead_P
-    return apart_MM, float(np.quantile(largest_D, LEVEL, method="higher"))
+    from scipy.special import stdtr
+
+    found_MM = np.ones((len(rows), len(rows)))
+    if len(rows) < 2:
+        return found_MM
+    pairs = list(combinations(range(len(rows)), 2))
+    first, second = np.array(pairs).T
+    seeds_MT = np.array([[len(one.values) for one in row] for row in rows])
+    trained_MT = np.array([[one.trained for one in row] for row in rows])
+    share_MT = _seed_variance(rows, seeds_MT, trained_MT) / seeds_MT / seeds_MT.shape[1] ** 2
+    strings_MT = np.array([[float(one.strings.var()) for one in row] for row in rows])
+    variance_M = share_MT.sum(axis=1) + strings_MT.sum(axis=1) / seeds_MT.shape[1] ** 2
+    spread_M = (share_MT**2 / np.maximum(1, seeds_MT - 1)).sum(axis=1)
+    score_M = np.array([_score(row) for row in rows])
+    lead = np.abs(score_M[first] - score_M[second])
+    variance = np.maximum(variance_M[first] + variance_M[second], _ROUNDING**2)
+    # Welch and Satterthwaite, by the seeds alone: what a variance is shrunk towards adds nothing.
+    freedom = variance**2 / np.maximum(spread_M[first] + spread_M[second], _ROUNDING**4)
+    each = np.maximum(
+        2.0 * stdtr(freedom, -lead / np.sqrt(variance)),
+        [_least_p(rows[one], rows[other]) for one, other in pairs],
+    )
+    each[lead <= _ROUNDING] = 1.0
+    found_MM[first, second] = found_MM[second, first] = _holm(each)
+    return found_MM
 
 
-def _students(deviations: float, freedom: float) -> float:
-    """Return by what factor so many deviations of a normal distribution grow with few seeds."""
-    from scipy.special import ndtr, ndtri, stdtrit
+def _score(row: Sequence[Sample]) -> float:
+    return math.fsum(float(one.values.mean()) for one in row) / len(row)
 
-    if math.isinf(freedom):
-        return 1.0
-    if freedom <= 0.0:
-        return math.inf  # a single seed does not tell how seeds differ
-    there = stdtrit(freedom, ndtr(deviations)) / deviations
-    here = stdtrit(freedom, _ONE_SIDE) / ndtri(_ONE_SIDE)
-    return float(max(1.0, there / here))
+
+def _seed_variance(
+    rows: Sequence[Sequence[Sample]],
+    seeds_MT: npt.NDArray[np.int_],
+    trained_MT: npt.NDArray[np.bool_],
+) -> Table:
+    """Return the variance of each row's seeds on each task, (M, T); 0 for what is not trained."""
+    squares_MT = np.array([[float(one.values.var()) for one in row] for row in rows]) * seeds_MT
+    squares_MT *= trained_MT
+    freedom_MT = (seeds_MT - 1) * trained_MT
+    board = squares_MT.sum() / max(1, freedom_MT.sum())
+    task_T = (_PRIOR * board + squares_MT.sum(axis=0)) / (_PRIOR + freedom_MT.sum(axis=0))
+    own_MT = (_PRIOR * np.maximum(task_T, _LEAST) + squares_MT) / (_PRIOR + freedom_MT)
+    variance_MT: Table = np.maximum(own_MT, task_T) * trained_MT
+    return variance_MT
+
+
+def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
+    """Return the least p-value that the seeds of two rows allow.
+
+    It is that of a permutation test of seeds within tasks in which every seed of one row is better
+    than every seed of the other: three seeds each on a single task come to 1 in 10. A row with a
+    single seed everywhere does not tell how its seeds differ, and is not compared.
+    """
+    for row in (one, other):
+        if row[0].trained and all(len(sample.values) == 1 for sample in row):
+            return 1.0
+    least = 2.0
+    for a, b in zip(one, other, strict=True):
+        if not (a.trained and b.trained):
+            return 0.0
+        least *= 1 / math.comb(len(a.values) + len(b.values), len(a.values))
+    return min(1.0, least)
+
+
+def _holm(each: Table) -> Table:
+    """Return p-values corrected for their number (Holm 1979)."""
+    order = np.argsort(each, kind="stable")
+    corrected = np.maximum.accumulate(each[order] * np.arange(len(each), 0, -1))
+    found = np.empty_like(each)
+    found[order] = np.minimum(corrected, 1.0)
+    return found

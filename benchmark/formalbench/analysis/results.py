@@ -14,6 +14,9 @@ from typing import Literal
 
 from formalbench.analysis.measures import ACCURACY, ShownBy
 
+WEAK = 0.95
+"""Where a predictor that is wrong on some test strings has more, accuracy is weak evidence."""
+
 
 @dataclass(frozen=True, slots=True)
 class CellResults:
@@ -145,6 +148,8 @@ class Result:
             of what is shown by another measure, the mean over its places.
         places: of what is not shown by accuracy, the lengths or named parts of its test, and the
             mean over the seeds at each.
+        weak: whether some run that learned finished its test, and that test is weak evidence of the
+            language (`TaskFacts.weak`).
     """
 
     task: str
@@ -171,6 +176,7 @@ class Result:
     predictions: tuple[Prediction, ...] = ()
     shown: float | None = None
     places: tuple[tuple[str, float], ...] = ()
+    weak: bool = False
 
     @property
     def information(self) -> float | None:
@@ -282,6 +288,15 @@ class TaskFacts:
     def trivial(self) -> tuple[bool, ...]:
         """Whether, at each cell, chance is right every time, so that no answer there tells."""
         return tuple(chance >= 1.0 for chance in self.chance_by_cell)
+
+    @property
+    def weak(self) -> bool:
+        """Whether a predictor that is wrong on some test strings is right on over 95 % of them.
+
+        It sees the length alone, or little of the order (docs/shortcuts.md). One that is always
+        right does not count: it is the language itself, as what the first symbol tells of `first`.
+        """
+        return any(WEAK < right < 1.0 for right in (*self.chance_by_cell, self.shortcut or 0.0))
 
     @property
     def scored(self) -> bool:

@@ -1,6 +1,6 @@
-"""The numbers behind a board: intervals, string noise, intervals of ranks.
+"""The numbers behind a board: intervals and string noise.
 
-Legend: D draws (see `seeds`), S runs (one per seed), M models, Q quantiles.
+Legend: D draws (see `seeds`), S runs (one per seed), Q quantiles.
 """
 
 from __future__ import annotations
@@ -158,17 +158,3 @@ def interquartile_mean(values: Draws) -> Draws:
     cut = count // 4
     middle: Draws = np.sort(values, axis=-1)[..., cut : count - cut].mean(axis=-1)
     return middle
-
-
-def rank_intervals(draws: Sequence[Draws]) -> list[tuple[int, int]]:
-    """Return between which ranks each row is in 95 % of the draws; 1 is best.
-
-    In a draw a row's rank is one more than the number of rows above it.
-    """
-    if not draws:
-        return []
-    lowered_DM = -np.stack(draws, axis=1)
-    ranks_DM = np.array([np.searchsorted(np.sort(row_M), row_M) + 1 for row_M in lowered_DM])
-    tail = 100.0 * (1.0 - LEVEL) / 2.0
-    ends_2M = np.percentile(ranks_DM, [tail, 100.0 - tail], axis=0, method="nearest")
-    return [(int(low), int(high)) for low, high in ends_2M.T]

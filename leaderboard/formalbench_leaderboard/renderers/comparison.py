@@ -55,11 +55,14 @@ def verdict(comparison: Comparison) -> str:
     found = mean.scaled
     places = {"a": comparison.a, "b": comparison.b}
     over = "this task" if mean.tasks == 1 else f"these {plural(mean.tasks, 'task')}"
-    width = f"95 % interval of the lead: {percent(found.low)} … {percent(found.high)} points"
+    width = (
+        f"The lead of A: {percent(found.low)} … {percent(found.high)} points (95 % interval, which "
+        "allows for a seed that was not run)."
+    )
     if found.better is None:
-        return f"Neither is separably better over {over} ({width})."
+        return f"Neither is significantly better over {over}. {width}"
     name = harmless(places[found.better].row.model)
-    return f"{found.better.upper()}, {name}, is separably better over {over} ({width})."
+    return f"{found.better.upper()}, {name}, is significantly better over {over}. {width}"
 
 
 def data_of(comparison: Comparison, settings: Sequence[Unlike]) -> dict[str, Any]:

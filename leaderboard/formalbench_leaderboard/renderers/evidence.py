@@ -9,19 +9,19 @@ from pathlib import Path
 from formalbench.analysis.beside import Beside
 from formalbench.analysis.expected import Expected, expected
 from formalbench.analysis.keys import grouped_by
+from formalbench.analysis.markdown import Markdown, written
 from formalbench.analysis.predictions import Foretold
 from formalbench.analysis.results import Result
 from formalbench.analysis.tables import (
     agreement_table,
-    beside_table,
-    predicted_table,
+    beside_summary,
     taught_table,
 )
-from formalbench.analysis.tables.beside import BESIDE
+from formalbench.analysis.tables.beside import SUMMARY, Group
 from formalbench.analysis.tables.expected import TAUGHT
 from formalbench.analysis.tables.outcomes import tried
-from formalbench.analysis.tables.predicted import CELLS, MEANINGS
-from formalbench.analysis.text import percent
+from formalbench.analysis.tables.predicted import MEANINGS
+from formalbench.analysis.text import MISSING, percent
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.renderers.links import FRONT, Links
@@ -60,7 +60,7 @@ def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
 
 
 def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
-    """Return every prediction beside the measurement, the contradictions first."""
+    """Return how often predictions hold, and where they do not: contradictions first."""
     here = (links or Links()).on(PREDICTIONS)
     cells = evidence.predictions
     used = {cell.prediction.theorem for cell in cells if cell.prediction}
@@ -71,14 +71,11 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
         cells=cells,
         agreement=agreement_table,
         meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
-        against=[_contradiction(cell) for cell in cells if cell.found == "against"],
-        short=[_contradiction(cell) for cell in cells if cell.found == "not beyond"],
+        against=_first([_contradiction(cell, here) for cell in cells if cell.found == "against"]),
+        short=_first([_contradiction(cell, here) for cell in cells if cell.found == "not beyond"]),
         taught=taught_table(evidence.expected),
         explained=[f"{column.heading}: {column.meaning}" for column in TAUGHT],
-        untaught=[_untaught(cell) for cell in evidence.expected if not cell.taught],
-        columns=[f"{column.heading}: {column.meaning}" for column in CELLS],
-        shown=predicted_table(cells),
-        name=lambda cell: here.model(cell.row),
+        untaught=_first([_untaught(cell, here) for cell in evidence.expected if not cell.taught]),
         sources=[
             f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
             for theorem in theorems()
@@ -87,18 +84,25 @@ def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
     )
 
 
-def _contradiction(cell: Foretold) -> str:
+MOST_LISTED = 50
+"""Lines of a list; the command has the others."""
+
+
+def _first(lines: Sequence[Markdown]) -> list[Markdown]:
+    """Return so many lines that a page stays short, and how many others there are."""
+    more = len(lines) - MOST_LISTED
+    return [*lines[:MOST_LISTED], *([Markdown(f"{more} more")] if more > 0 else [])]
+
+
+def _contradiction(cell: Foretold, links: Links) -> Markdown:
     """Return a line on what is not as predicted, with what is known of it."""
     result, theorem = cell.result, cell.theorem
-    told = [
-        f"{cell.row.model} on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
-        f"{theorem.name if theorem else ''}",
-        f"{result.learned} of {result.seeds} seeds learned the training lengths "
-        f"({percent(result.validation)} there), and {_tested(result)}",
-    ]
-    if theorem:
-        told.append(f"it is said under conditions: {theorem.conditions}")
-    return f"{'; '.join(told)}."
+    told = written(
+        f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
+        f"{theorem.name if theorem else ''}; {result.learned} of {result.seeds} seeds learned the "
+        f"training lengths ({percent(result.validation)} there), and {_tested(result)}."
+    )
+    return Markdown(f"{links.model(cell.row)} {told}")
 
 
 def _tested(result: Result) -> str:
@@ -108,27 +112,44 @@ def _tested(result: Result) -> str:
     return f"{said} ({result.outcome})" if result.marked else said
 
 
-def _untaught(cell: Expected) -> str:
+def _untaught(cell: Expected, links: Links) -> Markdown:
     """Return a line on what was to be learned and was not, with what was tried."""
     result = cell.result
     some = "it, the others not" if result.learned else "it"
-    return (
-        f"{cell.row.model} on {result.task} ({cell.board.name}): {result.learned} of "
-        f"{result.seeds} seeds learned {some} within at most {tried(result)}; "
-        f"validation accuracy {percent(result.validation)} % on average; to be expected by "
-        f"{', '.join(cell.said_by)}."
+    told = written(
+        f"on {result.task} ({cell.board.name}): {result.learned} of {result.seeds} seeds learned "
+        f"{some} within at most {tried(result)}; validation accuracy "
+        f"{percent(result.validation)} % on average; to be expected by {', '.join(cell.said_by)}."
     )
+    return Markdown(f"{links.model(cell.row)} {told}")
 
 
 def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
-    """Return published numbers beside ours, a table for each paper."""
+    """Return published numbers beside ours, a table for each paper, summed up over its tasks."""
     here = (links or Links()).on(PAPERS)
-    held = grouped_by(lambda one: one.paper.key, found).values()
+    held = list(grouped_by(lambda one: one.paper.key, found).values())
     return made(
         "papers.md.j2",
         here,
         FRONT=FRONT,
-        columns=[f"{column.heading}: {column.meaning}" for column in BESIDE],
-        papers=[(part[0].paper, beside_table(part).without("paper")) for part in held],
-        name=lambda one: here.model(one.row),
+        columns=[f"{column.heading}: {column.meaning}" for column in SUMMARY],
+        papers=[
+            (
+                part[0].paper,
+                shown := beside_summary(part),
+                [_differs(one, here) for one in shown.items],
+            )
+            for part in held
+        ],
+        name=lambda group: here.model(group[0].row),
     )
+
+
+def _differs(group: Group, links: Links) -> Markdown:
+    """Return a line on what differs of all numbers of a model, as far as their paper says."""
+    first = group[0]
+    same = [one for one in first.differs if all(one in other.differs for other in group)]
+    told = written(
+        f"({first.board.name}) beside {first.theirs.model}: {'; '.join(same) or MISSING}"
+    )
+    return Markdown(f"{links.model(first.row)} {told}")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.analysis.tables import (
     LEGEND,
     Outcome,
@@ -24,7 +24,12 @@ from formalbench_leaderboard import templating
 
 T = TypeVar("T")
 
-_MARKS = {SOME: r"$^{\circ}$", CAPPED: r"$^{\ddagger}$", FAILED: r"$^{\dagger}$"}
+_MARKS = {
+    SOME: r"$^{\circ}$",
+    CAPPED: r"$^{\ddagger}$",
+    DOUBTFUL: r"$^{\sim}$",
+    FAILED: r"$^{\dagger}$",
+}
 _COMPARED = ("score",)
 
 
@@ -45,7 +50,7 @@ def render(page: Page) -> str:
 
 
 def _ranking(board: Board) -> Sheet[Row]:
-    return ranking(board).without("within", "kind", "IQM", "IQM interval")
+    return ranking(board).without("kind", "profile", "horizon", "IQM", "IQM interval")
 
 
 def _of_task(board: Board, title: str) -> Sheet[Outcome]:
@@ -96,7 +101,7 @@ def _marked(text: str, best: str) -> str:
 
 def _parted(text: str) -> tuple[str, str]:
     """Return the number of a cell, and LaTeX for the marks behind it."""
-    number = text.rstrip(f"{SOME}{CAPPED}{FAILED} ")
+    number = text.rstrip(f"{SOME}{CAPPED}{DOUBTFUL}{FAILED} ")
     return number, "".join(_MARKS.get(sign, "") for sign in text[len(number) :])
 
 

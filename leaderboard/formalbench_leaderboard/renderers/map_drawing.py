@@ -199,7 +199,8 @@ def _row(sheet: Canvas, row: MapRow, family: str, band: Band, *, targets: bool) 
         if targets:
             title = f"{_short(row.model)} on {_short(cell.task)}: {_short(told(cell))}"
             sheet.targets.append(Target(one.x, sheet.y, one.width, title))
-    sheet.shapes += ink.gathered(shapes)
+    # Signs come last, so that no bar of another cell, put into one path with theirs, covers them.
+    sheet.shapes += ink.gathered(sorted(shapes, key=lambda shape: shape.kind in ("tick", "part")))
     sheet.y += ROW
 
 
@@ -229,7 +230,9 @@ def _cell(sheet: Canvas, cell: MapCell, x: float, width: float) -> Sequence[ink.
     shapes = [ink.Shape("track", whole), *ink.bars(cell.strip, x, y, width)]
     if cell.learned < cell.seeds:
         shapes.append(ink.ring(x + width + GAP / 2, y + 2))
-    if ink.solved(cell):
+    if cell.weak:
+        shapes.append(ink.wave(middle, y + CELL_HEIGHT / 2))
+    elif ink.solved(cell):
         shapes.append(ink.tick(middle, y + CELL_HEIGHT / 2))
     return shapes
 

@@ -100,6 +100,11 @@ def ring(x: float, y: float) -> Shape:
     return Shape("part", _disc(x, y, 1.8))
 
 
+def wave(x: float, y: float) -> Shape:
+    """Return the sign of weak evidence around a point: a tilde."""
+    return Shape("part", f"M{number(x - 7)} {number(y)}q3.5-6 7-1.5t7-1.5v3q-3.5 6-7 1.5t-7 1.5z")
+
+
 def verdict(said: Said, x: float, y: float) -> list[Shape]:
     """Return what theory says: a disc for can, a cross for cannot, half a disc for some models.
 

@@ -32,8 +32,11 @@ def _entries(shown: LanguageMap) -> Iterator[Entry]:
     if "learned" in states:
         told = f"learned; its accuracy on longer strings{_lengths(shown)}, from chance to perfect"
         yield 60.0, told, _ramp
-    if any(map(ink.solved, cells)):
+    if any(ink.solved(cell) and not cell.weak for cell in cells):
         yield _BOX, "99 % or more at every tested length, on average over the seeds", _solved
+    if any(cell.weak for cell in cells):
+        told = "weak evidence: a predictor that is wrong on some test strings has over 95 %, too"
+        yield _BOX, told, _weak
     if any(cell.state == "learned" and cell.learned < cell.seeds for cell in cells):
         yield (
             4.0,
@@ -81,6 +84,11 @@ def _ramp(sheet: Canvas, x: float) -> None:
 def _solved(sheet: Canvas, x: float) -> None:
     sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
     sheet.shapes.append(ink.tick(x + _BOX / 2, sheet.y + CELL_HEIGHT / 2))
+
+
+def _weak(sheet: Canvas, x: float) -> None:
+    sheet.shapes += ink.bars((Step(0, 0, 1.0),), x, sheet.y, _BOX)
+    sheet.shapes.append(ink.wave(x + _BOX / 2, sheet.y + CELL_HEIGHT / 2))
 
 
 def _grey(sheet: Canvas, x: float, text: str) -> None:

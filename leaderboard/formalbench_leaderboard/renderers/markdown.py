@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import DTYPES, ExactModel, ExactModels
 from formalbench.analysis.markdown import Markdown
 from formalbench.analysis.statistics import DRAWS
@@ -59,7 +59,7 @@ def verified_by(rows: Sequence[ExactModel]) -> Sheet[tuple[ExactModel, str]]:
 
 def _ranking(board: Board, *, brief: bool) -> Sheet[Row]:
     """Return the ranking; if brief, what it says of a row on one page's width beside six tasks."""
-    left_out = ("within", "IQM") if brief else ()
+    left_out = ("IQM",) if brief else ()
     return ranking(board, best_seed=True).without("kind", "parameters", "IQM interval", *left_out)
 
 
@@ -73,6 +73,7 @@ _PARTS = {
     "FAILED": FAILED,
     "SOME": SOME,
     "CAPPED": CAPPED,
+    "DOUBTFUL": DOUBTFUL,
     "LEGEND": Markdown(LEGEND),
     "lacking_explained": [f"{column.heading}: {column.meaning}" for column in LACKING],
     "draws": DRAWS,

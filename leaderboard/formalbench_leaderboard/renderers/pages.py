@@ -12,7 +12,7 @@ from formalbench.analysis.predictions import Agreement
 from formalbench.analysis.reproduced import CellTold, ClaimTold, Document, count_verdicts
 from formalbench.analysis.tables import Outcome, agreement_table, lacking_table, of_row
 from formalbench.analysis.tables.ranking import STANDING
-from formalbench.analysis.text import MISSING, count, percent, plural
+from formalbench.analysis.text import MISSING, count, percent, plural, ranks
 from formalbench.analysis.verdict import verdict_of, verdict_of_verified
 
 from formalbench_leaderboard.renderers.evidence import PAPERS, PREDICTIONS
@@ -153,9 +153,9 @@ def _places(model: ModelPage, site: Site, links: Links) -> Sheet[tuple[SuitePage
     ]
 
     def rank(at: tuple[SuitePage, Board, Row]) -> str:
-        return f"{at[2].rank} of {at[1].ranked}"
+        return f"{ranks(at[2].rank_low, at[2].rank_high)} of {at[1].ranked}"
 
-    standing = Sheet(STANDING, ()).only("within", "score", "interval", "IQM", "IQM interval")
+    standing = Sheet(STANDING, ()).only("score", "interval", "IQM", "IQM interval")
     return Sheet(
         [
             Column("suite", "", lambda at: links.link(at[0].name, at[0].path), form="name"),

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, FAILED, SOME, Column, Sheet
+from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
 from formalbench.analysis.constructions import ExactModels
 from formalbench.analysis.tables import (
     LEGEND,
@@ -204,7 +204,7 @@ def _print_board(board: Board, title: str, console: Console, extent: Extent) -> 
 
 
 _HIDDEN = ("kind", "parameters", "IQM interval")
-_OF_EVERYTHING = ("within", "interval", "IQM")
+_OF_EVERYTHING = ("interval", "IQM")
 
 
 def _print_rows(shown: Sheet[Row], rows: Sequence[Row], console: Console, extent: Extent) -> None:
@@ -255,15 +255,19 @@ def _first_lines(below: Mapping[str, str]) -> dict[str, str]:
 
 
 _SHORT_LEGEND = (
-    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: one more than the "
-    "number of rows separably better."
+    "Score: mean over the tasks of (accuracy − chance) / (1 − chance). Rank: from 1 + the "
+    "number of rows that are significantly better, to the number of rows less those that are "
+    "worse. Profile: languages solved/only learned/not learned (seeds that solve theirs)."
 )
 _LONG_LEGEND = (
     "Score: mean over the tasks of (accuracy − chance) / (1 − chance); its interval: 95 %, "
     "over seeds and test strings. Tasks: mean accuracy over the seeds. All in percent. "
-    "Rank: one more than the number of rows separably better, all pairs compared at once; in "
-    "95 % of the draws a row is within its ranks. IQM: the mean of the middle half of all "
-    "runs' scaled accuracies."
+    "Rank: from 1 + the number of rows that are significantly better, to the number of rows less "
+    "those that are significantly worse, all pairs compared at once. Profile: languages solved "
+    "(99 % at every tested length)/only learned/not learned by two thirds of the seeds, and the "
+    "share of all seeds that solve theirs. Horizon: the longest length up to which half of "
+    "the seeds that learned have 99 %. IQM: the mean of the middle half of all runs' scaled "
+    "accuracies."
 )
 
 
@@ -282,6 +286,9 @@ def _legend(board: Board, extent: Extent) -> str:
         else "",
         f"{SOME}: some seeds did not learn." if some else "",
         f"{CAPPED}: training was capped before the whole budget." if capped else "",
+        f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %."
+        if any(result.weak for result in results)
+        else "",
         "!: a run did not finish, or diverged at some lengths: chance counts there."
         if failed
         else "",
@@ -384,8 +391,9 @@ def _column(column: Column[T], shown: Sheet[T], limit: int) -> _Column:
 
 
 def _narrow(name: str) -> str:
-    named = {"within": "within\nranks", "interval": "95 % interval"}
-    return named.get(name) or name.replace(" to", "\nto").replace("bits at ", "bits at\n")
+    if name == "interval":
+        return "95 % interval"
+    return name.replace(" to", "\nto").replace("bits at ", "bits at\n")
 
 
 def _tables(columns: Sequence[_Column], width: int, *, apart: bool) -> Iterator[list[_Column]]:

@@ -103,7 +103,7 @@ def _facts(facts: TaskFacts, detail: Detail) -> dict[str, Any]:
 
 
 def _row(row: Row, board: Board, detail: Detail, links: Links) -> dict[str, Any]:
-    numbers = ("rank", "score", "low", "high", "rank_low", "rank_high", "iqm")
+    numbers = ("rank", "score", "low", "high", "rank_low", "rank_high", "iqm", "better_than")
     return {
         "model": row.model,
         "kind": row.kind,
@@ -144,6 +144,7 @@ def _result(
         "learned",
         "tried",
         "capped",
+        "weak",
         "budget",
         "information",
     )

@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 _LINK = Markup('<a href="{}">{}</a>')
 _MARK = Markup('<abbr title="{}">{}</abbr>')
-_ASCENDING = frozenset({"rank", "within", "parameters"})
-_LEFT = frozenset({"interval", "within"})
+_ASCENDING = frozenset({"rank", "parameters"})
+_LEFT = frozenset({"interval"})
 _LAST = ("IQM", "parameters")
 """Columns of the ranking that stand behind the tasks."""
 
@@ -155,7 +155,7 @@ def _heads(shown: Sheet[T], sorted_by: str = "") -> list[TableHead]:
 
 def _class(column: Column[T], *, head: bool = False) -> str | None:
     names = ["left"] * (column.left or column.heading in _LEFT)
-    names += [column.heading] * (column.heading in ("within", "score") and not (head and not names))
+    names += [column.heading] * (column.heading == "score" and not (head and not names))
     names += ["name"] * (head and column.form == "name")
     return " ".join(names) or None
 

@@ -1,6 +1,6 @@
 """The tables of a page, each a list of columns: every renderer shows these and knows no other."""
 
-from formalbench.analysis.tables.beside import beside_table
+from formalbench.analysis.tables.beside import beside_summary, beside_table
 from formalbench.analysis.tables.exact import LEGEND, exact_table
 from formalbench.analysis.tables.expected import taught_table
 from formalbench.analysis.tables.lacking import LACKING, lacking_table
@@ -16,6 +16,7 @@ __all__ = [
     "LEGEND",
     "Outcome",
     "agreement_table",
+    "beside_summary",
     "beside_table",
     "by_place",
     "cell",

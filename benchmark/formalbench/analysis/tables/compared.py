@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from formalbench.analysis.columns import (
     CAPPED,
+    DOUBTFUL,
     FAILED,
     SOME,
     Column,
@@ -27,10 +28,12 @@ MEAN = "mean, scaled"
 
 COMPARED = (
     "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
-    "and test strings. Better: whose lead holds if all tasks are looked at together. "
+    "and test strings. Better: which of the two is significantly better, as ranks say, among all "
+    "rows that have the task; its p-value is multiplied by the number of tasks. "
     "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
-    f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. {FAILED}: a run did not "
-    "finish. "
+    f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. "
+    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %. "
+    f"{FAILED}: a run did not finish. "
     "Mean: of (accuracy − chance) / (1 − chance)."
 )
 """How the table of tasks is read."""
@@ -64,7 +67,7 @@ _APART: tuple[Column[Difference], ...] = (
     ),
     Column(
         "better",
-        "whose lead holds if all tasks are looked at together",
+        "which of the two is significantly better, if either is",
         lambda apart: MISSING if apart.better is None else apart.better.upper(),
         {"better": lambda apart: apart.better},
         "words",

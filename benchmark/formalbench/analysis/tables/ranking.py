@@ -5,6 +5,7 @@ from __future__ import annotations
 from formalbench.analysis.board import Board, Row
 from formalbench.analysis.columns import (
     CAPPED,
+    DOUBTFUL,
     FAILED,
     SOME,
     Column,
@@ -15,18 +16,44 @@ from formalbench.analysis.columns import (
     share,
     words,
 )
+from formalbench.analysis.profile import Profile
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.text import MISSING, count, percent, ranks
 
-STANDING: tuple[Column[Row], ...] = (
-    number(
-        "rank", "one more than the number of rows that are separably better", lambda row: row.rank
-    ),
+PROFILE: tuple[Column[Profile], ...] = (
     Column(
-        "within",
-        "between which ranks it is in 95 % of the draws",
+        "profile",
+        "languages solved (99 % at every tested length), only learned, and not learned, by two "
+        "thirds of their seeds; and the share of all seeds that solve their language",
+        lambda of: f"{of.solved}/{of.learned}/{of.unlearned} ({percent(of.solved_seeds, 0)} %)",
+        {
+            "languages_solved": lambda of: of.solved,
+            "languages_learned": lambda of: of.learned,
+            "languages_unlearned": lambda of: of.unlearned,
+            "seeds_solved": lambda of: share(of.solved_seeds),
+            "seeds_learned": lambda of: share(of.learned_seeds),
+        },
+    ),
+    number(
+        "horizon",
+        "the longest tested length up to which half of the seeds that learned their language are "
+        "right on 99 % of the strings at every tested length",
+        lambda of: of.horizon,
+    ),
+)
+"""What became of a row's languages."""
+
+STANDING: tuple[Column[Row], ...] = (
+    Column(
+        "rank",
+        "from 1 + the number of rows that are significantly better, to the number of rows less "
+        "those that are significantly worse",
         lambda row: ranks(row.rank_low, row.rank_high),
-        {"rank_low": lambda row: row.rank_low, "rank_high": lambda row: row.rank_high},
+        {
+            "rank": lambda row: row.rank,
+            "rank_low": lambda row: row.rank_low,
+            "rank_high": lambda row: row.rank_high,
+        },
     ),
     words("model", "with the options set", lambda row: row.model, form="name"),
     words("kind", "learned, or exact: not trained", lambda row: row.kind),
@@ -51,6 +78,7 @@ STANDING: tuple[Column[Row], ...] = (
         "score_low",
         "score_high",
     ),
+    *(column.of(lambda row: row.profile) for column in PROFILE),
     percentage(
         "IQM",
         "the mean of the middle half of all runs' scaled accuracies",
@@ -92,8 +120,9 @@ CELL = (
     f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
     "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
     f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
-    "budget, as validation got no better: weaker evidence. The score counts the test accuracy of "
-    "all"
+    "budget, as validation got no better: weaker evidence. "
+    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 % too. "
+    "The score counts the test accuracy of all"
 )
 """How a task's cell is read."""
 
@@ -147,4 +176,5 @@ def cell(result: Result | None, *, best_seed: bool = False) -> str:
         return f"[{percent(result.validation)}]{capped}{failed}"
     best = f" ({percent(result.max)})" if best_seed else ""
     some = f"{SOME}{capped}" if result.partly else ""
-    return f"{percent(result.mean)}{best}{some}{failed}"
+    weak = DOUBTFUL if result.weak else ""
+    return f"{percent(result.mean)}{best}{some}{weak}{failed}"

@@ -54,14 +54,14 @@ function compared(board, a, b) {
   const key = (row, ...more) => [board.name, row.model, ...more];
   const tasks = shared.map((on) => {
     const draws = [a, b].map((row, side) => meanDraws([sampleOf(row, side ? on.b : on.a, on.facts)], key(row, on.task)));
-    return { ...on, apart: differenceOf(on.a.mean - on.b.mean, draws[0].map((value, n) => value - draws[1][n]), shared.length) };
+    return { ...on, apart: differenceOf(on.a.mean - on.b.mean, draws[0].map((value, n) => value - draws[1][n])) };
   });
   const scored = shared.filter(({ facts }) => facts.chance_length < 1);
   if (!scored.length) return { tasks, mean: null };
   const samples = [a, b].map((row, side) => scored.map((on) => sampleOf(row, side ? on.b : on.a, on.facts, true)));
   const means = samples.map((part) => average(part.map(({ values }) => average(values))));
   const draws = samples.map((part, side) => meanDraws(part, key(side ? b : a)));
-  const apart = differenceOf(means[0] - means[1], draws[0].map((value, n) => value - draws[1][n]), 1);
+  const apart = differenceOf(means[0] - means[1], draws[0].map((value, n) => value - draws[1][n]));
   return { tasks, mean: { a: means[0], b: means[1], apart, tasks: scored.length } };
 }
 
@@ -80,7 +80,7 @@ function comparedOn(board, a, b) {
     make(
       "p",
       { class: "quiet" },
-      "A − B is of the test accuracies, learned or not, in points. Its 95 % interval is over seeds and test strings: few seeds that agree do not say that another one will. Better: whose lead holds if all tasks are looked at together. [n]: not learned within the budget; n is the validation accuracy on the training lengths. The intervals are drawn on this page; those of the command differ by what 2,000 draws leave open.",
+      "A − B is of the test accuracies, learned or not, in points. Its 95 % interval is over seeds and test strings: few seeds that agree do not say that another one will. [n]: not learned within the budget; n is the validation accuracy on the training lengths. The intervals are drawn on this page; those of the command differ by what 2,000 draws leave open.",
     ),
     lacking.length ? make("p", { class: "quiet" }, `Only one of them has: ${lacking.join(", ")}.`) : null,
     copyable(`formalbench compare ${[a, b].map((row) => shellQuoted(row.model)).join(" ")}`),
@@ -94,11 +94,11 @@ function comparedOn(board, a, b) {
 
 function comparisonVerdict(a, b, mean) {
   if (!mean) return "None of these tasks counts in a score.";
-  const { better, low, high } = mean.apart;
   const over = mean.tasks === 1 ? "this task" : `these ${mean.tasks} tasks`;
-  const width = `95 % interval of the lead: ${interval(low, high)} points`;
-  if (!better) return `Neither is separably better over ${over} (${width}).`;
-  return `${better === "a" ? a.model : b.model} is separably better over ${over} (${width}).`;
+  const lead = `The lead of A over ${over}: ${interval(mean.apart.low, mean.apart.high)} points (95 % interval, which allows for a seed that was not run).`;
+  if (a.rank == null || b.rank == null) return lead;
+  const [better] = [[a, b], [b, a]].filter(([one, other]) => one.better_than.includes(other.model));
+  return `On the board's tasks ${better ? `${better[0].model} is significantly better` : "neither is significantly better"}. ${lead}`;
 }
 
 const COMPARED_HEADS = [
@@ -107,7 +107,6 @@ const COMPARED_HEADS = [
   { text: "B" },
   { text: "A − B" },
   { text: "95 % interval", left: true },
-  { text: "better", left: true },
 ];
 
 function comparedTable(a, b, tasks, mean) {
@@ -128,15 +127,14 @@ function comparedTable(a, b, tasks, mean) {
 
 /** Return the accuracy of a model with its seeds as dots and its interval as a bar. */
 function seedCell(result, facts) {
-  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.marked ? " ⚠" : ""}`;
+  const text = unlearned(result) ? `[${percent(result.validation)}]` : `${percent(result.mean)}${partly(result) ? "°" : ""}${result.weak ? "~" : ""}${result.marked ? " ⚠" : ""}`;
   return { text: [seedDots(result, facts), make("span", { class: "number" }, text)], sort: result.mean };
 }
 
-function apartCells({ value, low, high, better }) {
+function apartCells({ value, low, high }) {
   return [
     { text: `${value > 0 ? "+" : ""}${percent(value)}`, sort: value },
     { text: [leadGlyph(value, low, high), interval(low, high)], sort: low, left: true },
-    { text: better ? better.toUpperCase() : MISSING, sort: better ?? "", left: true },
   ];
 }
 

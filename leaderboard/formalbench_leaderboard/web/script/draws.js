@@ -103,13 +103,10 @@ function spread(seeds) {
 
 const average = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Return { value, low, high, better } of draws: `better` is whose lead holds for all of `count` at once. */
-function differenceOf(value, draws, count) {
+/** Return a difference with the 95 % interval of its draws: { value, low, high }. */
+function differenceOf(value, draws) {
   const sorted = Float64Array.from(draws).sort();
-  const [low, high] = [Math.min(value, quantile(sorted, TAIL)), Math.max(value, quantile(sorted, 1 - TAIL))];
-  const tail = TAIL / count;
-  const better = Math.min(low, quantile(sorted, tail)) > 0 ? "a" : Math.max(high, quantile(sorted, 1 - tail)) < 0 ? "b" : null;
-  return { value, low, high, better };
+  return { value, low: Math.min(value, quantile(sorted, TAIL)), high: Math.max(value, quantile(sorted, 1 - TAIL)) };
 }
 
 function quantile(sorted, level) {

@@ -36,7 +36,7 @@ function modelOn(board, row) {
     make("h2", {}, `Protocol ${board.name}`),
     make("p", { class: "verdict" }, row.verdict),
     termList([
-      ["rank", row.rank == null ? (row.score == null ? "none: it lacks a task" : "none: no other row has a score") : `${row.rank} of ${board.ranked}, within ${ranks(row.rank_low, row.rank_high)}`],
+      ["rank", row.rank == null ? (row.score == null ? "none: it lacks a task" : "none: no other row has a score") : `${ranks(row.rank_low, row.rank_high)} of ${board.ranked}`],
       ["score", row.score == null ? null : `${percent(row.score)} (${interval(row.low, row.high)})`],
       ["IQM", row.iqm == null ? null : percent(row.iqm)],
       ["kind", row.kind],

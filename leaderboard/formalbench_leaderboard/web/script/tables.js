@@ -102,7 +102,7 @@ function showMeasure(section, board) {
 function cellText(result, measure) {
   if (measure !== MEASURES.mean) return measure.show(measure.value(result));
   if (unlearned(result)) return `[${percent(result.validation)}]`;
-  return percent(result.mean) + (partly(result) ? "°" : "");
+  return percent(result.mean) + (partly(result) ? "°" : "") + (result.weak ? "~" : "");
 }
 
 function setCell(cell, value, text) {

@@ -1,0 +1,71 @@
+"""The profile of a row: languages solved, learned and not learned, and its horizon."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.profile import Profile, profile_of
+from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.web.assemble import render as render_html
+from formalbench_leaderboard.web.definitions import Definitions
+
+TASKS = ("parity", "first", "d2")
+
+
+@pytest.fixture
+def page(make_record):
+    """Make a model that solves one of three languages, learns one and fails one, and its better."""
+    runs = {
+        "parity": [([100] * 4, 1.0)] * 2 + [([100, 100, 98, 100], 1.0)],
+        "first": [([100, 99, 90, 100], 1.0)] * 2 + [([50] * 4, 0.8)],
+        "d2": [([100] * 4, 1.0), *[([100] * 4, 0.98)] * 2],
+    }
+    records = [
+        make_record("rnn", f"{task}:classify", accuracy=right, validation=held, seed=seed)
+        for task, seeds in runs.items()
+        for seed, (right, held) in enumerate(seeds)
+    ]
+    records += [
+        make_record("lstm", f"{task}:classify", seed=seed) for task in TASKS for seed in range(3)
+    ]
+    return build_page(records, View("test", TASKS))
+
+
+def test_a_profile_counts_languages_by_two_thirds_of_their_seeds(page):
+    rows = {row.model: row.profile for row in page.boards[0].rows}
+    # Of the six seeds that learned three have 99 % up to 71, the others up to 51.
+    assert rows["rnn"] == Profile(1, 1, 1, 3 / 9, 6 / 9, horizon=71)
+    assert rows["lstm"] == Profile(3, 0, 0, 1.0, 1.0, 71)
+
+
+def test_a_row_is_profiled_on_the_languages_that_count(make_record):
+    records = [make_record("rnn"), make_record("rnn", "own:classify", validation=0.5)]
+    (board,) = build_page([*records, make_record("lstm", "own:classify")], View("t", TASKS)).boards
+    profiles = {row.model: row.profile for row in board.rows}
+    assert profiles == {"rnn": Profile(1, 0, 0, 1.0, 1.0, 71), "lstm": None}
+
+
+def test_what_diverged_on_longer_strings_is_learned_and_not_solved(make_record):
+    trained = make_record(not_finite=(2, 3))
+    (board,) = build_page([trained], View("t", ("parity",))).boards
+    assert board.rows[0].profile == Profile(0, 1, 0, 0.0, 1.0, 51)
+    assert profile_of([]) is None
+
+
+def test_every_face_has_it(page):
+    for name in ("table", "markdown"):
+        text = renderer(name)(page)
+        assert "1/1/1 (33 " in text, name
+        assert "3/0/0 (100 " in text, name
+    rows = {row["model"]: row for row in csv.DictReader(io.StringIO(renderer("csv")(page)))}
+    names = ("languages_solved", "languages_learned", "languages_unlearned", "seeds_learned")
+    assert [rows["rnn"][name] for name in names] == ["1", "1", "1", "0.666667"]
+    (board,) = json.loads(renderer("json")(page))["measured"]
+    told = next(row for row in board["rows"] if row["model"] == "rnn")
+    assert (told["profile"]["solved"], told["profile"]["solved_seeds"]) == (1, 0.333333)
+    html = render_html(page, Definitions({}, {}))["index.html"]
+    assert "1/1/1 (33 %)" in html
