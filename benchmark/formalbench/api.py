@@ -1,4 +1,4 @@
-"""formalbench from Python."""
+"""formalbench from Python: what there is, runs, their records, comparisons."""
 
 from __future__ import annotations
 
@@ -12,18 +12,40 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
-from formalbench.host import PluginHost
+from formalbench.host import load_plugins
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest
 from formalbench.running.scheduler import execute
 from formalbench.running.seeds import Seeds
 from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 from formalbench.ui.live import execute_live
 from formalbench.ui.output import console
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
+
+COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
+"""The columns of `compare`."""
+
+
+def tasks(*, plugins: Sequence[Path | str] = ()) -> list[str]:
+    """Return the names of all tasks; one with numbers in braces is a family, ``dyck-{k}-{D}``.
+
+    Args:
+        plugins: local plugins to load.
+    """
+    return [entry.spec.name for entry in load_plugins(plugins).tasks.all()]
+
+
+def models(*, plugins: Sequence[Path | str] = ()) -> list[str]:
+    """Return the names of all models, families likewise.
+
+    Args:
+        plugins: local plugins to load.
+    """
+    return [entry.spec.name for entry in load_plugins(plugins).models.all()]
 
 
 def run(
@@ -88,7 +110,7 @@ def run(
         raise RequestError("tasks=[]: name a task, or leave tasks out for those of a suite")
     wait_passively()
     check_threads(threads)
-    host = _load(plugins)
+    host = load_plugins(plugins)
     texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
     settings_ = parse_settings(texts)
     request = RunRequest(tuple(models), tuple(tasks or ()), suite, protocol, seeds, settings_)
@@ -105,7 +127,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     """Return the records of a folder as a tidy table: a row a cell, that is a test length of a run.
 
     Args:
-        path: the folder; None for the per-user one. One that is not there has no records.
+        path: the folder; None for the per-user one, which has no records before the first run.
         plugins: local plugins to load: of a task that is at hand the chance level is known at
             each length.
 
@@ -114,7 +136,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
         explained. A run that did not finish has one row, without a length.
 
     Raises:
-        RequestError: a line for each file that is no record.
+        RequestError: if the folder does not exist, or a line for each file that is no record.
 
     Example:
         >>> frame = formalbench.results("runs")  # doctest: +SKIP
@@ -126,15 +148,78 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     from formalbench.analysis.chances import known_chances
     from formalbench.analysis.frame import cells_frame
 
-    host = _load(plugins)
-    records = Store(Path(path) if path else default_results()).records()
-    return cells_frame(records, known_chances(host))
+    host = load_plugins(plugins)
+    return cells_frame(_records(path), known_chances(host))
 
 
-def _load(plugins: Sequence[Path | str]) -> PluginHost:
-    if isinstance(plugins, str | Path):
-        raise RequestError(f"plugins is a list of paths: write [{str(plugins)!r}]")
-    return PluginHost.load([Path(plugin) for plugin in plugins])
+def compare(
+    a: str,
+    b: str,
+    *,
+    results: Path | str | None = None,
+    tasks: Sequence[str] | None = None,
+    protocols: Sequence[str] | None = None,
+    plugins: Sequence[Path | str] = (),
+) -> pd.DataFrame:
+    """Compare two models task by task; the numbers of ``formalbench compare``.
+
+    Args:
+        a: a model of the records, options behind its name.
+        b: another one.
+        results: a folder of records; None for the per-user one and, inside a clone of the
+            repository, the published ones.
+        tasks: on which; None for all that both have.
+        protocols: one for both, or one for each; None for all that both have.
+        plugins: local plugins to load.
+
+    Returns:
+        One row per protocol and task: protocol, version, task, a and b (mean test accuracies),
+        difference (a - b) with its 95 % interval low to high over seeds and test strings, better
+        (the model whose lead holds if all tasks are looked at together, or None).
+
+    Raises:
+        RequestError: if there is no such model, protocol or folder, or the two share no protocol.
+
+    Example:
+        >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
+    """
+    from formalbench.analysis.compare import comparisons
+    from formalbench.analysis.current import current_of
+
+    host = load_plugins(plugins)
+    records = _records(results)
+    clone = repository_above(Path.cwd()) if results is None else None
+    if clone is not None:
+        records += Store(clone / PUBLISHED_RESULTS).records()
+    found = comparisons(records, (a, b), tasks, protocols, current_of(host))
+    names = {"a": a, "b": b, None: None}
+    rows = [
+        {
+            "protocol": one.a.board.protocol,
+            "version": one.a.board.version,
+            "task": on.task,
+            "a": on.a.mean,
+            "b": on.b.mean,
+            "difference": on.accuracy.value,
+            "low": on.accuracy.low,
+            "high": on.accuracy.high,
+            "better": names[on.accuracy.better],
+        }
+        for one in found
+        for on in one.tasks
+    ]
+    return pd.DataFrame(rows, columns=COMPARED)
+
+
+def _records(path: Path | str | None) -> list[Record]:
+    """Return the records of a folder.
+
+    Raises:
+        RequestError: if it was named and does not exist, or a file is no record.
+    """
+    if path is not None and not Path(path).is_dir():
+        raise RequestError(f"results folder {path} does not exist")
+    return Store(Path(path) if path else default_results()).records()
 
 
 def _row(record: Record) -> dict[str, object]:
