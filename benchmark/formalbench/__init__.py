@@ -70,6 +70,8 @@ if TYPE_CHECKING:
     from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
     from formalbench.metrics.cross_entropy import CrossEntropy
     from formalbench.readout import read_asked
+    from formalbench.scoring.evaluate import evaluate
+    from formalbench.scoring.report import Report, SuiteReport
     from formalbench.task_handle import LabelledStrings, TaskHandle, label, load, sample
     from formalbench.theory.lookup import theory_of
 
@@ -116,6 +118,8 @@ _PLACES = {
     "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
     "metrics.cross_entropy": ("CrossEntropy",),
     "readout": ("read_asked",),
+    "scoring.evaluate": ("evaluate",),
+    "scoring.report": ("Report", "SuiteReport"),
     "task_handle": ("LabelledStrings", "TaskHandle", "label", "load", "sample"),
     "theory.lookup": ("theory_of",),
 }
@@ -158,6 +162,7 @@ __all__ = [
     "ProbeSpec",
     "Progress",
     "ProtocolSpec",
+    "Report",
     "ReproductionSpec",
     "RequestError",
     "RunInfo",
@@ -171,6 +176,7 @@ __all__ = [
     "StringAccuracy",
     "StringMetric",
     "Strings",
+    "SuiteReport",
     "SuiteSpec",
     "Symbols",
     "TableSpec",
@@ -185,6 +191,7 @@ __all__ = [
     "__version__",
     "balanced",
     "compare",
+    "evaluate",
     "hookimpl",
     "label",
     "load",

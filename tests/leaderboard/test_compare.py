@@ -290,7 +290,8 @@ def test_hostile_names_are_text(invoke, results, make_record, name):
     assert "\u202e" not in done.output
 
 
-def test_from_python_it_is_a_table_with_the_same_numbers(invoke, results):
+def test_from_python_it_is_a_table_with_the_same_numbers(invoke, results, host, monkeypatch):
+    monkeypatch.setattr("formalbench.api.load_plugins", lambda plugins: host)
     frame = formalbench.compare("rnn", "lstm", results=results)
     done = invoke("rnn", "lstm", "--results", results, "--json", command="compare")
     (told,) = json.loads(done.stdout)["comparisons"]
