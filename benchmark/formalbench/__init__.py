@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench.api import compare, models, results, run, tasks
+    from formalbench.api import compare, models, results, run, tasks, trained
     from formalbench.contracts.alphabet import ExtendedAlphabet
     from formalbench.contracts.batch import Batch
     from formalbench.contracts.config import Config, option
@@ -78,7 +78,7 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _PLACES = {
-    "api": ("compare", "models", "results", "run", "tasks"),
+    "api": ("compare", "models", "results", "run", "tasks", "trained"),
     "contracts.alphabet": ("ExtendedAlphabet",),
     "contracts.batch": ("Batch",),
     "contracts.config": ("Config", "option"),
@@ -205,6 +205,7 @@ __all__ = [
     "sample",
     "tasks",
     "theory_of",
+    "trained",
 ]
 
 

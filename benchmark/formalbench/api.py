@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
@@ -20,10 +20,13 @@ from formalbench.running.seeds import Seeds
 from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.task_handle import STANDARD
 from formalbench.ui.live import execute_live
 from formalbench.ui.output import console
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from formalbench.contracts.record import Record
 
 COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
@@ -149,7 +152,8 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     from formalbench.analysis.frame import cells_frame
 
     host = load_plugins(plugins)
-    return cells_frame(_records(path), known_chances(host))
+    records = _records([Path(path)] if path else _folders(None)[:1])
+    return cells_frame(records, known_chances(host))
 
 
 def compare(
@@ -187,10 +191,7 @@ def compare(
     from formalbench.analysis.current import current_of
 
     host = load_plugins(plugins)
-    records = _records(results)
-    clone = repository_above(Path.cwd()) if results is None else None
-    if clone is not None:
-        records += Store(clone / PUBLISHED_RESULTS).records()
+    records = _records(_folders(results))
     found = comparisons(records, (a, b), tasks, protocols, current_of(host))
     names = {"a": a, "b": b, None: None}
     rows = [
@@ -211,15 +212,100 @@ def compare(
     return pd.DataFrame(rows, columns=COMPARED)
 
 
-def _records(path: Path | str | None) -> list[Record]:
-    """Return the records of a folder.
+def trained(
+    model: str,
+    task: str,
+    seed: int = 0,
+    *,
+    protocol: str = "",
+    results: Path | str | None = None,
+    weights: Path | str | None = None,
+    plugins: Sequence[Path | str] = (),
+) -> nn.Module:
+    """Return the network of a run with its weights, on the CPU, as it was tested.
+
+    Of several learning rates it is the one that validation selects.
+
+    Args:
+        model: its name, options behind it.
+        task: its name, likewise.
+        seed: of the run.
+        protocol: that it was trained by; by default ``standard``, or if there is no such run, any.
+        results: a folder of records, or a clone of the repository; None for the per-user folder
+            and, inside a clone, its published records.
+        weights: an archive of weights, or another folder that has them; by default they lie
+            beside the records.
+        plugins: local plugins to load.
+
+    Returns:
+        A network that is given a `formalbench.Batch` and answers in the task's layout; `evaluate`
+        takes it.
 
     Raises:
-        RequestError: if it was named and does not exist, or a file is no record.
+        RequestError: if there is no such run, or its weights are not there or do not fit.
+
+    Example:
+        >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
+        >>> formalbench.evaluate(network, "parity").accuracy  # doctest: +SKIP
     """
-    if path is not None and not Path(path).is_dir():
-        raise RequestError(f"results folder {path} does not exist")
-    return Store(Path(path) if path else default_results()).records()
+    from formalbench.analysis.aggregate import selected_rate
+    from formalbench.analysis.keys import model_key, title_of
+    from formalbench.store.weight_lookup import AtHand
+    from formalbench.store.weights import network_from
+
+    host = load_plugins(plugins)
+    folders = _folders(results)
+    records = [record for record in _records(folders) if record.weights]
+    for kind, asked, name_of in (
+        ("model", model, lambda record: model_key(record)[0]),
+        ("task", task.removesuffix(":classify"), title_of),
+    ):
+        known = {name_of(record) for record in records}
+        records = [record for record in records if name_of(record) == asked]
+        if not records:
+            raise unknown(f"{kind} among the trained runs", asked, known)
+    known = {record.protocol.title for record in records}
+    chosen = protocol or (STANDARD if STANDARD in known else sorted(known)[0])
+    records = [record for record in records if record.protocol.title == chosen]
+    if not records:
+        raise unknown(f"protocol of {model} on {task}", chosen, known)
+    newest = max(record.protocol.version for record in records)
+    records = [record for record in records if record.protocol.version == newest]
+    rate = selected_rate(records)
+    found = [one for one in records if one.seed == seed and one.learning_rate == rate]
+    if not found:
+        seeds = ", ".join(str(one) for one in sorted({record.seed for record in records}))
+        raise RequestError(f"no run of {model} on {task} has seed {seed}: there are {seeds}")
+    places = [Path(weights)] if weights is not None else []
+    lookup = AtHand([*places, *(folder for folder in folders if folder.is_dir())])
+    if found[0] not in lookup:
+        raise RequestError(
+            f"the weights of run {found[0].test_id} ({model} on {task}) are not beside its record: "
+            "name an archive that has them (weights=…)"
+        )
+    return network_from(host, found[0], lookup.read(found[0]), f"run {found[0].test_id}")
+
+
+def _folders(path: Path | str | None) -> list[Path]:
+    """Return where records are read: a folder, a clone's, or the user's own and the clone's."""
+    if path is not None:
+        clone = Path(path) / PUBLISHED_RESULTS
+        return [clone if clone.is_dir() else Path(path)]
+    clone_here = repository_above(Path.cwd())
+    published = [] if clone_here is None else [clone_here / PUBLISHED_RESULTS]
+    return [default_results(), *published]
+
+
+def _records(folders: Sequence[Path]) -> list[Record]:
+    """Return the records of folders; the user's own may not exist yet.
+
+    Raises:
+        RequestError: if another one does not exist, or a file is no record.
+    """
+    for folder in folders:
+        if not folder.is_dir() and folder != default_results():
+            raise RequestError(f"results folder {folder} does not exist")
+    return [record for folder in folders for record in Store(folder).records()]
 
 
 def _row(record: Record) -> dict[str, object]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -117,10 +118,16 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
         bits: whether an answer is a set of outputs.
 
     Raises:
-        RequestError: if it cannot be called, or the answer is said step by step and it is no
-            network of formalbench's own kind.
+        RequestError: if it cannot be called, or built with the task, or the answer is said step
+            by step and it is no network of formalbench's own kind.
     """
     if isinstance(predict, type):
+        name, takes = predict.__name__, signature(predict)
+        try:
+            takes.bind(task)
+        except TypeError:
+            line = f"{name}{takes} takes no task: expected {name}(task)"
+            raise RequestError(line) from None
         predict = predict(task)
     if isinstance(predict, nn.Module) and isinstance(getattr(predict, "traits", None), Traits):
         return answering(predict, task)

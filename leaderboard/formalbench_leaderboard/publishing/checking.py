@@ -15,6 +15,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, Store, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.weight_lookup import AtHand
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -27,7 +28,6 @@ from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import parted
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -56,7 +56,11 @@ class Checked:
 
 
 def check_published(
-    repository: Path, host: PluginHost, weights: AtHand | None = None, *, rendered: bool = False
+    repository: Path,
+    host: PluginHost,
+    weights: AtHand | None = None,
+    *,
+    rendered: bool = False,
 ) -> Checked:
     """Hold what a repository publishes against the rules of publishing; write nothing.
 

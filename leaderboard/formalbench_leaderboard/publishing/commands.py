@@ -117,9 +117,10 @@ def check(
     \b
     formalbench leaderboard check
     """
+    from formalbench.store.weight_lookup import AtHand
+
     from formalbench_leaderboard.publishing.checking import check_published
     from formalbench_leaderboard.publishing.publish import find_repository
-    from formalbench_leaderboard.weights.at_hand import AtHand
 
     repository = find_repository()
     found = check_published(repository, host_of(ctx), AtHand(weights or ()), rendered=rendered)
