@@ -190,8 +190,7 @@ class TaskHandle:
         check_settings(parsed, [], [option_facts(entry.spec)])
         self.host, self._plugin = host, entry.plugin
         self.used = task_used(host, name, parsed)
-        named = isinstance(protocol, str)
-        self.protocol = host.protocol(protocol) if named else protocol
+        self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
         built = host.task(self.used.name, self.used.options)
         self.task: Task = self.protocol.apply(built)
         self.name = self.task.name

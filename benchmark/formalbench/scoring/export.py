@@ -63,7 +63,7 @@ def export_tasks(
         check_exported(handle)
         if kind == "lm-eval":
             _check_whole(handle)
-    files = {}
+    files: dict[str, str] = {}
     for handle in handles:
         name = safe_name(handle.title)
         if kind == "lm-eval":

@@ -140,7 +140,7 @@ class Store:
         with without_collection():
             for file in sorted(self.path.rglob("*.json")):
                 try:
-                    record = parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file))
+                    record = read_stored(file)
                 except RequestError as error:
                     refused.append(error)
                 else:
@@ -155,8 +155,7 @@ class Store:
             RequestError: one line, for a file that is no record.
         """
         files = sorted(self.path.rglob("evaluated-*.json"))
-        held = (parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file)) for file in files)
-        return [record for record in held if isinstance(record, EvaluatedRecord)]
+        return [one for one in map(read_stored, files) if isinstance(one, EvaluatedRecord)]
 
     def _without_older(self, refused: Sequence[RequestError]) -> list[RequestError]:
         """Return what is wrong with files of this format, and tell of the others."""
@@ -193,16 +192,19 @@ class Store:
                 ):
                     yield record, weights
 
+    def path_of_evaluated(self, record: EvaluatedRecord) -> Path:
+        """Return where the record of an evaluation belongs: who answered, then the task."""
+        task = safe_name(display(record.task.name, record.task.options))
+        name = f"evaluated-{safe_name(record.protocol.title)}-{record.evaluated_id}.json"
+        return self.path / (safe_name(record.name) or "evaluated") / task / name
+
     def write_evaluated(self, record: EvaluatedRecord) -> Path:
         """Write the record of an evaluation; an earlier one of the same name and strings gives way.
 
         Raises:
             RequestError: if it cannot be written.
         """
-        task = safe_name(display(record.task.name, record.task.options))
-        name = f"evaluated-{safe_name(record.protocol.title)}-{record.evaluated_id}.json"
-        path = self.path / (safe_name(record.name) or "evaluated") / task / name
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path = self.path_of_evaluated(record)
         write_atomically(path, record.to_json())
         return path
 
@@ -285,6 +287,11 @@ def read_record(file: Path) -> AnyRecord:
         RequestError: one line, if it is no regular file, too large, unreadable or no record.
     """
     return parse_any(read_plain(file, MAX_BYTES, "a record"), str(file))
+
+
+def read_stored(file: Path) -> AnyRecord | EvaluatedRecord:
+    """Read one record file, that of an evaluation, too; raise as `read_record` does."""
+    return parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
 def _deed(done: RunFacts | VerificationRecord) -> str:

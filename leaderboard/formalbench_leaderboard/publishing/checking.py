@@ -24,6 +24,7 @@ from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.packing import contradictions
 from formalbench_leaderboard.publishing.places import home_suite, path_among
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
+from formalbench_leaderboard.publishing.self_reported import reports_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
@@ -95,6 +96,7 @@ def check_published(
     known = [record for file, record in here.items() if standing[file] == "current"]
     problems += broken_promises(known, host)
     problems += _told_by_plugins(repository, host)
+    problems += reports_problems(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
         stale_files(repository, host) if rendered and not unchecked else [],
