@@ -76,7 +76,7 @@ def load(
 
 
 def sample(
-    task: str, length: int, count: int = 1, seed: int = 0, **options: Value
+    task: str, length: int, count: int = 1, seed: int = 0, **options: Any
 ) -> tuple[list[str], list[Any]]:
     """Draw strings of a task with their right answers; the same as ``formalbench sample``.
 
@@ -85,7 +85,7 @@ def sample(
         length: symbols per string.
         count: how many strings.
         seed: another seed, other strings.
-        options: as for `load`.
+        options: as for `load`, its keywords included.
 
     Returns:
         The strings as text, and for each its target as JSON has it: a class, or a list.
@@ -100,13 +100,13 @@ def sample(
     return load(task, **options).sample(length, count, seed)
 
 
-def label(task: str, strings: Sequence[str], **options: Value) -> list[Any]:
+def label(task: str, strings: Sequence[str], **options: Any) -> list[Any]:
     """Return the right answer for each string, as `TaskHandle.label` does.
 
     Args:
         task: its name.
         strings: as text.
-        options: as for `load`.
+        options: as for `load`, its keywords included.
 
     Raises:
         RequestError: for an unknown name.

@@ -77,7 +77,8 @@ class Report:
         frame["strings"], frame["answers"] = list(cells.strings), list(cells.asked)
         frame["correct"] = list(cells.correct)
         frame["accuracy"] = frame["correct"] / frame["answers"]
-        ends = wilson_each(frame["accuracy"] * frame["strings"], frame["strings"])
+        strings = frame["strings"].to_numpy(dtype=float)
+        ends = wilson_each(frame["accuracy"].to_numpy(dtype=float) * strings, strings)
         frame["low"], frame["high"] = ends
         frame["chance"] = self._chances
         return frame
