@@ -106,9 +106,7 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    for names in (models, tasks, trackers):
-        if isinstance(names, str):
-            raise RequestError(f"models, tasks, trackers are lists of names: write [{names!r}]")
+    _check_lists(models, tasks, trackers)
     if tasks is not None and not len(tasks):
         raise RequestError("tasks=[]: name a task, or leave tasks out for those of a suite")
     wait_passively()
@@ -187,11 +185,13 @@ def compare(
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
     """
-    from formalbench.analysis.compare import comparisons
+    from formalbench.analysis.compare import check_tasks, comparisons
     from formalbench.analysis.current import current_of
 
+    _check_lists(tasks, protocols)
     host = load_plugins(plugins)
     records = _records(_folders(results))
+    check_tasks(records, tasks or ())
     found = comparisons(records, (a, b), tasks, protocols, current_of(host))
     names = {"a": a, "b": b, None: None}
     rows = [
@@ -271,19 +271,28 @@ def trained(
         raise unknown(f"protocol of {model} on {task}", chosen, known)
     newest = max(record.protocol.version for record in records)
     records = [record for record in records if record.protocol.version == newest]
-    rate = selected_rate(records)
-    found = [one for one in records if one.seed == seed and one.learning_rate == rate]
+    found = [record for record in records if record.seed == seed]
     if not found:
         seeds = ", ".join(str(one) for one in sorted({record.seed for record in records}))
         raise RequestError(f"no run of {model} on {task} has seed {seed}: there are {seeds}")
+    rate = selected_rate(records)
+    run = next((record for record in found if record.learning_rate == rate), found[0])
     places = [Path(weights)] if weights is not None else []
     lookup = AtHand([*places, *(folder for folder in folders if folder.is_dir())])
-    if found[0] not in lookup:
+    if run not in lookup:
         raise RequestError(
-            f"the weights of run {found[0].test_id} ({model} on {task}) are not beside its record: "
+            f"the weights of run {run.test_id} ({model} on {task}) are not beside its record: "
             "name an archive that has them (weights=…)"
         )
-    return network_from(host, found[0], lookup.read(found[0]), f"run {found[0].test_id}")
+    return network_from(host, run, lookup.read(run), f"run {run.test_id}")
+
+
+def _check_lists(*lists: Sequence[str] | None) -> None:
+    for names in lists:
+        if isinstance(names, str):
+            raise RequestError(
+                f"models, tasks, trackers, protocols are lists of names: write [{names!r}]"
+            )
 
 
 def _folders(path: Path | str | None) -> list[Path]:

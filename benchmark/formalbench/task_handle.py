@@ -95,7 +95,7 @@ def sample(
 
     Example:
         >>> sample("parity", length=5)
-        (['00001'], [1])
+        (['11011'], [0])
     """
     return load(task, **options).sample(length, count, seed)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError
 from formalbench.ui.completion import lists_of, names_of
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import console, print_json
@@ -78,6 +78,7 @@ def compare(
     formalbench compare lstm 'transformer[positions=alibi]' --task parity,first
     formalbench compare rnn 'rnn[nonlinearity=relu]' --protocol standard
     """
+    from formalbench.analysis.compare import check_tasks
     from formalbench.analysis.keys import model_key
 
     from formalbench_leaderboard.commands import names_in, tell_invalid
@@ -98,7 +99,7 @@ def compare(
         if name in {model_key(one)[0] for one in held.verifications}:
             raise RequestError(f"{name} is verified, not tested: there is nothing to compare")
     tasks = names_in("task", task) if task is not None else None
-    _check_tasks(held.records, tasks or ())
+    check_tasks(held.records, tasks or ())
     if suite is not None:
         tasks = list(suite_view(host, suite).tasks)
     protocols = names_in("protocol", protocol) if protocol is not None else None
@@ -150,12 +151,3 @@ def compared(
         settings = differing(*(settings_of(part, defaults) for part in held)) if held else []
         found.append((comparison, settings))
     return found
-
-
-def _check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
-    from formalbench.analysis.keys import title_of
-
-    known = {title_of(record) for record in records}
-    for name in asked:
-        if name.removesuffix(":classify") not in known:
-            raise unknown("task among the records", name, known)

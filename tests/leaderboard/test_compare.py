@@ -302,3 +302,7 @@ def test_from_python_it_is_a_table_with_the_same_numbers(invoke, results, host, 
         assert frame[column].tolist() == pytest.approx([on[key] for on in told["tasks"]], abs=1e-6)
     with pytest.raises(formalbench.RequestError, match="did you mean lstm"):
         formalbench.compare("rnn", "lsmt", results=results)
+    with pytest.raises(formalbench.RequestError, match="did you mean parity"):
+        formalbench.compare("rnn", "lstm", results=results, tasks=["parrity"])
+    with pytest.raises(formalbench.RequestError, match="write .'parity'."):
+        formalbench.compare("rnn", "lstm", results=results, tasks="parity")

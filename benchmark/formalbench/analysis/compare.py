@@ -24,7 +24,7 @@ from formalbench.analysis.aggregate import measured_run
 from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.current import Current
-from formalbench.analysis.keys import ModelKey, model_key, row_names
+from formalbench.analysis.keys import ModelKey, model_key, row_names, title_of
 from formalbench.analysis.results import CellResults, Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import LEVEL, Draws, percentile_interval
@@ -163,6 +163,18 @@ def comparisons(
     of_two = [record for record in records if model_key(record)[0] in models]
     page = build_page(of_two, View("", (), current=current))
     return [compare(a, b, asked) for a, b in _places(page, names, rows, protocols)]
+
+
+def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
+    """Refuse the name of a task that no record is of.
+
+    Raises:
+        RequestError: one line, with the nearest names.
+    """
+    known = {title_of(record) for record in records}
+    for name in asked:
+        if name.removesuffix(":classify") not in known:
+            raise unknown("task among the records", name, known)
 
 
 def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
