@@ -22,6 +22,7 @@ schema_version: 1
 name: few
 version: 1
 steps: 20
+splits: {train: [1, 10], test: [11, 60]}
 decay: {steps: 20}
 validation: {every: 20, lengths: 4, strings: 16}
 test: {lengths: 5, strings: 32}
@@ -67,18 +68,16 @@ class Network(nn.Module):
 
 def test_labels_are_scored_with_chance_shortcut_and_intervals(load):
     task = load("parity")
-    report = fb.evaluate(
-        lambda ids: np.where(ids.shape[1] < 200, parity(ids), 0), task, name="half"
-    )
+    report = fb.evaluate(lambda ids: np.where(ids.shape[1] < 40, parity(ids), 0), task, name="half")
     tests = task.test_set()
-    right = [1.0 if length < 200 else np.mean(t == 0) for length, (_, t) in tests.items()]
+    right = [1.0 if length < 40 else np.mean(t == 0) for length, (_, t) in tests.items()]
     assert report.frame["accuracy"].tolist() == right
     assert report.accuracy == pytest.approx(np.mean(right))
     assert (report.name, report.chance, report.shortcut) == ("half", 0.5, 0.5088)
     assert report.learned is True
     assert report.extrapolated is False
-    assert report.horizon == max(length for length in tests if length < 200)
-    accuracy, low, high = report.by_length[41]
+    assert report.horizon == max(length for length in tests if length < 40)
+    accuracy, low, high = report.by_length[11]
     assert (accuracy, high) == (1.0, 1.0)
     assert low == pytest.approx(32 / (32 + 1.96**2), abs=1e-3)
     assert (report.frame["chance"] == 0.5).all()
