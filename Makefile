@@ -30,9 +30,11 @@ render: $(VENV)/.installed-test
 	$(BIN)/formalbench leaderboard render
 	$(BIN)/formalbench leaderboard render --check
 
-# Our models against other people's, with the same weights; it installs them.
-test-published: $(VENV)/.installed-test $(VENV)/.installed-published
+# Our models against other people's, with the same weights, and a function of JAX scored; it installs
+# them.
+test-published: $(VENV)/.installed-test $(VENV)/.installed-published $(VENV)/.installed-speed
 	$(BIN)/python -m pytest -m published tests/plugins/families
+	$(BIN)/python -m pytest tests/benchmark/test_scoring.py -k jax
 
 # Faults on purpose (tests/campaign), for minutes; other cases with SEED=1, more with SIZE=500.
 SEED = 0

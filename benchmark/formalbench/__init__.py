@@ -1,7 +1,8 @@
 """formalbench: which formal languages can a sequence model express, learn and extrapolate on?
 
-Everything that a plugin's author or a notebook needs is importable from here; ``docs/plugins.md``
-says what each is for. Names are imported when they are used: to announce a plugin costs nothing.
+Everything that a plugin's author or a notebook needs is importable from here: ``docs/library.md``
+shows how to take data and score answers, ``docs/plugins.md`` says what each name is for. Names are
+imported when they are used: to announce a plugin costs nothing.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench.api import results, run
+    from formalbench.api import compare, models, results, run, tasks, trained
     from formalbench.contracts.alphabet import ExtendedAlphabet
     from formalbench.contracts.batch import Batch
     from formalbench.contracts.config import Config, option
@@ -69,12 +70,15 @@ if TYPE_CHECKING:
     from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
     from formalbench.metrics.cross_entropy import CrossEntropy
     from formalbench.readout import read_asked
+    from formalbench.scoring.evaluate import evaluate
+    from formalbench.scoring.report import Report, SuiteReport
+    from formalbench.task_handle import LabelledStrings, TaskHandle, label, load, sample
     from formalbench.theory.lookup import theory_of
 
 __version__ = "0.3.0"
 
 _PLACES = {
-    "api": ("results", "run"),
+    "api": ("compare", "models", "results", "run", "tasks", "trained"),
     "contracts.alphabet": ("ExtendedAlphabet",),
     "contracts.batch": ("Batch",),
     "contracts.config": ("Config", "option"),
@@ -114,6 +118,9 @@ _PLACES = {
     "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
     "metrics.cross_entropy": ("CrossEntropy",),
     "readout": ("read_asked",),
+    "scoring.evaluate": ("evaluate",),
+    "scoring.report": ("Report", "SuiteReport"),
+    "task_handle": ("LabelledStrings", "TaskHandle", "label", "load", "sample"),
     "theory.lookup": ("theory_of",),
 }
 _MODULES = {name: module for module, names in _PLACES.items() for name in names}
@@ -138,6 +145,7 @@ __all__ = [
     "HasPrefixClasses",
     "HasProcess",
     "HasQuestions",
+    "LabelledStrings",
     "Labels",
     "Language",
     "Mask",
@@ -154,6 +162,7 @@ __all__ = [
     "ProbeSpec",
     "Progress",
     "ProtocolSpec",
+    "Report",
     "ReproductionSpec",
     "RequestError",
     "RunInfo",
@@ -167,10 +176,12 @@ __all__ = [
     "StringAccuracy",
     "StringMetric",
     "Strings",
+    "SuiteReport",
     "SuiteSpec",
     "Symbols",
     "TableSpec",
     "Task",
+    "TaskHandle",
     "TaskSpec",
     "Theory",
     "TrackerSpec",
@@ -179,14 +190,22 @@ __all__ = [
     "Workplace",
     "__version__",
     "balanced",
+    "compare",
+    "evaluate",
     "hookimpl",
+    "label",
+    "load",
+    "models",
     "option",
     "pad",
     "read_asked",
     "read_yaml",
     "results",
     "run",
+    "sample",
+    "tasks",
     "theory_of",
+    "trained",
 ]
 
 

@@ -1,4 +1,4 @@
-"""formalbench from Python."""
+"""formalbench from Python: what there is, runs, their records, comparisons."""
 
 from __future__ import annotations
 
@@ -9,21 +9,46 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from formalbench.contracts.config import Value
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
-from formalbench.host import PluginHost
+from formalbench.host import load_plugins
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest
 from formalbench.running.scheduler import execute
 from formalbench.running.seeds import Seeds
 from formalbench.running.session import Manner, run_session
 from formalbench.store import Store, default_results
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.task_handle import STANDARD
 from formalbench.ui.live import execute_live
 from formalbench.ui.output import console
 
 if TYPE_CHECKING:
+    from torch import nn
+
     from formalbench.contracts.record import Record
+
+COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
+"""The columns of `compare`."""
+
+
+def tasks(*, plugins: Sequence[Path | str] = ()) -> list[str]:
+    """Return the names of all tasks; one with numbers in braces is a family, ``dyck-{k}-{D}``.
+
+    Args:
+        plugins: local plugins to load.
+    """
+    return [entry.spec.name for entry in load_plugins(plugins).tasks.all()]
+
+
+def models(*, plugins: Sequence[Path | str] = ()) -> list[str]:
+    """Return the names of all models, families likewise.
+
+    Args:
+        plugins: local plugins to load.
+    """
+    return [entry.spec.name for entry in load_plugins(plugins).models.all()]
 
 
 def run(
@@ -81,14 +106,12 @@ def run(
     Example:
         >>> frame = formalbench.run(models=["lstm"], tasks=["parity"])  # doctest: +SKIP
     """
-    for names in (models, tasks, trackers):
-        if isinstance(names, str):
-            raise RequestError(f"models, tasks, trackers are lists of names: write [{names!r}]")
+    _check_lists(models, tasks, trackers)
     if tasks is not None and not len(tasks):
         raise RequestError("tasks=[]: name a task, or leave tasks out for those of a suite")
     wait_passively()
     check_threads(threads)
-    host = _load(plugins)
+    host = load_plugins(plugins)
     texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
     settings_ = parse_settings(texts)
     request = RunRequest(tuple(models), tuple(tasks or ()), suite, protocol, seeds, settings_)
@@ -105,7 +128,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     """Return the records of a folder as a tidy table: a row a cell, that is a test length of a run.
 
     Args:
-        path: the folder; None for the per-user one. One that is not there has no records.
+        path: the folder; None for the per-user one, which has no records before the first run.
         plugins: local plugins to load: of a task that is at hand the chance level is known at
             each length.
 
@@ -114,7 +137,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
         explained. A run that did not finish has one row, without a length.
 
     Raises:
-        RequestError: a line for each file that is no record.
+        RequestError: if the folder does not exist, or a line for each file that is no record.
 
     Example:
         >>> frame = formalbench.results("runs")  # doctest: +SKIP
@@ -126,15 +149,172 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
     from formalbench.analysis.chances import known_chances
     from formalbench.analysis.frame import cells_frame
 
-    host = _load(plugins)
-    records = Store(Path(path) if path else default_results()).records()
+    host = load_plugins(plugins)
+    records = _records([Path(path)] if path else _folders(None)[:1])
     return cells_frame(records, known_chances(host))
 
 
-def _load(plugins: Sequence[Path | str]) -> PluginHost:
-    if isinstance(plugins, str | Path):
-        raise RequestError(f"plugins is a list of paths: write [{str(plugins)!r}]")
-    return PluginHost.load([Path(plugin) for plugin in plugins])
+def compare(
+    a: str,
+    b: str,
+    *,
+    results: Path | str | None = None,
+    tasks: Sequence[str] | None = None,
+    protocols: Sequence[str] | None = None,
+    plugins: Sequence[Path | str] = (),
+) -> pd.DataFrame:
+    """Compare two models task by task; the numbers of ``formalbench compare``.
+
+    Args:
+        a: a model of the records, options behind its name.
+        b: another one.
+        results: a folder of records; None for the per-user one and, inside a clone of the
+            repository, the published ones.
+        tasks: on which; None for all that both have.
+        protocols: one for both, or one for each; None for all that both have.
+        plugins: local plugins to load.
+
+    Returns:
+        One row per protocol and task: protocol, version, task, a and b (mean test accuracies),
+        difference (a - b) with its 95 % interval low to high over seeds and test strings, better
+        (the model whose lead holds if all tasks are looked at together, or None).
+
+    Raises:
+        RequestError: if there is no such model, protocol or folder, or the two share no protocol.
+
+    Example:
+        >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
+    """
+    from formalbench.analysis.compare import check_tasks, comparisons
+    from formalbench.analysis.current import current_of
+
+    _check_lists(tasks, protocols)
+    host = load_plugins(plugins)
+    records = _records(_folders(results))
+    check_tasks(records, tasks or ())
+    found = comparisons(records, (a, b), tasks, protocols, current_of(host))
+    names = {"a": a, "b": b, None: None}
+    rows = [
+        {
+            "protocol": one.a.board.protocol,
+            "version": one.a.board.version,
+            "task": on.task,
+            "a": on.a.mean,
+            "b": on.b.mean,
+            "difference": on.accuracy.value,
+            "low": on.accuracy.low,
+            "high": on.accuracy.high,
+            "better": names[on.accuracy.better],
+        }
+        for one in found
+        for on in one.tasks
+    ]
+    return pd.DataFrame(rows, columns=COMPARED)
+
+
+def trained(
+    model: str,
+    task: str,
+    seed: int = 0,
+    *,
+    protocol: str = "",
+    results: Path | str | None = None,
+    weights: Path | str | None = None,
+    plugins: Sequence[Path | str] = (),
+) -> nn.Module:
+    """Return the network of a run with its weights, on the CPU, as it was tested.
+
+    Of several learning rates it is the one that validation selects.
+
+    Args:
+        model: its name, options behind it.
+        task: its name, likewise.
+        seed: of the run.
+        protocol: that it was trained by; by default ``standard``, or if there is no such run, any.
+        results: a folder of records, or a clone of the repository; None for the per-user folder
+            and, inside a clone, its published records.
+        weights: an archive of weights, or another folder that has them; by default they lie
+            beside the records.
+        plugins: local plugins to load.
+
+    Returns:
+        A network that is given a `formalbench.Batch` and answers in the task's layout; `evaluate`
+        takes it.
+
+    Raises:
+        RequestError: if there is no such run, or its weights are not there or do not fit.
+
+    Example:
+        >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
+        >>> formalbench.evaluate(network, "parity").accuracy  # doctest: +SKIP
+    """
+    from formalbench.analysis.aggregate import selected_rate
+    from formalbench.analysis.keys import model_key, title_of
+    from formalbench.store.weight_lookup import AtHand
+    from formalbench.store.weights import network_from
+
+    host = load_plugins(plugins)
+    folders = _folders(results)
+    records = [record for record in _records(folders) if record.weights]
+    for kind, asked, name_of in (
+        ("model", model, lambda record: model_key(record)[0]),
+        ("task", task.removesuffix(":classify"), title_of),
+    ):
+        known = {name_of(record) for record in records}
+        records = [record for record in records if name_of(record) == asked]
+        if not records:
+            raise unknown(f"{kind} among the trained runs", asked, known)
+    known = {record.protocol.title for record in records}
+    chosen = protocol or (STANDARD if STANDARD in known else sorted(known)[0])
+    records = [record for record in records if record.protocol.title == chosen]
+    if not records:
+        raise unknown(f"protocol of {model} on {task}", chosen, known)
+    newest = max(record.protocol.version for record in records)
+    records = [record for record in records if record.protocol.version == newest]
+    found = [record for record in records if record.seed == seed]
+    if not found:
+        seeds = ", ".join(str(one) for one in sorted({record.seed for record in records}))
+        raise RequestError(f"no run of {model} on {task} has seed {seed}: there are {seeds}")
+    rate = selected_rate(records)
+    run = next((record for record in found if record.learning_rate == rate), found[0])
+    places = [Path(weights)] if weights is not None else []
+    lookup = AtHand([*places, *(folder for folder in folders if folder.is_dir())])
+    if run not in lookup:
+        raise RequestError(
+            f"the weights of run {run.test_id} ({model} on {task}) are not beside its record: "
+            "name an archive that has them (weights=…)"
+        )
+    return network_from(host, run, lookup.read(run), f"run {run.test_id}")
+
+
+def _check_lists(*lists: Sequence[str] | None) -> None:
+    for names in lists:
+        if isinstance(names, str):
+            raise RequestError(
+                f"models, tasks, trackers, protocols are lists of names: write [{names!r}]"
+            )
+
+
+def _folders(path: Path | str | None) -> list[Path]:
+    """Return where records are read: a folder, a clone's, or the user's own and the clone's."""
+    if path is not None:
+        clone = Path(path) / PUBLISHED_RESULTS
+        return [clone if clone.is_dir() else Path(path)]
+    clone_here = repository_above(Path.cwd())
+    published = [] if clone_here is None else [clone_here / PUBLISHED_RESULTS]
+    return [default_results(), *published]
+
+
+def _records(folders: Sequence[Path]) -> list[Record]:
+    """Return the records of folders; the user's own may not exist yet.
+
+    Raises:
+        RequestError: if another one does not exist, or a file is no record.
+    """
+    for folder in folders:
+        if not folder.is_dir() and folder != default_results():
+            raise RequestError(f"results folder {folder} does not exist")
+    return [record for folder in folders for record in Store(folder).records()]
 
 
 def _row(record: Record) -> dict[str, object]:

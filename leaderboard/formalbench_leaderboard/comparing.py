@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.errors import RequestError
 from formalbench.ui.completion import lists_of, names_of
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import console, print_json
 from formalbench.ui.state import host_of
 
 if TYPE_CHECKING:
-    from formalbench.analysis.board import Page
-    from formalbench.analysis.compare import Comparison, Standing
+    from formalbench.analysis.compare import Comparison
     from formalbench.analysis.configured import Unlike
-    from formalbench.analysis.keys import ModelKey
     from formalbench.contracts.record import Record
     from formalbench.host import PluginHost
 
@@ -80,6 +78,7 @@ def compare(
     formalbench compare lstm 'transformer[positions=alibi]' --task parity,first
     formalbench compare rnn 'rnn[nonlinearity=relu]' --protocol standard
     """
+    from formalbench.analysis.compare import check_tasks
     from formalbench.analysis.keys import model_key
 
     from formalbench_leaderboard.commands import names_in, tell_invalid
@@ -100,7 +99,7 @@ def compare(
         if name in {model_key(one)[0] for one in held.verifications}:
             raise RequestError(f"{name} is verified, not tested: there is nothing to compare")
     tasks = names_in("task", task) if task is not None else None
-    _check_tasks(held.records, tasks or ())
+    check_tasks(held.records, tasks or ())
     if suite is not None:
         tasks = list(suite_view(host, suite).tasks)
     protocols = names_in("protocol", protocol) if protocol is not None else None
@@ -135,30 +134,18 @@ def compared(
     Raises:
         RequestError: one line, if there is no such row, task or protocol, or both are the same.
     """
-    from formalbench.analysis.build import View, build_page
-    from formalbench.analysis.compare import compare as apart
+    from formalbench.analysis.compare import comparisons
     from formalbench.analysis.configured import differing, settings_of
     from formalbench.analysis.current import current_of
-    from formalbench.analysis.keys import model_key
 
     from formalbench_leaderboard.known import defaults_here
     from formalbench_leaderboard.theory import shortcut_here
 
-    asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
-    rows = _rows_called(names, {model_key(record) for record in records})
-    current = current_of(host)
-    # As on a board: nothing is compared with rows that nobody here can check, but for the two.
-    unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
-    left_out = unknown_here - set(rows)
-    page = build_page(
-        [record for record in records if model_key(record) not in left_out],
-        View("", (), current=current, shortcut=cache(partial(shortcut_here, host))),
-    )
     by_id = {record.test_id: record for record in records}
     defaults = cache(partial(defaults_here, host))
     found = []
-    for a, b in _places(page, names, rows, protocols):
-        comparison = apart(a, b, asked)
+    shortcut = cache(partial(shortcut_here, host))
+    for comparison in comparisons(records, names, tasks, protocols, current_of(host), shortcut):
         held = [
             [by_id[run.test_id] for result in results for run in result.runs]
             for results in zip(*((on.a, on.b) for on in comparison.tasks), strict=True)
@@ -166,71 +153,3 @@ def compared(
         settings = differing(*(settings_of(part, defaults) for part in held)) if held else []
         found.append((comparison, settings))
     return found
-
-
-def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
-    """Return the rows of these names; a name that several sources share is not enough."""
-    from formalbench.analysis.keys import row_names
-
-    shown = row_names(known)
-    rows = []
-    for name in names:
-        found = [key for key in known if name in (shown[key], f"{key[0]} ({key[1]})")]
-        if not found:
-            shared = sorted(shown[key] for key in known if key[0] == name)
-            models = {model for model, _ in known}
-            raise unknown("model among the records", name, models, called=shared)
-        rows += found
-    return rows
-
-
-def _check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
-    from formalbench.analysis.keys import title_of
-
-    known = {title_of(record) for record in records}
-    for name in asked:
-        if name.removesuffix(":classify") not in known:
-            raise unknown("task among the records", name, known)
-
-
-def _places(
-    page: Page,
-    names: tuple[str, str],
-    rows: Sequence[ModelKey],
-    protocols: Sequence[str] | None,
-) -> list[tuple[Standing, Standing]]:
-    """Return where the two stand: under each protocol that both have, or those asked for."""
-    wanted = list(protocols or [])
-    if len(wanted) > 2:
-        raise RequestError(f"--protocol {','.join(wanted)}: two at most, one for each model")
-    each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
-    a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
-    if len(wanted) == 2:
-        pairs = [(a[-1], b[-1])]
-    else:
-        pairs = [(one, other) for one in a for other in b if one.board is other.board]
-    if not pairs:
-        first, second = a[-1].board.protocol, b[-1].board.protocol
-        raise RequestError(
-            f"{names[0]} and {names[1]} share no protocol: "
-            f"--protocol '{first},{second}' compares them across two"
-        )
-    if any(one.row is other.row for one, other in pairs):
-        raise RequestError(f"A and B are both {names[0]}: name two models, or two protocols")
-    return pairs
-
-
-def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
-    """Return where a model stands, under one protocol if it is named: its newest version last."""
-    from formalbench.analysis.compare import Standing
-
-    found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
-    if not found:
-        raise RequestError(f"no run of {name} counts: they were made with other versions")
-    known = {place.board.protocol for place in found}
-    if protocol is not None and protocol not in known:
-        raise unknown(f"protocol among the records of {name}", protocol, known)
-    if protocol is None:
-        return found
-    under = [place for place in found if place.board.protocol == protocol]
-    return sorted(under, key=lambda place: place.board.version)

@@ -45,6 +45,8 @@ def test_every_cell_runs(tmp_path):
     assert lines[-1] == "last 2 2"
     assert sum(line.startswith('{"string": ') for line in lines) == 4
     assert "a5-orbit   star-free: False  in C-RASP: False  solvable: False" in lines
-    assert any(line.startswith("gru: can (theorem: ") for line in lines)
+    assert any(line.startswith("theorem  gru-recurrence: can (") for line in lines)
+    imported = set(re.findall(r"^ *(?:from|import) (formalbench[.\w]*)", code, re.MULTILINE))
+    assert imported == {"formalbench"}
     assert "runs are done already" not in done.stdout + done.stderr  # no table but in notebooks
     assert len(list(tmp_path.glob("*runs/**/*.json"))) == 4

@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 
+import formalbench
 import pytest
 from formalbench.analysis.build import View, build_page
 from formalbench.analysis.compare import Comparison, Standing, compare
@@ -308,3 +309,21 @@ def test_hostile_names_are_text(invoke, results, make_record, name):
     assert done.exit_code == 0, done.output
     assert "\x1b" not in done.output
     assert "\u202e" not in done.output
+
+
+def test_from_python_it_is_a_table_with_the_same_numbers(invoke, results, host, monkeypatch):
+    monkeypatch.setattr("formalbench.api.load_plugins", lambda plugins: host)
+    frame = formalbench.compare("rnn", "lstm", results=results)
+    done = invoke("rnn", "lstm", "--results", results, "--json", command="compare")
+    (told,) = json.loads(done.stdout)["comparisons"]
+    assert frame["task"].tolist() == [on["task"] for on in told["tasks"]]
+    names = {"a": "rnn", "b": "lstm", None: None}
+    assert frame["better"].tolist() == [names[on["better"]] for on in told["tasks"]]
+    for column, key in (("a", "a"), ("b", "b"), ("difference", "difference")):
+        assert frame[column].tolist() == pytest.approx([on[key] for on in told["tasks"]], abs=1e-6)
+    with pytest.raises(formalbench.RequestError, match="did you mean lstm"):
+        formalbench.compare("rnn", "lsmt", results=results)
+    with pytest.raises(formalbench.RequestError, match="did you mean parity"):
+        formalbench.compare("rnn", "lstm", results=results, tasks=["parrity"])
+    with pytest.raises(formalbench.RequestError, match=r"write \['parity'\]"):
+        formalbench.compare("rnn", "lstm", results=results, tasks="parity")

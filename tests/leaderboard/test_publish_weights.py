@@ -7,8 +7,8 @@ import json
 
 import pytest
 from formalbench.store import Store, weights_path
+from formalbench.store.archive import Archive, write_archive
 from formalbench_leaderboard.publishing import publish, writing
-from formalbench_leaderboard.weights.archive import Archive, write_archive
 
 PUBLISHED = ("leaderboard", "results")
 

@@ -10,8 +10,8 @@ import tarfile
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.weights import archive as module
-from formalbench_leaderboard.weights.archive import INDEX, Archive, write_archive
+from formalbench.store import archive as module
+from formalbench.store.archive import INDEX, Archive, write_archive
 
 
 def weights_of(record):

@@ -17,16 +17,21 @@ Legend: D draws.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from formalbench.analysis.aggregate import measured_run
-from formalbench.analysis.board import Board, Row
+from formalbench.analysis.board import Board, Page, Row
+from formalbench.analysis.build import View, build_page
+from formalbench.analysis.current import Current
+from formalbench.analysis.keys import ModelKey, model_key, row_names, title_of
 from formalbench.analysis.ranks import p_values
 from formalbench.analysis.results import CellResults, Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
 from formalbench.analysis.statistics import LEVEL, Draws, percentile_interval
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.record import Record
 
 Better = Literal["a", "b"] | None
 """Which of two is significantly better, if either is."""
@@ -134,6 +139,104 @@ def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Com
     tasks = tuple(_on_task(a, b, entry, len(both)) for entry in both)
     notes = tuple(f"{why}: {', '.join(titles)}." for why, titles in left_out.items())
     return Comparison(a, b, tasks, _over_tasks(a, b, tasks), notes)
+
+
+def comparisons(
+    records: Sequence[Record],
+    names: tuple[str, str],
+    tasks: Sequence[str] | None,
+    protocols: Sequence[str] | None,
+    current: Current,
+    shortcut: Callable[[str], float | None] = lambda task: None,
+) -> list[Comparison]:
+    """Compare two models under each protocol that both have, or under those asked for.
+
+    Args:
+        records: all that there are.
+        names: of the two rows.
+        tasks: on which; None for all that both have.
+        protocols: one for both, or one for each; None for all that both have.
+        current: what tasks, protocols and models stand for now.
+        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
+
+    Raises:
+        RequestError: one line, if there is no such row or protocol, or both are the same.
+    """
+    asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
+    rows = _rows_called(names, {model_key(record) for record in records})
+    # As on a board: nothing is compared with rows that nobody here can check, but for the two.
+    unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
+    left_out = unknown_here - set(rows)
+    kept = [record for record in records if model_key(record) not in left_out]
+    page = build_page(kept, View("", (), current=current, shortcut=shortcut))
+    return [compare(a, b, asked) for a, b in _places(page, names, rows, protocols)]
+
+
+def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
+    """Refuse the name of a task that no record is of.
+
+    Raises:
+        RequestError: one line, with the nearest names.
+    """
+    known = {title_of(record) for record in records}
+    for name in asked:
+        if name.removesuffix(":classify") not in known:
+            raise unknown("task among the records", name, known)
+
+
+def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
+    """Return the rows of these names; a name that several sources share is not enough."""
+    shown = row_names(known)
+    rows = []
+    for name in names:
+        found = [key for key in known if name in (shown[key], f"{key[0]} ({key[1]})")]
+        if not found:
+            shared = sorted(shown[key] for key in known if key[0] == name)
+            models = {model for model, _ in known}
+            raise unknown("model among the records", name, models, called=shared)
+        rows += found
+    return rows
+
+
+def _places(
+    page: Page,
+    names: tuple[str, str],
+    rows: Sequence[ModelKey],
+    protocols: Sequence[str] | None,
+) -> list[tuple[Standing, Standing]]:
+    """Return where the two stand: under each protocol that both have, or those asked for."""
+    wanted = list(protocols or [])
+    if len(wanted) > 2:
+        raise RequestError(f"--protocol {','.join(wanted)}: two at most, one for each model")
+    each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
+    a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
+    if len(wanted) == 2:
+        pairs = [(a[-1], b[-1])]
+    else:
+        pairs = [(one, other) for one in a for other in b if one.board is other.board]
+    if not pairs:
+        first, second = a[-1].board.protocol, b[-1].board.protocol
+        raise RequestError(
+            f"{names[0]} and {names[1]} share no protocol: "
+            f"--protocol '{first},{second}' compares them across two"
+        )
+    if any(one.row is other.row for one, other in pairs):
+        raise RequestError(f"A and B are both {names[0]}: name two models, or two protocols")
+    return pairs
+
+
+def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
+    """Return where a model stands, under one protocol if it is named: its newest version last."""
+    found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
+    if not found:
+        raise RequestError(f"no run of {name} counts: they were made with other versions")
+    known = {place.board.protocol for place in found}
+    if protocol is not None and protocol not in known:
+        raise unknown(f"protocol among the records of {name}", protocol, known)
+    if protocol is None:
+        return found
+    under = [place for place in found if place.board.protocol == protocol]
+    return sorted(under, key=lambda place: place.board.version)
 
 
 def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from formalbench.cli import check, data, listing, new, run, show, verify
+from formalbench.cli import check, data, exchange, listing, new, run, show, verify
 from formalbench.cli.plugin_commands import add_plugin_commands
 from formalbench.host import PluginHost
 
@@ -48,7 +48,7 @@ def build_app(host: PluginHost) -> typer.Typer:
         elif ctx.invoked_subcommand is None:
             print(ctx.get_help())
 
-    for module in (run, listing, show, data, verify, check, new):
+    for module in (run, listing, show, data, exchange, verify, check, new):
         module.add_commands(app)
     add_plugin_commands(host, app)
     return app

@@ -104,9 +104,9 @@ def _task_facts(
 ) -> dict[str, Any]:
     from formalbench import __version__
     from formalbench.cache import cached, code_digest
-    from formalbench.cli.data import draw
     from formalbench.evaluation.cells import split_lengths, spread
     from formalbench.members import MANY, most_members
+    from formalbench.task_handle import draw
     from formalbench.theory.theorems import decidable, theorem_facts, verdicts
 
     task = host.task(name)

@@ -34,6 +34,12 @@ MUTUAL_INFORMATION = "mutual-information"
 """The metric of answer and target, in bits, that ``classify`` has for few classes. Records of its
 tests from before it was measured lack it, and count."""
 
+MOST_ANSWERS = 10
+"""Right answers that an error names."""
+
+SURE = 64.0
+"""The logit of an answer that came as a label: its probability is 1 within rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Chance:
@@ -188,6 +194,52 @@ class Objective(ABC):
     @abstractmethod
     def plain(self, source: Any, example: Example) -> list[Any]:
         """Return each string's right answer as `formalbench sample` writes it into JSON."""
+
+    # How answers from elsewhere are read and judged.
+
+    def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
+        """Return the right answer of each string, as `plain` has it; strings of one length."""
+        return self.plain(source, self.examples(source, strings_BN, Stream("label")))
+
+    def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
+        """Return one string's answer from elsewhere as an array like the string's targets.
+
+        Args:
+            source: of the string.
+            answer: as `plain` or `show` has the right one: a class or several, each by its number
+                or its name in `answers`, as a list or as text with spaces.
+            example: of the one string, with the right answer; B is 1.
+
+        Raises:
+            ValueError: saying what is wrong with the answer.
+        """
+        told = answer.split() if isinstance(answer, str) else answer
+        told = told if isinstance(told, list) else [told]
+        asked = np.ones(example.targets.shape, bool) if example.scored is None else example.scored
+        if len(told) != asked.size:
+            raise ValueError(f"expected {asked.size} labels, got {len(told)}")
+        names = {name: number for number, name in enumerate(self.answers(source))}
+        labels = np.zeros(asked.size, dtype=np.int64)
+        for place in np.flatnonzero(asked):
+            label = names.get(told[place], told[place])
+            if type(label) is not int or not 0 <= label < len(names):
+                known = self._known([*names])
+                raise ValueError(f"{told[place]!r:.40} is no answer: known are {known}")
+            labels[place] = label
+        return labels.reshape(example.targets.shape[1:])
+
+    def _known(self, names: Sequence[str]) -> str:
+        more = len(names) - MOST_ANSWERS
+        return ", ".join(names[:MOST_ANSWERS]) + (f" and {more} more" if more > 0 else "")
+
+    def decided(self, labels: Tensor, outputs: int) -> Tensor:
+        """Return logits (…, K) that are sure of labels from elsewhere, given like targets.
+
+        The default is for targets that are classes, (…): one of K `outputs` each.
+        """
+        from torch.nn.functional import one_hot
+
+        return one_hot(labels.long(), outputs).float() * SURE
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return how far each string's least certain answer is from being another, (B,).

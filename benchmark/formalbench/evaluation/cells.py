@@ -227,6 +227,18 @@ def validation_set(task: Task, protocol: Protocol) -> TestSet:
     return _draw(task, ("validation",), lengths, protocol.validation.strings)
 
 
+def train_set(task: Task, protocol: Protocol) -> TestSet:
+    """Return strings of the training split: at each of its lengths as many as validation has.
+
+    Fixed strings are all there.
+    """
+    task = task.of("train")
+    lengths = split_lengths(task, "train")
+    if isinstance(task.source, HasFixedStrings):
+        return _fixed(task, task.source, lengths)
+    return _draw(task, ("training strings",), lengths, protocol.validation.strings)
+
+
 def watch_set(task: Task, watch: Watch) -> TestSet:
     """Return the strings that a run is watched on.
 

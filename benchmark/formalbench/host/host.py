@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, unknown
@@ -294,6 +295,18 @@ class PluginHost(LoadedPlugins):
     def suite(self, name: str) -> SuiteSpec:
         """Return the suite called `name`."""
         return self.suites.get(name)[0].spec
+
+
+def load_plugins(plugins: Sequence[Path | str]) -> PluginHost:
+    """Return a host with everything that is installed, and local plugins.
+
+    Raises:
+        RequestError: if `plugins` is no list of paths of plugins.
+        BrokenPluginError: if a Python plugin that was asked for is broken.
+    """
+    if isinstance(plugins, str | Path):
+        raise RequestError(f"plugins is a list of paths: write [{str(plugins)!r}]")
+    return PluginHost.load([Path(plugin) for plugin in plugins])
 
 
 def check_offered(name: str, spec: ModelSpec, objective: str) -> None:

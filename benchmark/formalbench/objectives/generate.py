@@ -15,7 +15,7 @@ import numpy as np
 
 from formalbench.contracts.example import Example
 from formalbench.contracts.language import HasBrackets, HasMembers, HasProcess, Language
-from formalbench.contracts.objective import Chance, Objective, Promise
+from formalbench.contracts.objective import Chance, Objective, Promise, as_plain
 from formalbench.contracts.promises import demand
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
@@ -94,6 +94,10 @@ class Generate(Objective):
         """Return the next symbols, ``$`` for END."""
         names = self.answers(source)
         return [[names[symbol] for symbol in row] for row in example.targets.tolist()]
+
+    def labels(self, source: Any, strings_BN: Symbols) -> list[Any]:
+        """Return 1 for each member and 0 for any other string."""
+        return as_plain(source.classify(strings_BN))
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return how far the likeliest close is from being just confident, (B,)."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from formalbench.contracts.example import Example
 from formalbench.contracts.language import HasMembers, Language
-from formalbench.contracts.objective import Promise
+from formalbench.contracts.objective import SURE, Promise
 from formalbench.contracts.promises import Patience, demand
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.stream import Stream
@@ -86,6 +86,29 @@ class NextSymbols(WholeString):
             [[name for name, bit in zip(names, bits, strict=True) if bit] for bits in rows]
             for rows in targets.tolist()
         ]
+
+    def read_answer(self, source: Any, answer: Any, example: Example) -> Any:
+        """Return sets of legal symbols as bits, (N+1, S+1); each a list, or text as `show` has."""
+        if isinstance(answer, str):
+            answer = [[] if one == NOTHING else one.split(",") for one in answer.split()]
+        _, places, bits = example.targets.shape
+        if not isinstance(answer, list) or len(answer) != places:
+            found = len(answer) if isinstance(answer, list) else repr(answer)[:40]
+            raise ValueError(f"expected {places} sets of symbols, got {found}")
+        index = {name: number for number, name in enumerate(self.answers(source))}
+        labels = np.zeros((places, bits), dtype=np.bool_)
+        for place, legal in enumerate(answer):
+            unknown = [name for name in legal if name not in index]
+            if unknown:
+                raise ValueError(
+                    f"{unknown[0]!r:.40} is no symbol: known are {self._known([*index])}"
+                )
+            labels[place, [index[name] for name in legal]] = True
+        return labels
+
+    def decided(self, labels: Tensor, outputs: int) -> Tensor:
+        """Return a positive logit for each bit that is set, and a negative one for the others."""
+        return (2.0 * labels.float() - 1.0) * SURE
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return the least absolute logit, (B,)."""

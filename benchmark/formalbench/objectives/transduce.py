@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 
 from formalbench.contracts.example import Example
 from formalbench.contracts.objective import Chance, Objective
@@ -89,6 +90,22 @@ class Answered(Objective):
             [target for target, asked in zip(*rows, strict=True) if asked and target != end]
             for rows in zip(example.targets.tolist(), example.scored.tolist(), strict=True)
         ]
+
+    def read_answer(self, source: Any, answer: Any, example: Example) -> npt.NDArray[Any]:
+        """Return the symbols of an answer, END behind it, in the places that are scored."""
+        told = answer.split() if isinstance(answer, str) else answer
+        if not isinstance(told, list):
+            raise ValueError(f"expected a list of symbols, got {told!r:.40}")
+        names = {name: number for number, name in enumerate(source.outputs)}
+        symbols = [names.get(one, one) for one in told]
+        for one, symbol in zip(told, symbols, strict=True):
+            if type(symbol) is not int or not 0 <= symbol < len(names):
+                raise ValueError(f"{one!r:.40} is no symbol: known are {self._known([*names])}")
+        places = np.flatnonzero(example.scored)
+        said = [*symbols, *[len(names)] * len(places)][: len(places)]
+        labels = np.zeros(example.targets.size, dtype=np.int64)
+        labels[places] = said
+        return labels.reshape(example.targets.shape[1:])
 
     def margin(self, logits: Tensor, example: Example, primary: Metric) -> Tensor:
         """Return the least gap between the two largest logits of any symbol, (B,)."""

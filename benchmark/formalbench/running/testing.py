@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import torch
 
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.record import TaskUsed
     from formalbench.contracts.task import Task
     from formalbench.evaluation.cells import TestSet
     from formalbench.evaluation.evaluate import CellScore
@@ -84,9 +85,17 @@ def _test_set(task: Task, source: str, protocol: Protocol) -> TestSet:
     return saved_test_set(task, source, protocol)
 
 
-def _tested(
-    run: Run, task: Task, test_set: TestSet, scores: Sequence[CellScore], seconds: float
-) -> TestResult:
+def chance_of(used: TaskUsed, task: Task, test_set: TestSet) -> tuple[float, float]:
+    """Return the chance level of a test, and keep it for the next time.
+
+    Args:
+        used: the task as a record names it.
+        task: what is asked.
+        test_set: its strings.
+
+    Returns:
+        The accuracy of the best constant answer, and of the best one that sees only the length.
+    """
     from formalbench import __version__
 
     def compute() -> list[float]:
@@ -94,8 +103,15 @@ def _tested(
         return [chance.constant, chance.length_only]
 
     code = code_digest(task.source, task.objective)
-    key = ["chance", __version__, run.task.model_dump(), code, test_set.fingerprint]
+    key = ["chance", __version__, used.model_dump(), code, test_set.fingerprint]
     constant, length_only = cached(key, compute)
+    return constant, length_only
+
+
+def _tested(
+    run: Run, task: Task, test_set: TestSet, scores: Sequence[CellScore], seconds: float
+) -> TestResult:
+    constant, length_only = chance_of(run.task, task, test_set)
     return TestResult(
         metric=task.primary.name,
         fingerprint=test_set.fingerprint,

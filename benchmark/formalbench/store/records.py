@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Protocol as Shape
 
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord, parse_stored
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.reading import MAX_BYTES, OlderRecordError
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
@@ -139,10 +140,22 @@ class Store:
         with without_collection():
             for file in sorted(self.path.rglob("*.json")):
                 try:
-                    found[file] = read_record(file)
+                    record = read_stored(file)
                 except RequestError as error:
                     refused.append(error)
+                else:
+                    if not isinstance(record, EvaluatedRecord):
+                        found[file] = record
         return found, refused
+
+    def evaluations(self) -> list[EvaluatedRecord]:
+        """Read the records of all evaluations, which stand apart; files of others are left out.
+
+        Raises:
+            RequestError: one line, for a file that is no record.
+        """
+        files = sorted(self.path.rglob("evaluated-*.json"))
+        return [one for one in map(read_stored, files) if isinstance(one, EvaluatedRecord)]
 
     def _without_older(self, refused: Sequence[RequestError]) -> list[RequestError]:
         """Return what is wrong with files of this format, and tell of the others."""
@@ -178,6 +191,22 @@ class Store:
                     and weights.is_file()
                 ):
                     yield record, weights
+
+    def path_of_evaluated(self, record: EvaluatedRecord) -> Path:
+        """Return where the record of an evaluation belongs: who answered, then the task."""
+        task = safe_name(display(record.task.name, record.task.options))
+        name = f"evaluated-{safe_name(record.protocol.title)}-{record.evaluated_id}.json"
+        return self.path / (safe_name(record.name) or "evaluated") / task / name
+
+    def write_evaluated(self, record: EvaluatedRecord) -> Path:
+        """Write the record of an evaluation; an earlier one of the same name and strings gives way.
+
+        Raises:
+            RequestError: if it cannot be written.
+        """
+        path = self.path_of_evaluated(record)
+        write_atomically(path, record.to_json())
+        return path
 
     def write(self, record: AnyRecord, weights: bytes | None = None) -> Path:
         """Write a record; an older one of the same run or verification gives way.
@@ -258,6 +287,11 @@ def read_record(file: Path) -> AnyRecord:
         RequestError: one line, if it is no regular file, too large, unreadable or no record.
     """
     return parse_any(read_plain(file, MAX_BYTES, "a record"), str(file))
+
+
+def read_stored(file: Path) -> AnyRecord | EvaluatedRecord:
+    """Read one record file, that of an evaluation, too; raise as `read_record` does."""
+    return parse_stored(read_plain(file, MAX_BYTES, "a record"), str(file))
 
 
 def _deed(done: RunFacts | VerificationRecord) -> str:

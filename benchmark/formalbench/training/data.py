@@ -57,6 +57,23 @@ class Interval:
         return sum(length * count for mix in self.mixes for length, count in mix)
 
 
+def draw_strings(
+    task: Task, protocol: Protocol, seed: int, batch: int, length: int, count: int
+) -> Example:
+    """Draw the strings of one length that a run trains on in a batch.
+
+    Args:
+        task: the part of the task that is for training (`Task.of`).
+        protocol: of the run.
+        seed: of the run.
+        batch: which, counted from 0.
+        length: of the strings.
+        count: how many.
+    """
+    own = (length,) if protocol.mixed_lengths else ()
+    return task.sample(task.stream("train", *protocol.key, seed, batch, *own), length, count)
+
+
 class TrainingData:
     """Draws the training examples of a task under a protocol.
 
@@ -146,10 +163,7 @@ class TrainingData:
         return self._rooms[length]
 
     def _sample(self, seed: int, batch: int, length: int, count: int) -> Example:
-        task, protocol = self._task, self._protocol
-        own = (length,) if protocol.mixed_lengths else ()
-        stream = task.stream("train", *protocol.key, seed, batch, *own)
-        return self._known(task.sample(stream, length, count))
+        return self._known(draw_strings(self._task, self._protocol, seed, batch, length, count))
 
     def _known(self, example: Example) -> Example:
         primary = self._task.primary.name  # no other metric is asked in training

@@ -15,13 +15,13 @@ from formalbench.analysis.current import current_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord
 from formalbench.store import read_record, weights_path
+from formalbench.store.weight_lookup import AtHand
 
 from formalbench_leaderboard.auditing.examined import Demand, Examination, examine_apart, refusing
 from formalbench_leaderboard.auditing.found import Audit
 from formalbench_leaderboard.auditing.retrain import Retrainer
 from formalbench_leaderboard.publishing.strangers import Strangers, are_strangers
 from formalbench_leaderboard.publishing.weights_kept import keeps_weights
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord

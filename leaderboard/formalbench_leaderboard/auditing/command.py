@@ -104,9 +104,9 @@ def add_command(app: typer.Typer) -> None:
         import secrets
 
         from formalbench.device import choose_device
+        from formalbench.store.weight_lookup import AtHand
 
         from formalbench_leaderboard.auditing.drawn import drawn, how_many
-        from formalbench_leaderboard.weights.at_hand import AtHand
 
         runs, verifications = how_many(retrain or "0", "--retrain"), how_many(verify, "--verify")
         at_hand = AtHand(weights or ())

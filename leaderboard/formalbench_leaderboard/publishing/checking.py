@@ -15,6 +15,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import UNFINISHED, Store, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.weight_lookup import AtHand
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -23,11 +24,11 @@ from formalbench_leaderboard.publishing.kept_plugins import kept_problems
 from formalbench_leaderboard.publishing.packing import contradictions
 from formalbench_leaderboard.publishing.places import home_suite, path_among
 from formalbench_leaderboard.publishing.rendered import stale_files, uncompared_figures
+from formalbench_leaderboard.publishing.self_reported import reports_problems
 from formalbench_leaderboard.publishing.strangers import CarefulAdmission
 from formalbench_leaderboard.publishing.untrusted import Found, disagreeing, naming
 from formalbench_leaderboard.publishing.weights_kept import checked_weights, keeps_weights
 from formalbench_leaderboard.sources import parted
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -56,7 +57,11 @@ class Checked:
 
 
 def check_published(
-    repository: Path, host: PluginHost, weights: AtHand | None = None, *, rendered: bool = False
+    repository: Path,
+    host: PluginHost,
+    weights: AtHand | None = None,
+    *,
+    rendered: bool = False,
 ) -> Checked:
     """Hold what a repository publishes against the rules of publishing; write nothing.
 
@@ -91,6 +96,7 @@ def check_published(
     known = [record for file, record in here.items() if standing[file] == "current"]
     problems += broken_promises(known, host)
     problems += _told_by_plugins(repository, host)
+    problems += reports_problems(repository, host)
     return Checked(
         [_below(repository, line) for line in problems],
         stale_files(repository, host) if rendered and not unchecked else [],

@@ -40,6 +40,13 @@ def publish(
             "where git ignores it.",
         ),
     ] = None,
+    self_reported: Annotated[
+        bool,
+        typer.Option(
+            "--self-reported",
+            help="Publish scores of answers from elsewhere instead, in a section of their own.",
+        ),
+    ] = False,
     as_json: JsonFlag = False,
 ) -> None:
     """Add records to this repository's leaderboard.
@@ -60,6 +67,9 @@ def publish(
     A run that is published already stays as it is. If it names no weights yet, and the new
     record agrees with it in every count, it gives way.
 
+    With --self-reported it copies the records that `formalbench score --results` and
+    `Report.save` made, and no others. Nobody can check such scores, so they are never ranked.
+
     \b
     formalbench leaderboard publish --results my-results
     """
@@ -70,6 +80,9 @@ def publish(
 
     repository = publishing.find_repository()
     try:
+        if self_reported:
+            _publish_reports(results or default_results(), repository, ctx, as_json=as_json)
+            return
         done = publishing.publish(results or default_results(), repository, host_of(ctx), weights)
     except RefusedError as error:
         if as_json:
@@ -81,6 +94,18 @@ def publish(
         print_json(_published(done))
     else:
         _tell(done)
+
+
+def _publish_reports(results: Path, repository: Path, ctx: typer.Context, *, as_json: bool) -> None:
+    from formalbench_leaderboard.publishing.self_reported import publish_reports
+
+    names = [path.as_posix() for path in publish_reports(results, repository, host_of(ctx))]
+    if as_json:
+        print_json({"written": names})
+        return
+    for name in names:
+        typer.echo(name)
+    typer.echo("published as self-reported, not verified")
 
 
 def check(
@@ -117,9 +142,10 @@ def check(
     \b
     formalbench leaderboard check
     """
+    from formalbench.store.weight_lookup import AtHand
+
     from formalbench_leaderboard.publishing.checking import check_published
     from formalbench_leaderboard.publishing.publish import find_repository
-    from formalbench_leaderboard.weights.at_hand import AtHand
 
     repository = find_repository()
     found = check_published(repository, host_of(ctx), AtHand(weights or ()), rendered=rendered)

@@ -11,12 +11,12 @@ from pathlib import Path
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.store import Store, read_record, weights_path
+from formalbench.store.archive import Archive, write_archive
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.store.weight_lookup import AtHand
 
 from formalbench_leaderboard.publishing.writing import Contents, write_all
 from formalbench_leaderboard.snapshot import read_snapshot
-from formalbench_leaderboard.weights.archive import Archive, write_archive
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 
 @dataclass(frozen=True, slots=True)

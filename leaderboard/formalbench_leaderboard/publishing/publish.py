@@ -17,6 +17,7 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.store import Store, sweep, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.store.weight_lookup import AtHand
 
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.contract import broken_promises
@@ -34,7 +35,6 @@ from formalbench_leaderboard.publishing.weights_kept import (
 )
 from formalbench_leaderboard.publishing.writing import Contents, write_all
 from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost

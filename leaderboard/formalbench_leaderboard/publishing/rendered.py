@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.analysis.reproduced import Document, read_document
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.plain import read_plain
@@ -20,6 +21,7 @@ from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
 from formalbench_leaderboard import snapshot
 from formalbench_leaderboard.evidence import kept_records
 from formalbench_leaderboard.publishing.laid_out import lay_out
+from formalbench_leaderboard.publishing.self_reported import PAGE, published_reports, reports_page
 from formalbench_leaderboard.publishing.writing import MAX_BYTES, Contents, write_all
 from formalbench_leaderboard.renderers import evidence
 from formalbench_leaderboard.renderers.figures import drawn_by, installed_version, rendered
@@ -27,6 +29,7 @@ from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUIT
 from formalbench_leaderboard.renderers.map_figure import map_files
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
 from formalbench_leaderboard.renderers.same_figure import shows_the_same
+from formalbench_leaderboard.sources import parted
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
@@ -42,6 +45,7 @@ def render_files(
     documents: Mapping[str, Document] = MappingProxyType({}),
     kept: Collection[Record] = (),
     *,
+    reports: Collection[EvaluatedRecord] = (),
     draw: bool = True,
 ) -> dict[Path, bytes]:
     """Return every file that is rendered from the published records.
@@ -52,6 +56,7 @@ def render_files(
         files: what else is published and linked to (see `linked_files`).
         documents: what reproductions found (see `reproduced`).
         kept: their records (see `kept_records`).
+        reports: scores that others sent (see `self_reported`).
         draw: whether figures are among them.
 
     Returns:
@@ -64,6 +69,8 @@ def render_files(
     pages = {FRONT: front_page(site)} | evidence.pages(site.evidence, site.links)
     pages |= {one.path: suite_page(one, site) for one in site.suites}
     pages |= {one.path: model_page(one, site) for one in site.models}
+    if reports:
+        pages[PAGE] = reports_page(reports, parted(records.values())[0])
     pages[snapshot.FILE] = written(records[path] for path in sorted(records))
     contents = {path: text.encode() for path, text in pages.items()}
     contents |= {path: svg.encode() for path, svg in map_files(site.map).items()}
@@ -114,7 +121,8 @@ def _expected(repository: Path, host: PluginHost, *, draw: bool) -> dict[Path, b
     held = Store(repository / PUBLISHED_RESULTS).files()
     records = {file.relative_to(repository): record for file, record in held.items()}
     beside = linked_files(repository), reproduced(repository), kept_records(repository)
-    return render_files(records, host, *beside, draw=draw)
+    reports = published_reports(repository)
+    return render_files(records, host, *beside, reports=reports, draw=draw)
 
 
 def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
@@ -152,7 +160,8 @@ def _left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
         for file in sorted((repository / folder).rglob("*"))
         if file.is_symlink() or not file.is_dir()
     )
-    return [path for path in found if path not in expected]
+    pages = [PAGE] if (repository / PAGE).is_file() else []
+    return [path for path in (*found, *pages) if path not in expected]
 
 
 def _read(file: Path) -> bytes | None:

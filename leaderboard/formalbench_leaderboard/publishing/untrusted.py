@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.keys import counts_of, grouped_by, has_result, identity
 from formalbench.analysis.text import harmless
 from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.store import read_record
+from formalbench.store import read_stored
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.publishing.admission import Admission
@@ -35,7 +36,7 @@ class Found:
 
 
 def admitted(results: Path, admission: Admission) -> list[Found]:
-    """Read the records of a folder, and refuse all if one is to be refused.
+    """Read the records of a folder but evaluations, and refuse all if one is to be refused.
 
     Raises:
         RefusedError: if a file is no record, or one that cannot be published.
@@ -48,7 +49,9 @@ def admitted(results: Path, admission: Admission) -> list[Found]:
     refused = []
     for file in files:
         try:
-            record = read_record(file)
+            record = read_stored(file)
+            if isinstance(record, EvaluatedRecord):
+                continue  # local, unless it is published by itself (`self_reported`)
             admission.admit(record)
         except FormalbenchError as error:
             refused.append(naming(file, error))

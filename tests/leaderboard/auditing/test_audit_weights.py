@@ -11,10 +11,10 @@ import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
+from formalbench.store.weight_lookup import AtHand
 from formalbench_leaderboard.auditing import cost
 from formalbench_leaderboard.auditing.audit import NO_WEIGHTS, Auditor
 from formalbench_leaderboard.publishing.packing import write_weights
-from formalbench_leaderboard.weights.at_hand import AtHand
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from formalbench.contracts.errors import RequestError
-from formalbench.store import replacing
+from formalbench.store.atomic import replacing
 
 INDEX = "index.json"
 VERSION = 1

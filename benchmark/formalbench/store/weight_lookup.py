@@ -8,9 +8,8 @@ from pathlib import Path
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
-from formalbench.store import read_record, weights_path
-
-from formalbench_leaderboard.weights.archive import Archive
+from formalbench.store.archive import Archive
+from formalbench.store.records import read_record, weights_path
 
 
 class AtHand:

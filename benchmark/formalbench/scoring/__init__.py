@@ -1,0 +1,1 @@
+"""Scores answers that come from anywhere: functions, networks of any framework, files."""

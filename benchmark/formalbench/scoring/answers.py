@@ -1,0 +1,166 @@
+"""Strings for anybody's code, a JSON line each, and the answers that come back."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Example
+from formalbench.contracts.language import Split
+from formalbench.contracts.source import Corpus, PairedCorpus
+from formalbench.evaluation.evaluate import evaluate as test_network
+from formalbench.scoring.evaluate import report_of
+from formalbench.scoring.predictor import RecordedAnswers
+from formalbench.scoring.report import Report
+from formalbench.task_handle import LabelledStrings, TaskHandle
+
+PREFIX = 12
+"""Digits of the fingerprint that an id begins with: answers fit no other strings."""
+
+SHOWN = 5
+"""Lengths in an error about missing answers."""
+
+
+def check_exported(handle: TaskHandle) -> None:
+    """Refuse a task whose strings cannot be answered in a file.
+
+    Raises:
+        RequestError: one line.
+    """
+    if isinstance(handle.task.source, Corpus | PairedCorpus):
+        raise RequestError(f"{handle.title}: texts are not exported")
+    if handle.task.layout == "decoded":
+        raise RequestError(
+            f"{handle.title}: its answers are said step by step, and cannot be scored from a file"
+        )
+
+
+def exported(
+    handle: TaskHandle, split: Split = "test", *, targets: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Yield the strings of a split in the order of the test.
+
+    Args:
+        handle: the task.
+        split: whose strings.
+        targets: whether to tell the right answers, too.
+
+    Yields:
+        ``id``, ``length``, ``string``, ``fingerprint`` and, if asked for, ``target``.
+    """
+    held = handle.test_set(split)
+    for row, (_, text, example) in zip(_ids(held), _strings(handle, held), strict=True):
+        told = {"id": row, "length": len(text), "string": _text(handle, text)}
+        told["fingerprint"] = held.fingerprint
+        if targets:
+            (told["target"],) = handle.task.plain(example)
+        yield told
+
+
+def score_file(handle: TaskHandle, file: Path) -> Report:
+    """Score a file of answers, a JSON line each: ``{"id": …, "answer": …}``.
+
+    Args:
+        handle: the task.
+        file: of the answers to all its test strings, in any order.
+
+    Returns:
+        The report; the name of who answered is the file's.
+
+    Raises:
+        RequestError: one line, if there is no such file, a line is no answer, an answer is to
+            another string than the test's, or some are missing.
+    """
+    check_exported(handle)
+    held = handle.test_set()
+    ids = list(_ids(held))
+    answers = _read(file, held.fingerprint, set(ids))
+    if missing := [place for place, one in enumerate(ids) if one not in answers]:
+        lengths = [length for length, _, _ in _strings(handle, held)]
+        counts = Counter(lengths[place] for place in missing)
+        told = [f"{count} of length {length}" for length, count in sorted(counts.items())]
+        more = f" and of {len(told) - SHOWN} more lengths" if len(told) > SHOWN else ""
+        raise RequestError(
+            f"{file}: {len(missing)} of {len(ids)} answers are missing: "
+            f"{', '.join(told[:SHOWN])}{more}; nothing is scored"
+        )
+    objective, source = handle.task.objective, handle.task.source
+    labels = []
+    for one, (_, _, example) in zip(ids, _strings(handle, held), strict=True):
+        line, answer = answers[one]
+        try:
+            labels.append(objective.read_answer(source, answer, example))
+        except ValueError as error:
+            raise RequestError(f"{file}:{line}: {error}") from None
+    start = time.perf_counter()
+    network = RecordedAnswers(labels, handle.task)
+    scores = test_network(network, handle.task, held.held, torch.device("cpu"))
+    return report_of(handle, file.stem, "labels", scores, None, time.perf_counter() - start)
+
+
+def _text(handle: TaskHandle, symbols: list[str]) -> str:
+    """Return symbols as text that `label` reads; with spaces if one is the objective's own."""
+    return handle.join(symbols) if set(symbols) <= set(handle.alphabet) else " ".join(symbols)
+
+
+def _ids(held: LabelledStrings) -> Iterator[str]:
+    count = sum(cell.strings for cell in held.cells)
+    return (f"{held.fingerprint[:PREFIX]}-{number}" for number in range(count))
+
+
+def _strings(handle: TaskHandle, held: LabelledStrings) -> Iterator[tuple[int, list[str], Example]]:
+    """Yield the length of each string, its symbols, and the example of it alone.
+
+    What an objective puts behind a string, as blanks for the answer, is left out.
+    """
+    alphabet, own = handle.task.alphabet, len(handle.alphabet)
+    for cell in held.cells:
+        for example in cell.examples:
+            for row in range(len(example.inputs)):
+                ids = example.inputs[row].tolist()
+                while ids and ids[-1] >= own:
+                    ids.pop()
+                one = example.rows(slice(row, row + 1))
+                yield len(ids), [alphabet[symbol] for symbol in ids], one
+
+
+def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int, Any]]:
+    """Return the answers of a file by id, each with its line."""
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise RequestError(f"{file}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise RequestError(f"{file}: not UTF-8 text") from None
+    answers: dict[str, tuple[int, Any]] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            told = json.loads(line)
+        except (ValueError, RecursionError):
+            raise RequestError(f"{file}:{number}: not JSON") from None
+        if not isinstance(told, dict) or not {"id", "answer"} <= told.keys():
+            raise RequestError(f'{file}:{number}: expected {{"id": …, "answer": …}}')
+        one = str(told["id"])
+        if (
+            one.rpartition("-")[0] != fingerprint[:PREFIX]
+            or told.get("fingerprint", fingerprint) != fingerprint
+        ):
+            raise RequestError(
+                f"{file}:{number}: the answer is to other strings than those of the test: id "
+                f"{one!r:.80}, and the test's fingerprint is {fingerprint[:PREFIX]}…"
+            )
+        if one not in known:
+            raise RequestError(f"{file}:{number}: the test has no string {one!r:.80}")
+        if one in answers:
+            raise RequestError(f"{file}:{number}: string {one} is answered twice")
+        answers[one] = number, told["answer"]
+    return answers

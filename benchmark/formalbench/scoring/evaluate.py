@@ -1,0 +1,195 @@
+"""Scores whoever answers on the test strings of a task or a suite."""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.evaluated import EvaluatedRecord, Validated
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.reading import SCHEMA_VERSION
+from formalbench.contracts.record import TestResult
+from formalbench.device import choose_device
+from formalbench.evaluation.evaluate import NotFiniteError, total
+from formalbench.evaluation.evaluate import evaluate as test_network
+from formalbench.host import load_plugins
+from formalbench.host.names import split_task
+from formalbench.host.options import parse_instance
+from formalbench.running.results import cells_of
+from formalbench.scoring.predictor import network_of
+from formalbench.scoring.report import Report, SuiteReport
+from formalbench.task_handle import STANDARD, LabelledStrings, TaskHandle
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from formalbench.evaluation.evaluate import CellScore
+    from formalbench.host import PluginHost
+
+
+def evaluate(
+    predict: Any,
+    task: str | TaskHandle,
+    *,
+    name: str = "",
+    protocol: str = STANDARD,
+    device: str = "cpu",
+    plugins: Sequence[Path | str] = (),
+) -> Report | SuiteReport:
+    """Score whoever answers on the strings that the leaderboard tests and validates on.
+
+    Args:
+        predict: one of
+
+            - a function from ids, a NumPy array (B, N), to labels or logits, arrays of any
+              framework: for ``classify`` (B,) or (B, K), for ``tag`` (B, N) or (B, N, K), for
+              ``next-symbols`` bits or logits (B, N+1, S+1). Whole numbers are labels, floats of
+              the logits' shape logits;
+            - an `nn.Module`, which is given a LongTensor (B, N) where its parameters are, or a
+              network with `formalbench.Traits`, which is given a `formalbench.Batch`;
+            - an object with a method of the objective's name, as ``next_symbols``;
+            - a class of any of these, which is built with the task (`formalbench.Task`).
+        task: its name, that of a suite, or what `formalbench.load` returns.
+        name: of who answers, in the report; by default that of the function or class.
+        protocol: whose strings are answered.
+        device: ``cpu``, ``cuda`` or ``cuda:i``: where a network with traits computes.
+        plugins: local plugins to load.
+
+    Returns:
+        A `Report`; of a suite a report by each task's name.
+
+    Raises:
+        RequestError: for an unknown name, answers of another shape than the task's, a label that
+            is none, or a logit that is not finite.
+
+    Example:
+        >>> report = evaluate(lambda ids: ids.sum(1) % 2, "parity")  # doctest: +SKIP
+        >>> report.accuracy, report.learned, report.extrapolated  # doctest: +SKIP
+        (1.0, True, True)
+    """
+    handles, suite = _handles(task, protocol, plugins)
+    name = name or getattr(predict, "__name__", type(predict).__name__)
+    where = choose_device(device)
+    reports = [evaluate_task(predict, handle, name, where) for handle in handles]
+    return SuiteReport(reports) if suite else reports[0]
+
+
+def _handles(
+    task: str | TaskHandle, protocol: str, plugins: Sequence[Path | str]
+) -> tuple[list[TaskHandle], bool]:
+    """Return the tasks that are meant, and whether they are a suite's."""
+    if isinstance(task, TaskHandle):
+        return [task], False
+    host = load_plugins(plugins)
+    if is_suite(host, task):
+        return [TaskHandle(host, one, (), protocol) for one in host.suite(task).tasks], True
+    return [TaskHandle(host, task, (), protocol)], False
+
+
+def is_suite(host: PluginHost, name: str) -> bool:
+    """Say whether a name is a suite's and no task's.
+
+    Raises:
+        RequestError: if it is neither, with the nearest of both.
+    """
+    suites = {entry.spec.name for entry in host.suites.all()}
+    language = split_task(parse_instance(name)[0])[0]
+    try:
+        host.tasks.get(language)
+    except RequestError:
+        if name in suites:
+            return True
+        tasks = {entry.spec.name for entry in host.tasks.all()}
+        raise unknown("task or suite", name, tasks | suites, "formalbench list tasks") from None
+    return False
+
+
+def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cpu") -> Report:
+    """Score whoever answers on one task (`evaluate`)."""
+    tests, held = handle.test_set(), handle.test_set("validation")
+    network = network_of(predict, handle.task, bits=answers_are_bits(tests, handle))
+    own = predict if isinstance(predict, torch.nn.Module) else None
+    if own is None:
+        network = network.to(device)
+    trains = own is not None and own.training
+    try:
+        validated = total(_scores(network, handle, held, device)).measures[handle.task.primary.name]
+        start = time.perf_counter()
+        scores = _scores(network, handle, tests, device)
+    finally:
+        if own is not None:
+            own.train(trains)
+    validation = Validated(
+        strings=sum(cell.strings for cell in held.cells),
+        correct=validated.total,
+        answers=validated.count,
+    )
+    seconds = time.perf_counter() - start
+    return report_of(handle, name, getattr(network, "gave", "logits"), scores, validation, seconds)
+
+
+def answers_are_bits(tests: LabelledStrings, handle: TaskHandle) -> bool:
+    """Say whether an answer of a task is a set of outputs, a bit each, and not one of them."""
+    targets = tests.cells[0].examples[0].targets
+    return bool(targets.ndim == (2 if handle.task.layout == "last" else 3))
+
+
+def report_of(
+    handle: TaskHandle,
+    name: str,
+    gave: Any,
+    scores: Sequence[CellScore],
+    validation: Validated | None,
+    seconds: float,
+) -> Report:
+    """Return the report of a test's scores."""
+    from formalbench import __version__
+
+    tests, task = handle.test_set(), handle.task
+    if gave == "labels":  # no probabilities: cross-entropy means nothing
+        for score in scores:
+            score.measures.pop(CROSS_ENTROPY, None)
+    constant, length_only = handle.chances
+    test = TestResult(
+        metric=task.primary.name,
+        fingerprint=tests.fingerprint,
+        chance_constant=constant,
+        chance_length=length_only,
+        seconds=round(seconds, 3),
+        cells=cells_of(scores, task.primary.name),
+    )
+    now = datetime.datetime.now(datetime.UTC)
+    record = EvaluatedRecord(
+        schema_version=SCHEMA_VERSION,
+        kind="evaluated",
+        evaluated_id="0" * 16,
+        name=name,
+        gave=gave,
+        task=handle.used,
+        protocol=handle.protocol,
+        validation=validation,
+        test=test,
+        formalbench=__version__,
+        date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    record = record.model_copy(update={"evaluated_id": record.identity})
+    with handle.blaming():
+        chances = tests.held.chances(task)
+    return Report(record, chances, handle.shortcuts.get("best"))
+
+
+def _scores(
+    network: nn.Module, handle: TaskHandle, strings: LabelledStrings, device: str
+) -> list[CellScore]:
+    try:
+        ask = partial(test_network, network, handle.task, strings.held, torch.device(device))
+        return ask(precision=handle.protocol.precision)
+    except NotFiniteError as error:
+        raise RequestError(f"{handle.title}: {error}: nothing is scored") from None

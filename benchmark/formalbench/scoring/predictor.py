@@ -1,0 +1,151 @@
+"""Whoever answers, as a network that the engine can test: functions, modules, lists of answers.
+
+Legend: B strings of one length, N symbols each, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from inspect import signature
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import Traits
+from formalbench.contracts.shape import expected_shape
+from formalbench.contracts.task import Task
+from formalbench.host.host import answering
+
+Predict = Callable[[Any], Any]
+"""From ids (B, N) to labels or logits; see `formalbench.evaluate`."""
+
+
+class Predictor(nn.Module):
+    """A function from ids to labels or logits, as a network.
+
+    An `nn.Module` is given a LongTensor where its parameters are, anything else a NumPy array.
+
+    Args:
+        predict: the function.
+        task: what is asked.
+        bits: whether an answer is a set of outputs, a bit each, and not one of them.
+
+    Attributes:
+        gave: ``labels`` or ``logits``, once it has answered.
+    """
+
+    traits = Traits()
+
+    def __init__(self, predict: Predict, task: Task, *, bits: bool) -> None:
+        super().__init__()
+        self._task, self._bits, self.gave = task, bits, ""
+        self.predict = predict  # a module becomes a part of this one
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits in the task's layout.
+
+        Raises:
+            RequestError: for an answer of another shape, or a label that is none.
+        """
+        given: Any = batch.symbols
+        if isinstance(self.predict, nn.Module):
+            first = next(self.predict.parameters(), given)
+            given = given.to(first.device)
+        else:
+            given = given.cpu().numpy()
+        answer = self.predict(given)
+        if not isinstance(answer, Tensor):
+            answer = _tensor(answer)
+        return self._logits(answer.detach().to(batch.symbols.device), batch)
+
+    def _logits(self, answer: Tensor, batch: Batch) -> Tensor:
+        task, logits = self._task, expected_shape(self._task, batch)
+        labels = logits if self._bits else logits[:-1]
+        shape = tuple(answer.shape)
+        if shape == logits and answer.is_floating_point():
+            self.gave = "logits"
+            return answer
+        if shape != labels:
+            raise RequestError(
+                f"predict was given ids of shape {tuple(batch.symbols.shape)} and returned "
+                f"{str(answer.dtype).removeprefix('torch.')} of shape {shape}: expected labels "
+                f"{labels} or logits {logits} (floats) for {task.name}"
+            )
+        self.gave = "labels"
+        most = 2 if self._bits else task.outputs
+        whole = answer.long()
+        if bool((whole != answer).any()) or not bool(((whole >= 0) & (whole < most)).all()):
+            raise RequestError(
+                f"predict returned labels that are no whole numbers from 0 to {most - 1}"
+            )
+        return task.objective.decided(whole, task.outputs)
+
+
+class RecordedAnswers(nn.Module):
+    """Answers that are there already, as a network that gives them in the order of a test.
+
+    Args:
+        labels: of every string, in the order of the test's cells.
+        task: what was asked.
+    """
+
+    traits = Traits()
+    gave = "labels"
+
+    def __init__(self, labels: Iterable[npt.NDArray[Any]], task: Task) -> None:
+        super().__init__()
+        self._waiting, self._task = deque(labels), task
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return the logits of the next answers."""
+        rows = [self._waiting.popleft() for _ in range(len(batch.symbols))]
+        return self._task.objective.decided(torch.from_numpy(np.stack(rows)), self._task.outputs)
+
+
+def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
+    """Return what answers a task as a network.
+
+    Args:
+        predict: a function or module; a class is made one with the task; an object with a method
+            of the objective's name (``next_symbols``) answers by it.
+        task: what is asked.
+        bits: whether an answer is a set of outputs.
+
+    Raises:
+        RequestError: if it cannot be called, or built with the task, or the answer is said step
+            by step and it is no network of formalbench's own kind.
+    """
+    if isinstance(predict, type):
+        name, takes = predict.__name__, signature(predict)
+        try:
+            takes.bind(task)
+        except TypeError:
+            line = f"{name}{takes} takes no task: expected {name}(task)"
+            raise RequestError(line) from None
+        predict = predict(task)
+    if isinstance(predict, nn.Module) and isinstance(getattr(predict, "traits", None), Traits):
+        return answering(predict, task)
+    if task.layout == "decoded":
+        raise RequestError(
+            f"the answers of {task.name} are said step by step: predict must be a network with "
+            "Traits(encoder_decoder=True)"
+        )
+    own = getattr(predict, task.objective.name.replace("-", "_"), None)
+    predict = own if callable(own) and not isinstance(predict, nn.Module) else predict
+    if not callable(predict):
+        raise RequestError(f"predict is {type(predict).__name__}, which cannot be called")
+    return Predictor(predict, task, bits=bits)
+
+
+def _tensor(answer: Any) -> Tensor:
+    """Return an array of any framework as a tensor."""
+    array = np.array(answer)  # a copy: those of other frameworks are not writable
+    if array.dtype.kind not in "biuf":  # their bfloat16
+        array = array.astype(np.float32)
+    return torch.from_numpy(array)

@@ -1,0 +1,212 @@
+"""How answers did on a task, as people look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from formalbench.analysis.keys import task_title
+from formalbench.analysis.learned import LEARNED
+from formalbench.analysis.statistics import wilson_each
+from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.store import Store
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+SUMMARY = ("task", "accuracy", "chance", "shortcut", "validation", "learned", "extrapolated",
+           "horizon")  # fmt: skip
+"""The columns of a suite's summary, attributes of `Report`."""
+
+
+class Report:
+    """How answers did on the test strings of a task. `formalbench.evaluate` makes it.
+
+    Args:
+        record: what is kept of it.
+        chances: at each cell of the test, the accuracy of the best answer that sees only the
+            length.
+        shortcut: the accuracy of the best known rule that is not the language; None if there is
+            none.
+
+    Attributes:
+        name: of who answered.
+        task: what was answered, with its options.
+        accuracy: the primary metric, the mean over the test lengths, each counting the same.
+        chance: the accuracy of the best answer that sees only the length, likewise.
+        shortcut: as given.
+        validation: accuracy on held-out strings of the training lengths; None if these were not
+            answered.
+        learned: whether that is at least 99 %; None likewise.
+        horizon: the longest test length up to which, at every length, the accuracy is at least
+            99 %; None if there is none.
+        extrapolated: whether that is the longest of all, and the training lengths are learned or
+            were not answered.
+        record: as given.
+    """
+
+    def __init__(
+        self, record: EvaluatedRecord, chances: Sequence[float], shortcut: float | None
+    ) -> None:
+        self.record, self._chances, self.shortcut = record, tuple(chances), shortcut
+        self.name = record.name
+        self.task = task_title(record.task.name, record.task.options)
+        self.accuracy = record.test.accuracy
+        self.chance = record.test.chance_length
+        held = record.validation
+        self.validation = None if held is None else held.accuracy
+        self.learned = None if held is None else held.accuracy >= LEARNED
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """A row a test length (or window, or named part), with the 95 % Wilson interval.
+
+        Columns: name, task, length, group, strings, answers, correct, accuracy, low, high, chance.
+        Where a string has several answers the interval is that of as many trials as strings.
+        """
+        cells = self.record.test.cells
+        frame = pd.DataFrame({"length": cells.length})
+        frame.insert(0, "task", self.task)
+        frame.insert(0, "name", self.name)
+        frame["group"] = list(cells.group or [""] * len(cells.length))
+        frame["strings"], frame["answers"] = list(cells.strings), list(cells.asked)
+        frame["correct"] = list(cells.correct)
+        frame["accuracy"] = frame["correct"] / frame["answers"]
+        strings = frame["strings"].to_numpy(dtype=float)
+        ends = wilson_each(frame["accuracy"].to_numpy(dtype=float) * strings, strings)
+        frame["low"], frame["high"] = ends
+        frame["chance"] = self._chances
+        return frame
+
+    @property
+    def by_length(self) -> dict[int, tuple[float, float, float]]:
+        """The accuracy at each test length with its 95 % interval: (accuracy, low, high)."""
+        columns = self.frame[["length", "accuracy", "low", "high"]].itertuples(index=False)
+        return {length: (accuracy, low, high) for length, accuracy, low, high in columns}
+
+    @property
+    def horizon(self) -> int | None:
+        """See the class."""
+        longest = None
+        for length, accuracy in zip(self.frame["length"], self.frame["accuracy"], strict=True):
+            if accuracy < LEARNED:
+                break
+            longest = int(length)
+        return longest
+
+    @property
+    def extrapolated(self) -> bool:
+        """See the class."""
+        return self.learned is not False and self.horizon == self.record.test.cells.length[-1]
+
+    def save(self, folder: Path | str) -> Path:
+        """Write the record into a folder; an earlier one of the same name and task gives way.
+
+        It is local: no board ranks it.
+
+        Returns:
+            The file.
+        """
+        return Store(Path(folder)).write_evaluated(self.record)
+
+    def plot(self, axes: Axes | None = None) -> Axes:
+        """Draw the accuracy at each length, with its interval and chance.
+
+        Args:
+            axes: of matplotlib, to draw on; None for new ones.
+
+        Raises:
+            MissingPackageError: if matplotlib (the extra ``figures``) is not installed.
+        """
+        from formalbench.extras import need_package
+
+        need_package("Report.plot", "matplotlib", "figures")
+        from matplotlib.figure import Figure
+
+        if axes is None:
+            axes = Figure(figsize=(7, 3), layout="constrained").subplots()
+        frame = self.frame
+        (line,) = axes.plot(frame["length"], frame["accuracy"], ".-", label=self.name)
+        axes.fill_between(
+            frame["length"], frame["low"], frame["high"], alpha=0.2, color=line.get_color()
+        )
+        axes.plot(frame["length"], frame["chance"], ":", color="grey", label="chance")
+        axes.set(xlabel="string length", ylabel="accuracy", ylim=(-0.03, 1.03), title=self.task)
+        axes.legend()
+        return axes
+
+    def to_data(self) -> dict[str, Any]:
+        """Return it as ``formalbench score --json`` prints it."""
+        lengths = self.frame.drop(columns=["name", "task"]).to_dict("records")
+        facts = {name: getattr(self, name) for name in SUMMARY}
+        fingerprint = self.record.test.fingerprint
+        return {"name": self.name, **facts, "fingerprint": fingerprint, "lengths": lengths}
+
+    def __repr__(self) -> str:
+        parts = [f"{self.name} on {self.task}: accuracy {self.accuracy:.1%}"]
+        parts.append(f"chance {self.chance:.1%}")
+        if self.shortcut is not None:
+            parts.append(f"shortcut {self.shortcut:.1%}")
+        if self.validation is not None:
+            verb = "learned" if self.learned else "not learned"
+            parts.append(f"training lengths {verb} ({self.validation:.1%})")
+        if self.extrapolated:
+            parts.append("extrapolated")
+        else:
+            parts.append(f"99 % up to length {self.horizon}" if self.horizon else "99 % nowhere")
+        return ", ".join(parts)
+
+    def _repr_html_(self) -> str:
+        shown = self.frame[["length", "strings", "accuracy", "low", "high", "chance"]]
+        table = shown.to_html(index=False, float_format="{:.3f}".format, border=0)
+        return f"<p>{escape(repr(self))}</p>{table}"
+
+
+class SuiteReport(Mapping[str, Report]):
+    """How answers did on the tasks of a suite: a `Report` by each task's name.
+
+    Args:
+        reports: one for each task.
+
+    Attributes:
+        accuracy: the mean over the tasks.
+    """
+
+    def __init__(self, reports: Sequence[Report]) -> None:
+        self._reports = {report.task: report for report in reports}
+        self.accuracy = sum(report.accuracy for report in reports) / len(reports)
+
+    def __getitem__(self, task: str) -> Report:
+        return self._reports[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._reports)
+
+    def __len__(self) -> int:
+        return len(self._reports)
+
+    @property
+    def summary(self) -> pd.DataFrame:
+        """A row a task: accuracy, chance, shortcut, validation, learned, extrapolated, horizon."""
+        rows = [[getattr(report, name) for name in SUMMARY] for report in self.values()]
+        return pd.DataFrame(rows, columns=list(SUMMARY))
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The frames of all tasks, one below the other."""
+        return pd.concat([report.frame for report in self.values()], ignore_index=True)
+
+    def save(self, folder: Path | str) -> list[Path]:
+        """Write a record for each task (`Report.save`)."""
+        return [report.save(folder) for report in self.values()]
+
+    def __repr__(self) -> str:
+        return "\n".join(map(repr, self.values()))
+
+    def _repr_html_(self) -> str:
+        return str(self.summary.to_html(index=False, float_format="{:.3f}".format, border=0))

@@ -1,0 +1,476 @@
+"""A task from Python: its strings, their right answers, and what is known of it.
+
+Legend: B strings of one length, N symbols each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache, cached_property
+from itertools import count as numbers
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.example import pad
+from formalbench.contracts.source import Symbols
+from formalbench.contracts.specs import display, show_value
+from formalbench.evaluation.cells import TestSet, split_lengths, train_set, validation_set
+from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.host import load_plugins
+from formalbench.host.options import check_settings, option_facts, parse_settings
+from formalbench.host.validate import LONGEST
+from formalbench.running.used import task_used
+
+if TYPE_CHECKING:
+    from torch import Tensor
+    from torch.utils.data import IterableDataset
+
+    from formalbench.contracts.config import Value
+    from formalbench.contracts.example import Example, Layout
+    from formalbench.contracts.language import Split
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
+    from formalbench.contracts.theory import Theory
+    from formalbench.host import PluginHost
+
+IGNORED = -100
+"""The target of an answer that does not count, which `torch.nn.functional.cross_entropy` skips."""
+
+STANDARD = "standard"
+"""The protocol of the leaderboard."""
+
+SPLITS = ("train", "validation", "test")
+
+Pair = tuple[Symbols, npt.NDArray[Any]]
+"""Strings of one length, (B, N) ids, and their targets."""
+
+
+def load(
+    name: str, *, protocol: str = STANDARD, plugins: Sequence[Path | str] = (), **options: Value
+) -> TaskHandle:
+    """Return a task: its strings, their right answers, and what is known of it.
+
+    The strings are those of the leaderboard, the same on every machine.
+
+    Args:
+        name: as in ``parity``, ``dyck-2-3:next-symbols`` or ``parity[p=0.3]``.
+        protocol: says how many strings there are, and of which lengths.
+        plugins: local plugins to load.
+        options: of the task, as ``p=0.3``.
+
+    Raises:
+        RequestError: for an unknown name, with the nearest ones, or an option that cannot be.
+        BrokenPluginError: if a requested plugin is broken.
+
+    Example:
+        >>> load("parity").label(["0110", "0111"])
+        [0, 1]
+    """
+    texts = [f"{key}={show_value(value)}" for key, value in options.items()]
+    return TaskHandle(load_plugins(plugins), name, texts, protocol)
+
+
+def sample(
+    task: str, length: int, count: int = 1, seed: int = 0, **options: Any
+) -> tuple[list[str], list[Any]]:
+    """Draw strings of a task with their right answers; the same as ``formalbench sample``.
+
+    Args:
+        task: its name.
+        length: symbols per string.
+        count: how many strings.
+        seed: another seed, other strings.
+        options: as for `load`, its keywords included.
+
+    Returns:
+        The strings as text, and for each its target as JSON has it: a class, or a list.
+
+    Raises:
+        RequestError: for an unknown name, or a length at which there is no string.
+
+    Example:
+        >>> sample("parity", length=5)
+        (['11011'], [0])
+    """
+    return load(task, **options).sample(length, count, seed)
+
+
+def label(task: str, strings: Sequence[str], **options: Any) -> list[Any]:
+    """Return the right answer for each string, as `TaskHandle.label` does.
+
+    Args:
+        task: its name.
+        strings: as text.
+        options: as for `load`, its keywords included.
+
+    Raises:
+        RequestError: for an unknown name.
+
+    Example:
+        >>> label("even-pairs", ["0110", "01a0"])
+        [0, None]
+    """
+    return load(task, **options).label(strings)
+
+
+class LabelledStrings(Mapping[int, Pair]):
+    """Strings of a split with their targets, by length: ``strings, targets = tests[41]``.
+
+    Strings are int64 ids, (B, N); what targets are, the objective says (`TaskHandle.targets`).
+
+    Args:
+        held: the strings as a test has them.
+        layout: where a network answers.
+
+    Attributes:
+        cells: what is scored together, in the order of a test.
+        fingerprint: SHA-256 of every length, string and target; the one in records.
+    """
+
+    def __init__(self, held: TestSet, layout: Layout) -> None:
+        self.held, self._layout = held, layout
+        self.cells = held.cells
+        self.fingerprint = held.fingerprint
+
+    @cached_property
+    def _by_length(self) -> dict[int, list[Example]]:
+        found: dict[int, list[Example]] = {}
+        for cell in self.cells:
+            for example in cell.examples:
+                length = cell.last if cell.first == cell.last else example.length
+                found.setdefault(length, []).append(example)
+        return dict(sorted(found.items()))
+
+    def __getitem__(self, length: int) -> Pair:
+        found = self._by_length[length]
+        return pair_of(found[0] if len(found) == 1 else pad(found, self._layout))
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self._by_length)
+
+    def __len__(self) -> int:
+        return len(self._by_length)
+
+    def __repr__(self) -> str:
+        strings = sum(cell.strings for cell in self.cells)
+        return f"<{strings} strings of {len(self)} lengths, fingerprint {self.fingerprint[:16]}…>"
+
+
+class TaskHandle:
+    """A task: its strings, their right answers, and what is known of it. `load` makes it.
+
+    Args:
+        host: the plugins.
+        name: of the task, options behind it in brackets.
+        settings: options as text, as ``p=0.3``.
+        protocol: says how many strings there are, and of which lengths.
+
+    Attributes:
+        task: what a model's factory is given.
+        name: of the task, with its objective.
+        title: with its options, as on the board.
+        alphabet: the symbols that strings consist of; the id of a symbol is its index.
+        answers: what each of the K outputs of a network stands for.
+    """
+
+    def __init__(
+        self,
+        host: PluginHost,
+        name: str,
+        settings: Sequence[str] = (),
+        protocol: str | Protocol = STANDARD,
+    ) -> None:
+        parsed = parse_settings(settings, ("task",))
+        entry, _, _ = host.task_entry(name)
+        check_settings(parsed, [], [option_facts(entry.spec)])
+        self.host, self._plugin = host, entry.plugin
+        self.used = task_used(host, name, parsed)
+        self.protocol = host.protocol(protocol) if isinstance(protocol, str) else protocol
+        built = host.task(self.used.name, self.used.options)
+        self.task: Task = self.protocol.apply(built)
+        self.name = self.task.name
+        self.title = display(self.name.removesuffix(":classify"), self.used.options)
+        self._sets = cache(self._draw)
+        self.alphabet = self.task.source.alphabet
+        self.answers = self.task.objective.answers(self.task.source)
+
+    def __repr__(self) -> str:
+        first, last = self.task.splits.test
+        return f"<task {self.title}: {len(self.alphabet)} symbols, tested at {first}–{last}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Be loaded again where it is unpickled, as in a worker of a `DataLoader`."""
+        local = [str(plugin.local.path) for plugin in self.host.plugins if plugin.local]
+        return _again, (local, display(self.name, self.used.options), self.protocol)
+
+    def blaming(self) -> AbstractContextManager[None]:
+        """Turn an exception of the code of the task's plugin into an error that names it."""
+        return self.host.blaming(self._plugin)
+
+    def sample(self, length: int, count: int = 1, seed: int = 0) -> tuple[list[str], list[Any]]:
+        """Draw strings with their right answers; the same on every machine.
+
+        A length at which no string can be, as an even one of an expression, may be rounded.
+
+        Args:
+            length: symbols per string.
+            count: how many strings.
+            seed: another seed, other strings.
+
+        Returns:
+            The strings as text, and for each its target as JSON has it: a class, or a list.
+
+        Raises:
+            RequestError: if there is no string of this length.
+        """
+        rows = self.rows(length, count, seed)
+        strings = [self.join(row["string"]) for row in rows]
+        return strings, [row["target"] for row in rows]
+
+    def rows(
+        self, length: int, count: int = 1, seed: int = 0, dashes: str = ""
+    ) -> list[dict[str, Any]]:
+        """Draw strings as ``formalbench sample`` prints them: lists of symbols, and targets.
+
+        The arguments are those of `sample`; an error writes `dashes` before their names.
+        """
+        if not 0 <= length <= LONGEST:
+            raise RequestError(f"{dashes}length {length}: must be at least 0 and at most {LONGEST}")
+        if count < 1:
+            raise RequestError(f"{dashes}count {count}: must be at least 1")
+        if count * max(length, 1) > LONGEST:
+            most = LONGEST // max(length, 1)
+            raise RequestError(
+                f"{dashes}count {count}: at most {most} of length {length}; "
+                f"another {dashes}seed gives more"
+            )
+        with self.blaming():
+            return draw(self.task, length, count, seed)
+
+    def label(self, strings: Sequence[str]) -> list[Any]:
+        """Return the right answer for each string.
+
+        Args:
+            strings: as text; symbols of one character may be written without spaces (``0110``).
+
+        Returns:
+            For each a class or a list, as `sample` has it; for ``generate`` whether it is a member.
+            None for what is no string of the task.
+        """
+        if isinstance(strings, str):
+            raise RequestError(f"strings is a list: write [{strings!r}]")
+        answers: list[Any] = [None] * len(strings)
+        by_length: dict[int, list[tuple[int, list[int]]]] = {}
+        for place, text in enumerate(strings):
+            ids = parse_string(self.alphabet, text)
+            if ids is not None:
+                by_length.setdefault(len(ids), []).append((place, ids))
+        with self.blaming():
+            for length, held in by_length.items():
+                every_BN = np.array([ids for _, ids in held], dtype=np.int64)
+                every_BN = every_BN.reshape(len(held), length)
+                inside_B = self.task.source.in_domain(every_BN)
+                places = [place for (place, _), kept in zip(held, inside_B, strict=True) if kept]
+                if places:
+                    found = self.task.objective.labels(self.task.source, every_BN[inside_B])
+                    for place, answer in zip(places, found, strict=True):
+                        answers[place] = answer
+        return answers
+
+    def show(self, line: str) -> str | None:
+        """Return the right answer for a string as ``formalbench label`` prints it, or None."""
+        ids = parse_string(self.alphabet, line)
+        if ids is None:
+            return None
+        string = np.array(ids, dtype=np.int64)
+        with self.blaming():
+            if not self.task.source.in_domain(string[None, :])[0]:
+                return None
+            return self.task.objective.show(self.task.source, string)
+
+    def join(self, symbols: Sequence[str]) -> str:
+        """Return a string's symbols as text that `label` reads."""
+        return ("" if all(len(one) == 1 for one in self.alphabet) else " ").join(symbols)
+
+    def test_set(self, split: Split = "test") -> LabelledStrings:
+        """Return the strings of a split with their targets, by length.
+
+        Args:
+            split: ``test``: those of the leaderboard. ``validation``: those by which it selects
+                checkpoints. ``train``: strings of the training lengths, as many at each.
+
+        Raises:
+            RequestError: for another split.
+        """
+        if split not in SPLITS:
+            raise unknown("split", split, SPLITS)
+        return self._sets(split)
+
+    def _draw(self, split: str) -> LabelledStrings:
+        task, protocol = self.task, self.protocol
+        with self.blaming():
+            if split == "train":
+                held = train_set(task, protocol)
+            elif split == "validation":
+                held = validation_set(task, protocol)
+            else:
+                held = saved_test_set(task, self.used.source.model_dump_json(), protocol)
+        return LabelledStrings(held, task.layout)
+
+    def batches(
+        self,
+        split: Split = "train",
+        batch: int = 32,
+        seed: int = 0,
+        *,
+        first: int = 0,
+        step: int = 1,
+    ) -> Iterator[Pair]:
+        """Yield batches of strings of one length, as NumPy arrays.
+
+        Those of ``train`` never end: each batch has a length of its own, uniform over the split's
+        (or, where strings are fixed, each string equally often). With the protocol's number of
+        strings a batch (32) they are those that a run of this seed trains on under ``standard``.
+        Those of ``validation`` and ``test`` are the fixed strings of `test_set`, each once.
+
+        Args:
+            split: ``train``, ``validation`` or ``test``.
+            batch: strings in a batch, at most.
+            seed: of the training strings.
+            first: how many batches to leave out at the beginning.
+            step: each so many-th batch only.
+
+        Yields:
+            int64 ids, (B, N), and targets, (B, …): classes, or for ``next-symbols`` bits. An answer
+            that does not count is `IGNORED`.
+
+        Raises:
+            RequestError: for another split.
+        """
+        if batch < 1:
+            raise RequestError(f"batch {batch}: must be at least 1")
+        if split != "train":
+            return self._fixed_batches(self.test_set(split), batch, first, step)
+        return self._training_batches(batch, seed, first, step)
+
+    def _training_batches(self, batch: int, seed: int, first: int, step: int) -> Iterator[Pair]:
+        from formalbench.training.curriculum import draw_length, length_weights
+        from formalbench.training.data import draw_strings
+
+        task, protocol = self.task.of("train"), self.protocol
+        with self.blaming():
+            lengths = split_lengths(task, "train")
+            weights = length_weights(task, protocol, lengths)
+        own = None if protocol.shared_lengths else seed
+        for number in numbers(first, step):
+            with self.blaming():
+                length = draw_length(protocol, lengths, number, weights, own)
+                drawn = draw_strings(task, protocol, seed, number, length, batch)
+            yield pair_of(drawn)
+
+    def _fixed_batches(
+        self, held: LabelledStrings, batch: int, first: int, step: int
+    ) -> Iterator[Pair]:
+        parts = (
+            (strings[start : start + batch], targets[start : start + batch])
+            for strings, targets in held.values()
+            for start in range(0, len(strings), batch)
+        )
+        yield from (part for number, part in enumerate(parts) if number % step == first % step)
+
+    def dataset(
+        self, split: Split = "train", batch: int = 32, seed: int = 0
+    ) -> IterableDataset[tuple[Tensor, Tensor]]:
+        """Return what `batches` yields as a torch `IterableDataset` of tensors.
+
+        A `DataLoader` takes it with ``batch_size=None``; its workers share the batches out.
+        """
+        from formalbench.training.dataset import BatchDataset
+
+        return BatchDataset(self, split, batch, seed)
+
+    @cached_property
+    def chances(self) -> tuple[float, float]:
+        """The accuracy of the best constant answer, and of the best that sees only the length."""
+        from formalbench.running.testing import chance_of
+
+        with self.blaming():
+            return chance_of(self.used, self.task, self.test_set().held)
+
+    @property
+    def chance(self) -> float:
+        """The accuracy, on the test strings, of the best answer that sees only the length."""
+        return self.chances[1]
+
+    @cached_property
+    def theory(self) -> Theory | None:
+        """The classes that theory puts the language in; None if nobody knows."""
+        from formalbench.theory.lookup import theory_of_task
+
+        return theory_of_task(self.host, self.name, self.task.source)
+
+    @property
+    def shortcuts(self) -> dict[str, float]:
+        """Accuracies of rules that are not the language, by name: the ``best`` known one.
+
+        It is empty where none was measured (docs/shortcuts.md).
+        """
+        found = self.host.shortcut(display(self.name, self.used.options))
+        return {} if found is None else {"best": found}
+
+
+def _again(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
+    return TaskHandle(load_plugins(plugins), name, protocol=protocol)
+
+
+def pair_of(example: Example) -> Pair:
+    """Return the strings and targets of an example of one length, integers in 64 bits."""
+    strings, targets, scored = example.inputs, example.targets, example.scored
+    if targets.dtype != np.bool_:
+        targets = targets.astype(np.int64, copy=False)
+    if scored is not None and not scored.all():
+        counts = scored.reshape(*scored.shape, *[1] * (targets.ndim - scored.ndim))
+        targets = np.where(counts, targets, IGNORED)
+    return strings.astype(np.int64, copy=False), targets
+
+
+def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]:
+    """Return rows of plain symbols and their targets."""
+    source = task.source
+    used = source.round_length(length)
+    if not task.lengths(used, used):
+        around = (near for far in range(1, 100) for near in (length - far, length + far))
+        close = next((near for near in around if near >= 0 and task.lengths(near, near)), None)
+        hint = "" if close is None else f": the nearest that it has is {close}"
+        raise RequestError(f"task {task.name} has no string of length {length}{hint}")
+    stream = task.stream("sample", seed, used)
+    strings = task.strings(stream, used, count)
+    answers = task.plain(task.examples(strings, stream))
+    return [
+        {"string": [source.alphabet[symbol] for symbol in string], "target": answer}
+        for string, answer in zip(strings, answers, strict=True)
+    ]
+
+
+def parse_string(alphabet: Sequence[str], line: str) -> list[int] | None:
+    """Return the symbol ids of a line, or None if a symbol is unknown.
+
+    Example:
+        >>> parse_string(("0", "1"), "0 11")
+        [0, 1, 1]
+    """
+    index = {symbol: number for number, symbol in enumerate(alphabet)}
+    ids: list[int] = []
+    short = all(len(symbol) == 1 for symbol in alphabet)
+    words = list(line) if short and " " in index else line.split()
+    for word in words:
+        symbols = [word] if word in index or not short else list(word)
+        if any(symbol not in index for symbol in symbols):
+            return None
+        ids += [index[symbol] for symbol in symbols]
+    return ids

@@ -1,0 +1,168 @@
+"""Scores of answers from elsewhere: published in a place of their own, as nobody can check them.
+
+Labels are public, so 100 % is free. Such a score is never ranked; beside it stand trained models on
+the same strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.frame import runs_frame
+from formalbench.analysis.keys import task_title
+from formalbench.analysis.markdown import written
+from formalbench.analysis.text import MISSING, percent
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
+from formalbench.store import Store
+from formalbench.task_handle import TaskHandle
+from tabulate import tabulate
+
+from formalbench_leaderboard.publishing.places import is_built_in
+from formalbench_leaderboard.publishing.untrusted import RefusedError
+from formalbench_leaderboard.publishing.writing import Contents, write_all
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+
+FOLDER = Path("leaderboard", "self-reported")
+"""The records, below the repository's root."""
+
+PAGE = Path("leaderboard", "self-reported.md")
+"""What is rendered of them, likewise."""
+
+BEST = 5
+"""Trained models that stand beside the answers to a task."""
+
+HEAD = """# Self-reported, not verified
+
+Answers to the test strings that somebody sent, scored by `formalbench score` or
+`formalbench.evaluate`. The labels are public and nothing was trained here, so **nobody can check
+these scores**, and they are not ranked. Below them stand the best trained models of the leaderboard
+on the same strings.
+"""
+
+
+def publish_reports(results: Path, repository: Path, host: PluginHost) -> list[Path]:
+    """Copy the records of evaluations in a folder into a repository.
+
+    Args:
+        results: the folder.
+        repository: the root of a clone.
+        host: the plugins.
+
+    Returns:
+        The files, by their paths below the root.
+
+    Raises:
+        RefusedError: if any of them cannot be published; then nothing was written.
+        RequestError: if there is none.
+    """
+    held = Store(results).evaluations()
+    if not held:
+        made = "`formalbench score --results` makes some"
+        raise RequestError(f"no record of an evaluation below {results}: {made}")
+    refused = [line for record in held for line in _problems(record, host)]
+    if refused:
+        raise RefusedError(refused)
+    store = Store(FOLDER)
+    contents: dict[Path, Contents] = {
+        store.path_of_evaluated(record): record.to_json().encode() for record in held
+    }
+    write_all(repository, contents)
+    return sorted(contents)
+
+
+def published_reports(repository: Path) -> list[EvaluatedRecord]:
+    """Return the records of evaluations that a repository publishes.
+
+    Raises:
+        RequestError: for a file that is no record.
+    """
+    return Store(repository / FOLDER).evaluations()
+
+
+def reports_problems(repository: Path, host: PluginHost) -> Iterator[str]:
+    """Say what is wrong with the published records of evaluations, a line each."""
+    try:
+        held = published_reports(repository)
+    except RequestError as error:
+        yield str(error)
+        return
+    for record in held:
+        yield from _problems(record, host)
+    wanted = {Store(repository / FOLDER).path_of_evaluated(record) for record in held}
+    for file in sorted((repository / FOLDER).rglob("*")):
+        if not file.is_dir() and file not in wanted:
+            yield f"{file}: is no record of an evaluation at its place"
+
+
+def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
+    """Say why a record cannot be published: it must be of the strings that are tested here."""
+    named = f"{record.name} on {task_title(record.task.name, record.task.options)}"
+    if record.evaluated_id != record.identity:
+        yield f"{named}: evaluated_id is not that of its contents"
+    if not is_built_in(record.task.source):
+        yield f"{named}: its task is not built in"
+        return
+    try:
+        task = display(record.task.name, record.task.options)
+        handle = TaskHandle(host, task, (), record.protocol.name)
+        tests, chances = handle.test_set(), handle.chances
+    except FormalbenchError as error:
+        yield f"{named}: {error}"
+        return
+    if record.protocol != handle.protocol:
+        yield f"{named}: its protocol is not {record.protocol.name} as it is here"
+    elif record.task != handle.used or record.test.fingerprint != tests.fingerprint:
+        yield f"{named}: it is not of the strings that are tested here"
+    elif any(
+        abs(told - known) > 1e-9
+        for told, known in zip(
+            (record.test.chance_constant, record.test.chance_length), chances, strict=True
+        )
+    ):
+        yield f"{named}: its chance level is not that of the task"
+
+
+def reports_page(reports: Collection[EvaluatedRecord], records: Collection[Record]) -> str:
+    """Return the page of self-reported scores, task by task.
+
+    Args:
+        reports: the published evaluations.
+        records: of the published runs, the best of which stand below.
+    """
+    runs = runs_frame(records)
+    runs = runs[runs["selected_rate"] & runs["mean_accuracy"].notna()]
+    parts = [HEAD]
+    tasks = {(task_title(one.task.name, one.task.options), one.test.fingerprint) for one in reports}
+    for title, fingerprint in sorted(tasks):
+        own = [one for one in reports if one.test.fingerprint == fingerprint]
+        rows = [
+            [
+                written(one.name),
+                "self-reported",
+                percent(one.test.accuracy),
+                percent(one.validation.accuracy) if one.validation else MISSING,
+                one.date[:10],
+            ]
+            for one in sorted(own, key=lambda one: (one.name, one.date))
+        ]
+        same = runs[runs["fingerprint"] == fingerprint].groupby("model", sort=True)
+        means = (
+            same[["mean_accuracy", "validation"]]
+            .mean()
+            .sort_values("mean_accuracy", ascending=False, kind="stable")
+        )
+        for model, accuracy, validation in means.head(BEST).itertuples():
+            held = percent(validation) if validation == validation else MISSING
+            rows.append([written(model), "trained here", percent(accuracy), held, ""])
+        columns = ("who", "kind", "accuracy", "validation", "date")
+        aligned = ("left", "left", "right", "right", "left")
+        table = tabulate(rows, columns, "pipe", disable_numparse=True, colalign=aligned)
+        parts.append(f"## {written(title)}\n\n{table}\n")
+    return "\n".join(parts)

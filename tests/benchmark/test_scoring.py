@@ -1,0 +1,384 @@
+"""Answers from anywhere, scored on the strings of the board."""
+
+from __future__ import annotations
+
+import json
+
+import formalbench as fb
+import numpy as np
+import pytest
+import torch
+from formalbench.contracts.evaluated import parse_stored
+from formalbench.evaluation.evaluate import evaluate as scores_of
+from formalbench.host import PluginHost
+from formalbench.store import Store
+from formalbench.store.archive import write_archive
+from formalbench.store.weight_lookup import AtHand
+from torch import nn
+from trained_records import TINY, train, write_protocols
+
+FEW = """
+schema_version: 1
+name: few
+version: 1
+steps: 20
+splits: {train: [1, 10], test: [11, 60]}
+decay: {steps: 20}
+validation: {every: 20, lengths: 4, strings: 16}
+test: {lengths: 5, strings: 32}
+"""
+OBJECTIVES = ["parity", "parity:tag", "dyck-2-3:next-symbols", "dyck-1:generate", "flip-flop:tag",
+              "duplicate-string:transduce", "modular-arithmetic"]  # fmt: skip
+
+
+@pytest.fixture
+def few(write):
+    """A protocol with few strings, as `plugins` and `protocol` have it."""
+    return {"plugins": [write("few.yaml", FEW)], "protocol": "few"}
+
+
+@pytest.fixture
+def load(few):
+    return lambda name: fb.load(name, **few)
+
+
+class Counts:
+    """A class that is not built with the task."""
+
+    def __init__(self):
+        pass
+
+
+def parity(ids):
+    return ids.sum(1) % 2
+
+
+class Network(nn.Module):
+    """Some network that is built with the task and given ids."""
+
+    def __init__(self, task):
+        super().__init__()
+        torch.manual_seed(0)
+        self.embed = nn.Embedding(len(task.alphabet), 8)
+        self.read = nn.Linear(8, task.outputs)
+
+    def forward(self, ids):
+        return self.read(self.embed(ids).cumsum(1)[:, -1])
+
+
+def test_labels_are_scored_with_chance_shortcut_and_intervals(load):
+    task = load("parity")
+    report = fb.evaluate(lambda ids: np.where(ids.shape[1] < 40, parity(ids), 0), task, name="half")
+    tests = task.test_set()
+    right = [1.0 if length < 40 else np.mean(t == 0) for length, (_, t) in tests.items()]
+    assert report.frame["accuracy"].tolist() == right
+    assert report.accuracy == pytest.approx(np.mean(right))
+    assert (report.name, report.chance, report.shortcut) == ("half", 0.5, 0.5088)
+    assert report.learned is True
+    assert report.extrapolated is False
+    assert report.horizon == max(length for length in tests if length < 40)
+    accuracy, low, high = report.by_length[11]
+    assert (accuracy, high) == (1.0, 1.0)
+    assert low == pytest.approx(32 / (32 + 1.96**2), abs=1e-3)
+    assert (report.frame["chance"] == 0.5).all()
+    assert "cross-entropy" not in report.record.test.cells.metrics
+
+
+def test_whoever_knows_extrapolates_and_who_does_not_learn_does_not(load):
+    assert fb.evaluate(parity, load("parity")).extrapolated
+    lost = fb.evaluate(lambda ids: np.zeros(len(ids), int), load("parity"))
+    assert (lost.learned, lost.extrapolated, lost.horizon) == (False, False, None)
+
+
+def test_logits_of_a_module_are_scored_as_the_engine_scores_a_network(load, host):
+    task = load("parity")
+    module = Network(task.task).eval()
+    report = fb.evaluate(module, task)
+    assert not module.training
+
+    class Given(nn.Module):
+        def forward(self, batch):
+            return module(batch.symbols)
+
+    scores = scores_of(Given(), task.task, task.test_set().held, torch.device("cpu"))
+    told = [score.measures["accuracy"].total for score in scores]
+    assert report.frame["correct"].tolist() == told
+    assert "cross-entropy" in report.record.test.cells.metrics
+    assert fb.evaluate(Network, task).frame["correct"].tolist() == told
+    labels = fb.evaluate(lambda ids: module(torch.tensor(ids)).argmax(-1), task)
+    assert labels.frame["correct"].tolist() == told
+
+
+def test_a_network_with_traits_is_given_batches(load, host):
+    task = load("parity")
+    network = host.network("exact-parity", task.task)
+    assert fb.evaluate(network, task).extrapolated
+
+
+def test_a_jax_function(load):
+    jax = pytest.importorskip("jax")
+
+    @jax.jit
+    def answer(ids):
+        return jax.nn.one_hot(jax.numpy.sum(ids, axis=1) % 2, 2)
+
+    report = fb.evaluate(answer, load("parity"))
+    assert report.accuracy == 1.0
+    assert report.record.gave == "logits"
+
+
+def test_an_object_answers_by_the_method_of_the_objective(load):
+    class Knows:
+        def next_symbols(self, ids):
+            return load("dyck-2-3").task.source.next_symbols(ids)
+
+        def tag(self, ids):
+            return ids.cumsum(1) % 2
+
+    class Built(Knows):
+        def __init__(self, task):
+            assert task.alphabet == ("0", "1")
+
+    assert fb.evaluate(Knows(), load("dyck-2-3:next-symbols")).accuracy == 1.0
+    assert fb.evaluate(Built, load("parity:tag")).accuracy == 1.0
+
+
+def test_a_suite_has_a_report_for_each_task(write, few):
+    suite = "tasks: [parity, parity:tag]\nname: both\nsummary: two\nprotocol: few\n"
+    few["plugins"].append(write("both.yaml", suite))
+
+    def answer(ids):
+        return parity(ids)
+
+    class Knows:
+        classify = staticmethod(answer)
+
+        def tag(self, ids):
+            return ids * 0
+
+    found = fb.evaluate(Knows(), "both", **few)
+    assert list(found) == ["parity", "parity:tag"]
+    assert found["parity"].accuracy == 1.0
+    assert found.accuracy == (1.0 + found["parity:tag"].accuracy) / 2
+    assert found.summary["task"].tolist() == ["parity", "parity:tag"]
+    assert len(found.frame) == 10
+
+
+@pytest.mark.parametrize(
+    ("predict", "said"),
+    [
+        (lambda ids: ids, "expected labels (16,) or logits (16, 2) (floats) for parity:classify"),
+        (lambda ids: ids.sum(1) + 2, "whole numbers from 0 to 1"),
+        (lambda ids: ids.sum(1) / 4, "whole numbers from 0 to 1"),
+        (lambda ids: np.full((len(ids), 2), np.nan), "not finite: nothing is scored"),
+        (3, "predict is int, which cannot be called"),
+        (Counts, "Counts() takes no task: expected Counts(task)"),
+    ],
+)
+def test_answers_that_are_none(load, predict, said):
+    with pytest.raises(fb.RequestError) as refused:
+        fb.evaluate(predict, load("parity"))
+    assert said in str(refused.value)
+
+
+def test_unknown_names_and_answers_that_are_said_step_by_step(load, backwards, few):
+    with pytest.raises(fb.RequestError, match="did you mean default"):
+        fb.evaluate(parity, "defaultt")
+    few["plugins"].append(backwards)
+    with pytest.raises(fb.RequestError, match="step by step"):
+        fb.evaluate(parity, "without-zeros", **few)
+
+
+def test_a_report_is_kept_apart_from_the_records_of_runs(load, tmp_path):
+    report = fb.evaluate(parity, load("parity"), name="me")
+    path = report.save(tmp_path)
+    assert parse_stored(path.read_bytes(), "") == report.record
+    assert report.record.evaluated_id == report.record.identity
+    assert fb.evaluate(parity, load("parity"), name="me").save(tmp_path) == path
+    store = Store(tmp_path)
+    assert [one.name for one in store.evaluations()] == ["me"]
+    assert store.all() == []
+    assert fb.results(tmp_path).empty
+
+
+def test_a_report_in_a_notebook_and_as_a_figure(load):
+    report = fb.evaluate(parity, load("parity"), name="<me>")
+    assert "&lt;me&gt; on parity: accuracy 100.0%" in report._repr_html_()
+    assert report._repr_html_().count("<tr") == 6
+    pytest.importorskip("matplotlib")
+    axes = report.plot()
+    assert axes.lines[0].get_xdata().tolist() == report.frame["length"].tolist()
+
+
+def export(cli, folder, name, *more):
+    done = cli("export", name, "--output", folder, "--protocol", "few", *more)
+    assert done.code == 0, done.err
+    (file,) = folder.glob("*.jsonl")
+    return [json.loads(line) for line in file.read_text().splitlines()]
+
+
+def answers(path, rows):
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("name", OBJECTIVES)
+def test_exported_strings_are_the_tests_and_right_answers_score_fully(
+    cli, tmp_path, few, load, name
+):
+    task = load(name)
+    plugin = ("--plugin", few["plugins"][0])
+    rows = export(cli, tmp_path / "out", name, "--with-targets", *plugin)
+    assert {row["fingerprint"] for row in rows} == {task.test_set().fingerprint}
+    assert len({row["id"] for row in rows}) == len(rows) == 160
+    assert rows[0].keys() == {"id", "length", "string", "fingerprint", "target"}
+    assert [row["length"] for row in rows] == sorted(row["length"] for row in rows)
+    if not name.endswith(":generate"):
+        assert task.label([row["string"] for row in rows[:40]]) == [r["target"] for r in rows[:40]]
+    given = [{"id": row["id"], "answer": row["target"]} for row in reversed(rows)]
+    file = answers(tmp_path / "all.jsonl", given)
+    told = cli("score", name, file, "--protocol", "few", "--json", *plugin).data
+    assert (told["accuracy"], told["name"], told["learned"]) == (1.0, "all", None)
+    wrong = [*given[:-1], {**given[-1], "answer": given[0]["answer"]}]
+    if given[0]["answer"] != given[-1]["answer"] and name == "parity":
+        file = answers(tmp_path / "wrong.jsonl", wrong)
+        told = cli("score", name, file, "--protocol", "few", "--json", *plugin).data
+        assert told["accuracy"] == 1.0 - 1 / 160
+
+
+def test_answers_may_be_what_label_prints(cli, tmp_path, few, load):
+    plugin = ("--plugin", few["plugins"][0])
+    for name in ("parity", "parity:tag", "dyck-2-3:next-symbols", "duplicate-string:transduce"):
+        rows = export(cli, tmp_path / name.replace(":", "-"), name, *plugin)
+        assert "target" not in rows[0]
+        task = load(name)
+        told = [{"id": row["id"], "answer": task.show(row["string"])} for row in rows]
+        file = answers(tmp_path / "shown.jsonl", told)
+        assert (
+            cli("score", name, file, "--protocol", "few", "--json", *plugin).data["accuracy"] == 1
+        )
+
+
+def test_a_file_scores_as_the_function_that_wrote_it(cli, tmp_path, few, load):
+    plugin = ("--plugin", few["plugins"][0])
+    rows = export(cli, tmp_path / "out", "parity", *plugin)
+    first = [{"id": row["id"], "answer": int(row["string"][0])} for row in rows]
+    file = answers(tmp_path / "first.jsonl", first)
+    arguments = ("score", "parity", file, "--protocol", "few", *plugin)
+    told = cli(*arguments, "--json", "--results", tmp_path / "kept").data
+    report = fb.evaluate(lambda ids: ids[:, 0], load("parity"))
+    assert [one["correct"] for one in told["lengths"]] == report.frame["correct"].tolist()
+    (kept,) = Store(tmp_path / "kept").evaluations()
+    assert (kept.name, kept.validation) == ("first", None)
+    assert f"first on parity: accuracy {report.accuracy:.1%}, chance 50.0%" in cli(*arguments).out
+
+
+def test_bad_answers_are_refused_in_one_line_and_nothing_is_scored(cli, refused, tmp_path, few):
+    plugin = ("--plugin", few["plugins"][0])
+    rows = export(cli, tmp_path / "out", "parity", *plugin)
+    good = [{"id": row["id"], "answer": 1} for row in rows]
+
+    def told(given):
+        file = answers(tmp_path / "given.jsonl", given)
+        return refused("score", "parity", file, "--protocol", "few", *plugin)
+
+    lengths = sorted({row["length"] for row in rows})
+    line = told(good[:40])
+    assert f"120 of 160 answers are missing: 24 of length {lengths[1]}, 32 of length" in line
+    assert "given.jsonl:3: the answer is to other strings" in told(
+        [*good[:2], {"id": "0123456789ab-3", "answer": 1}]
+    )
+    assert "to other strings" in told([{**good[0], "fingerprint": "0" * 64}])
+    assert "no string" in told([{**good[0], "id": good[0]["id"].replace("-0", "-999")}])
+    assert "is answered twice" in told([good[0], good[0]])
+    assert "given.jsonl:1: 7 is no answer: known are 0, 1" in told(
+        [{**good[0], "answer": 7}, *good[1:]]
+    )
+    assert "expected 1 labels, got 2" in told([{**good[0], "answer": [0, 1]}, *good[1:]])
+    assert "expected {" in told([{"id": 1}])
+    assert "No such file" in refused("score", "parity", "nowhere.jsonl", *plugin)
+    (tmp_path / "odd.jsonl").write_text("{")
+    assert "odd.jsonl:1: not JSON" in refused("score", "parity", tmp_path / "odd.jsonl", *plugin)
+
+
+def test_folders_for_datasets_and_the_harness(cli, tmp_path, few, refused):
+    import yaml
+
+    plugin = ("--plugin", few["plugins"][0], "--protocol", "few")
+    assert cli("export", "parity", "--format", "hf", "--output", tmp_path / "hf", *plugin).code == 0
+    head = (tmp_path / "hf" / "README.md").read_text().split("---\n")[1]
+    (config,) = yaml.safe_load(head)["configs"]
+    (files,) = config["data_files"]
+    assert files["split"] == "test"
+    assert len((tmp_path / "hf" / files["path"]).read_text().splitlines()) == 160
+    folder = tmp_path / "le"
+    for name in ("parity", "tomita-3:next-symbols"):
+        done = cli("export", name, "--format", "lm-eval", "--output", folder, *plugin)
+        assert done.code == 0
+    lines = (folder / "tomita-3--next-symbols.test.jsonl").read_text().splitlines()
+    rows = list(map(json.loads, lines))
+    assert rows[0]["target"].split()[0] == "0,1,$"
+    text = (folder / "parity.yaml").read_text()
+    assert "custom_dataset: !function utils.load" in text
+    compile((folder / "utils.py").read_text(), "utils.py", "exec")
+    told = refused("export", "duplicate-string", "--format", "lm-eval", "--output", tmp_path / "x")
+    assert "is scored by answer-accuracy" in told
+    assert "name a task or --suite" in refused("export", "--output", tmp_path / "x")
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Return a folder of runs of two seeds, and the folder of their protocol."""
+    folder = tmp_path_factory.mktemp("runs")
+    (protocols := folder / "protocols").mkdir()
+    plugins = write_protocols(protocols, tiny=TINY)
+    host = PluginHost.load(plugins)
+    train(host, folder / "runs", [("tiny", "rnn", "parity", ("model.width=8",), 1)])
+    return folder / "runs", plugins
+
+
+def test_the_network_of_a_run_has_the_weights_that_were_tested(runs, tmp_path):
+    folder, plugins = runs
+    more = {"results": folder, "plugins": plugins}
+    for record in Store(folder).records():
+        network = fb.trained("rnn[width=8]", "parity", record.seed, **more)
+        report = fb.evaluate(network, "parity", protocol="tiny", plugins=plugins)
+        assert tuple(report.frame["correct"]) == record.test.cells.correct
+        assert report.record.test.fingerprint == record.test.fingerprint
+        assert report.validation == record.selected.accuracy
+
+
+def test_weights_may_lie_in_an_archive(runs, tmp_path):
+    folder, plugins = runs
+    records = {record.test_id: record.weights for record in Store(folder).records()}
+    held = AtHand([folder])
+    by_hash = {one.weights: one for one in Store(folder).records()}
+    write_archive(tmp_path / "all.tar", records, lambda sha256: held.read(by_hash[sha256]))
+    clone = tmp_path / "clone" / "leaderboard" / "results"
+    for file in folder.rglob("*.json"):
+        target = clone / file.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(file.read_bytes())
+    own = fb.trained("rnn[width=8]", "parity", 1, results=folder, plugins=plugins)
+    archive = {"results": tmp_path / "clone", "weights": tmp_path / "all.tar", "plugins": plugins}
+    theirs = fb.trained("rnn[width=8]", "parity", 1, **archive)
+    for mine, other in zip(own.parameters(), theirs.parameters(), strict=True):
+        assert torch.equal(mine, other)
+    del archive["weights"]
+    with pytest.raises(fb.RequestError, match="name an archive that has them"):
+        fb.trained("rnn[width=8]", "parity", 1, **archive)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("rnn", "parity"), "known: rnn[width=8]"),
+        (("rnn[width=8]", "parrity"), "did you mean parity"),
+        (("rnn[width=8]", "parity", 7), "has seed 7: there are 0, 1"),
+    ],
+)
+def test_runs_that_do_not_exist(runs, asked, said):
+    folder, plugins = runs
+    with pytest.raises(fb.RequestError) as refused:
+        fb.trained(*asked, results=folder, plugins=plugins)
+    assert said in str(refused.value)

@@ -1,0 +1,97 @@
+"""Scores of answers from elsewhere: published apart, never ranked."""
+
+from __future__ import annotations
+
+import json
+
+import formalbench as fb
+import pytest
+from formalbench.host import PluginHost
+from formalbench.store import Store
+from formalbench_leaderboard.publishing.publish import publish
+from formalbench_leaderboard.publishing.rendered import render, stale_files
+from formalbench_leaderboard.publishing.self_reported import FOLDER, PAGE, reports_problems
+
+
+@pytest.fixture
+def host() -> PluginHost:
+    return PluginHost.load()
+
+
+@pytest.fixture
+def clone(tmp_path, monkeypatch):
+    root = tmp_path / "clone"
+    (root / "leaderboard" / "results").mkdir(parents=True)
+    monkeypatch.chdir(root)
+    return root
+
+
+@pytest.fixture
+def scores(tmp_path):
+    """Return a folder with the score of answers that are all right."""
+    report = fb.evaluate(lambda ids: ids[:, 0], "first", protocol="quick", name="a | <b>")
+    report.save(tmp_path / "scores")
+    return tmp_path / "scores"
+
+
+def test_they_are_published_on_a_page_of_their_own_beside_trained_models(
+    cli, clone, scores, host, make_record
+):
+    done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
+    assert done.code == 0, done.err
+    assert done.lines[-1] == "published as self-reported, not verified"
+    (file,) = (clone / FOLDER).rglob("*.json")
+    assert done.lines[0] == file.relative_to(clone).as_posix()
+    assert list(reports_problems(clone, host)) == []
+    told = json.loads(file.read_text())["test"]["fingerprint"]
+    run = make_record("lstm", "first:classify", accuracy=0.75, fingerprint=told)
+    Store(clone / "leaderboard" / "results").write(run)
+    render(clone, host)
+    page = (clone / PAGE).read_text()
+    assert "nobody can check" in page
+    rows = [[cell.strip() for cell in line.split("|")] for line in page.splitlines()]
+    assert any("self-reported" in row and "100.0" in row for row in rows)
+    assert any(row[1:4] == ["lstm", "trained here", "75.0"] for row in rows)
+    assert "<b>" not in page
+    front = (clone / "leaderboard" / "README.md").read_text()
+    assert "a | " not in front
+    file.unlink()
+    assert PAGE in stale_files(clone, host)
+    render(clone, host)
+    assert not (clone / PAGE).exists()
+
+
+def test_publishing_runs_leaves_them_out(clone, scores, host):
+    done = publish(scores, clone, host)
+    assert (done.added, done.already) == ({}, 0)
+    assert not (clone / FOLDER).exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"evaluated_id": "0" * 16}, "evaluated_id is not that of its contents"),
+        ({"task": {"version": 99}}, "not of the strings that are tested here"),
+        ({"test": {"fingerprint": "0" * 64}}, "evaluated_id is not"),
+        ({"test": {"chance_length": 0.1}}, "its chance level is not that of the task"),
+        ({"protocol": {"steps": 4000}}, "its protocol is not quick as it is here"),
+        ({"test": {"extra": 1}}, "not a valid record"),
+    ],
+)
+def test_what_is_not_of_the_strings_here_is_refused(cli, clone, scores, change, said):
+    (file,) = scores.rglob("*.json")
+    data = json.loads(file.read_text())
+    for key, value in change.items():
+        data[key] = {**data[key], **value} if isinstance(value, dict) else value
+    file.write_text(json.dumps(data))
+    done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
+    assert done.code in (1, 2)
+    assert said in done.err
+    assert not (clone / FOLDER).exists()
+
+
+def test_a_stray_file_among_them_is_told(clone, host):
+    (clone / FOLDER).mkdir()
+    (clone / FOLDER / "note.txt").write_text("x")
+    (line,) = reports_problems(clone, host)
+    assert line.endswith("note.txt: is no record of an evaluation at its place")
