@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
-.PHONY: demo test test-base render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
+.PHONY: demo test test-all golden test-base render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -17,6 +17,10 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto
 	$(BIN)/formalbench leaderboard check
+
+# After a change that is meant: what tests/golden compares is written anew, and what changed is printed.
+golden: $(VENV)/.installed-test
+	$(BIN)/python tests/golden/golden.py --renew
 
 # Every command that README, CONTRIBUTING and the tutorial show, where no extra is installed.
 BASE = build/base-venv
@@ -71,6 +75,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)
