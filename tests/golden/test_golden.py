@@ -28,5 +28,5 @@ def test_a_difference_names_what_differs():
 def test_last_digits_of_weights_are_the_processors():
     old = {"torch": "1 AVX512", "rnn": "aa bb 1.00000001 2"}
     assert golden.differences("s", old, {"torch": "1 DEFAULT", "rnn": "aa cc 1.00000002 2"}) == []
-    assert golden.differences("s", old, {"torch": "1 DEFAULT", "rnn": "aa cc 1.001 2"})
+    assert golden.differences("s", old, {"torch": "1 DEFAULT", "rnn": "aa cc 1.01 2"})
     assert golden.differences("s", old, {"torch": "1 DEFAULT", "rnn": "ab bb 1.00000001 2"})
