@@ -13,9 +13,15 @@ SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatc
 demo: $(VENV)/.installed
 	$(BIN)/formalbench run --model regulargpt --task parity,cycle-navigation
 
-# The whole test suite; it installs its own extra.
+# The tests, in five minutes on two cores: of each at most four cases, and no slow one. It installs its
+# own extra.
+ELSEWHERE = not campaign and not slurm and not published
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and $(ELSEWHERE)"
+
+# The whole test suite: these tests, then the others.
+test-all: test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and $(ELSEWHERE)"
 	$(BIN)/formalbench leaderboard check
 
 # After a change that is meant: what tests/golden compares is written anew, and what changed is printed.

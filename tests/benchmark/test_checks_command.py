@@ -7,6 +7,7 @@ from formalbench.checks import check_plugin
 from formalbench.contracts.errors import RequestError
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_kept(cli):
     done = cli("check", "first:tag")
     assert (done.code, done.err) == (0, "")
@@ -97,6 +98,7 @@ def test_a_plugin_that_is_not_there(tmp_path):
         check_plugin(tmp_path / "nowhere.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "encoder-decoder"])
 def test_a_task_whose_package_is_missing_is_left_out_with_one_line(cli, monkeypatch, model):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)

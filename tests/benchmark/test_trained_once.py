@@ -205,6 +205,7 @@ def test_weights_that_fit_other_lengths_only_are_trained_again(run, trained):
     assert json.dumps(first["model"]["parameters"]) != json.dumps(other["model"]["parameters"])
 
 
+@pytest.mark.slow
 def test_two_tests_of_a_run_at_a_time_train_it_once(tiny, odd_models, results):
     heard = set()
 

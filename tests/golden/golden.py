@@ -71,6 +71,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 """Options beside each choice and each switch, which are all tried."""
 
+WITH_OPTIONS = (
+    *("parity[p=0.1]", "dyck-2-3[outside=changed]"),
+    *("group-s5[symbols=swaps]", "group-s3[tokens=2]", "flip-flop[ignored=0.5]", "mqar[pairs=4]"),
+)
+"""Tasks whose options change their strings, beside every task as it is."""
+
 PUBLISHED = (
     *(f"default/{model}/*/quick-*.json" for model in ("gru", "regulargpt", "rnn", "transformer")),
     "exact/*/*/*.json",
@@ -233,7 +239,10 @@ def records() -> Section:
 
 
 def tasks() -> Section:
-    """Strings and answers of every task, with every objective, at six lengths of each split."""
+    """Strings and answers of every task, with every objective, at six lengths of each split.
+
+    With its version: where strings change, that is raised, and old records stop counting.
+    """
     from formalbench.contracts.errors import RequestError
     from formalbench.contracts.stream import Stream
     from formalbench.evaluation.cells import split_lengths, spread, validation_set
@@ -255,19 +264,21 @@ def tasks() -> Section:
         return digest({k: None if v is None else v.tolist() for k, v in present.items()})
 
     found: Section = {}
-    for entry in host.tasks.all():
-        name = instances(entry.spec.name)
-        for objective in entry.spec.objectives:
-            task = host.task(f"{name}:{objective}")
+    for name in [*(instances(entry.spec.name) for entry in host.tasks.all()), *WITH_OPTIONS]:
+        spec = host.task_entry(name)[0].spec
+        for objective in spec.objectives:
+            language, bracket, options = name.partition("[")
+            task = host.task(f"{language}:{objective}{bracket}{options}")
+            title = f"{name}:{objective} {task.version}"
             for split, cells in (("test", draw_tests), ("validation", validation_set)):
                 drawn = cells(task, protocol)
-                found[f"{task.name} {split}"] = f"{drawn.fingerprint[:8]}: " + " ".join(
+                found[f"{title} {split}"] = f"{drawn.fingerprint[:8]}: " + " ".join(
                     f"{cell.first} {'+'.join(map(of_example, cell.examples))}"
                     for cell in drawn.cells
                 )
             counts = zip(spread(split_lengths(task, "train"), 6), (32, 9) * 3, strict=False)
             training = task.of("train")
-            found[f"{task.name} train"] = " ".join(
+            found[f"{title} train"] = " ".join(
                 f"{n} {of_example(training.sample(training.stream('train', n), n, count))}"
                 for n, count in counts
             )
@@ -277,7 +288,7 @@ def tasks() -> Section:
                 with contextlib.suppress(RequestError, ValueError):  # none so long
                     n = spread(split_lengths(task, "test"), 3)[1]
                     strings = draw(Stream("golden", name), n, 40)
-                    found[f"{name} {kind}"] = f"{n} {digest(strings.tolist())}"
+                    found[f"{name} {task.version} {kind}"] = f"{n} {digest(strings.tolist())}"
     return found
 
 

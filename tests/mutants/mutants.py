@@ -8,7 +8,8 @@
 `mutants.yaml` has, by wing, the test files that cover a place (below `tests`), the text there and
 what stands in its place. The text is found wherever it is, so that it survives a move; where the
 code itself changes, the line is mended by hand. Tests run in a copy of what git tracks, up to the
-first failure; the test that failed is run without the bug, too. `results.txt` has a line for each mutant: whether it was caught, and by which test.
+first failure, and the test that failed again without the bug. `results.txt` has a line for each
+mutant: whether it was caught, and by which test.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ def first_failure(root: Path, tests: tuple[str, ...]) -> str:
 
 
 def copied(root: Path, folder: Path) -> None:
-    """Copy what git tracks, as it is in the work tree, but for results that no test of ours needs."""
+    """Copy what git tracks, as it is in the work tree."""
     files = subprocess.run(
         ["git", "ls-files", "-z"], cwd=root, check=True, capture_output=True, text=True
     )

@@ -83,6 +83,7 @@ def test_records_give_the_numbers_of_their_page(published):
     assert [row["accuracy"] for row in found.rows] == [record.test.accuracy for record in records]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["cells", "claims", "data"])
 def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, part, capsys):
     root, protocol = published
@@ -100,6 +101,7 @@ def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, pa
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("by", "found"), [(1e-14, False), (1e-7, True)])
 def test_the_last_digits_of_another_processor_are_no_other_number(published, by, found):
     root, _ = published
@@ -116,6 +118,7 @@ def test_the_last_digits_of_another_processor_are_no_other_number(published, by,
     assert [said in line for line in problems(published)] == ([True] if found else [])
 
 
+@pytest.mark.slow
 def test_records_that_are_missing_changed_or_too_many_are_found(published):
     root, _ = published
     kept = root / "leaderboard" / "reproductions" / "toy.records.jsonl"
@@ -128,6 +131,7 @@ def test_records_that_are_missing_changed_or_too_many_are_found(published):
     assert problems(published) == [f"{kept}: 0 records, and the page says 2"]
 
 
+@pytest.mark.slow
 def test_a_page_by_itself_is_found(published):
     root, _ = published
     page = root / "leaderboard" / "reproductions" / "toy.md"
@@ -138,6 +142,7 @@ def test_a_page_by_itself_is_found(published):
     assert "toy.json: not the data of a reproduction" in problems(published)[1]
 
 
+@pytest.mark.slow
 def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     root, protocol = published
     folder = root / "leaderboard" / "reproductions"
@@ -160,6 +165,7 @@ def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     assert problems(published) == []
 
 
+@pytest.mark.slow
 def test_a_page_of_which_nothing_was_kept_is_stale(published):
     root, _ = published
     folder = root / "leaderboard" / "reproductions"
@@ -169,6 +175,7 @@ def test_a_page_of_which_nothing_was_kept_is_stale(published):
     assert any("it is stale and does not say so" in line for line in problems(published))
 
 
+@pytest.mark.slow
 def test_an_experiment_that_has_changed_says_so(published, announce):
     root, protocol = published
     announce(replace(TOY, factory=other))
