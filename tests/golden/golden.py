@@ -71,11 +71,12 @@ SETTINGS: dict[str, tuple[dict[str, Any], ...]] = {
 }
 """Options beside each choice and each switch, which are all tried."""
 
-WITH_OPTIONS = (
+OTHER_TASKS = (
     *("parity[p=0.1]", "dyck-2-3[outside=changed]"),
+    *("dyck-1", "dyck-128-10", "shuffle-dyck-6", "boolean-2", "group-z60"),
     *("group-s5[symbols=swaps]", "group-s3[tokens=2]", "flip-flop[ignored=0.5]", "mqar[pairs=4]"),
 )
-"""Tasks whose options change their strings, beside every task as it is."""
+"""Tasks with options that change their strings, or other numbers in their names."""
 
 PUBLISHED = (
     *(f"default/{model}/*/quick-*.json" for model in ("gru", "regulargpt", "rnn", "transformer")),
@@ -264,7 +265,7 @@ def tasks() -> Section:
         return digest({k: None if v is None else v.tolist() for k, v in present.items()})
 
     found: Section = {}
-    for name in [*(instances(entry.spec.name) for entry in host.tasks.all()), *WITH_OPTIONS]:
+    for name in [*(instances(entry.spec.name) for entry in host.tasks.all()), *OTHER_TASKS]:
         spec = host.task_entry(name)[0].spec
         for objective in spec.objectives:
             language, bracket, options = name.partition("[")
