@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -42,19 +43,27 @@ def carry_out(bench):
 TOY = ReproductionSpec("toy", "A toy", "Nobody (2026)", carry_out, "About it.", figure=False)
 
 
+@pytest.fixture(scope="module")
+def carried_out(tmp_path_factory):
+    """Return a folder for what the first test trains, and the others copy."""
+    return tmp_path_factory.mktemp("toy")
+
+
 @pytest.fixture
-def published(tmp_path, monkeypatch, capsys, announce):
+def published(tmp_path, monkeypatch, capsys, announce, carried_out):
     """Carry out the toy into a repository; return its root and the protocol's file."""
     announce(TOY)
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    protocol = tmp_path / "tiny.yaml"
-    protocol.write_text(TINY.format(1))
-    root = tmp_path / "root"
-    (root / "leaderboard" / "results").mkdir(parents=True)
-    monkeypatch.chdir(root)
-    assert reproduce(protocol, "--results", tmp_path / "runs", "--device", "cpu") == 0
+    if not (carried_out / "root").exists():
+        protocol = carried_out / "tiny.yaml"
+        protocol.write_text(TINY.format(1))
+        (carried_out / "root" / "leaderboard" / "results").mkdir(parents=True)
+        monkeypatch.chdir(carried_out / "root")
+        assert reproduce(protocol, "--results", carried_out / "runs", "--device", "cpu") == 0
+    shutil.copytree(carried_out, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path / "root")
     capsys.readouterr()
-    return root, protocol
+    return tmp_path / "root", tmp_path / "tiny.yaml"
 
 
 def reproduce(protocol, *words):
@@ -83,7 +92,6 @@ def test_records_give_the_numbers_of_their_page(published):
     assert [row["accuracy"] for row in found.rows] == [record.test.accuracy for record in records]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("part", ["cells", "claims", "data"])
 def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, part, capsys):
     root, protocol = published
@@ -101,7 +109,6 @@ def test_a_number_that_the_records_do_not_give_is_found_and_mended(published, pa
     assert (folder / "toy.csv").read_bytes() == before["toy.csv"]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("by", "found"), [(1e-14, False), (1e-7, True)])
 def test_the_last_digits_of_another_processor_are_no_other_number(published, by, found):
     root, _ = published
@@ -118,7 +125,6 @@ def test_the_last_digits_of_another_processor_are_no_other_number(published, by,
     assert [said in line for line in problems(published)] == ([True] if found else [])
 
 
-@pytest.mark.slow
 def test_records_that_are_missing_changed_or_too_many_are_found(published):
     root, _ = published
     kept = root / "leaderboard" / "reproductions" / "toy.records.jsonl"
@@ -131,7 +137,6 @@ def test_records_that_are_missing_changed_or_too_many_are_found(published):
     assert problems(published) == [f"{kept}: 0 records, and the page says 2"]
 
 
-@pytest.mark.slow
 def test_a_page_by_itself_is_found(published):
     root, _ = published
     page = root / "leaderboard" / "reproductions" / "toy.md"
@@ -142,7 +147,6 @@ def test_a_page_by_itself_is_found(published):
     assert "toy.json: not the data of a reproduction" in problems(published)[1]
 
 
-@pytest.mark.slow
 def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     root, protocol = published
     folder = root / "leaderboard" / "reproductions"
@@ -165,7 +169,6 @@ def test_a_page_of_a_protocol_that_has_changed_says_so(published):
     assert problems(published) == []
 
 
-@pytest.mark.slow
 def test_a_page_of_which_nothing_was_kept_is_stale(published):
     root, _ = published
     folder = root / "leaderboard" / "reproductions"
@@ -175,7 +178,6 @@ def test_a_page_of_which_nothing_was_kept_is_stale(published):
     assert any("it is stale and does not say so" in line for line in problems(published))
 
 
-@pytest.mark.slow
 def test_an_experiment_that_has_changed_says_so(published, announce):
     root, protocol = published
     announce(replace(TOY, factory=other))
