@@ -84,6 +84,20 @@ PUBLISHED = (
 )
 """The records that boards are made of: runs of one protocol, and exact models."""
 
+SHORT_RUNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
+    ("rnn,deltanet", "parity,dyck-2-3:generate", ()),
+    ("regulargpt", "tomita-3:next-symbols", ()),
+    ("lstm", "cycle-navigation:tag", ("--set", "protocol.mixed_lengths=true")),
+    (
+        "transformer",
+        "first",
+        ("--set", "protocol.optimiser.name=adamw", "--set", "protocol.precision=bf16"),
+    ),
+    ("encoder-decoder", "copy:decode", ("--set", "protocol.accumulate=2")),
+    ("gru", "reverse-string", ("--set", "protocol.curriculum.kind=staged")),
+)
+"""Models, tasks and more words of `formalbench run`."""
+
 LISTED = (
     *("tasks", "models", "suites", "protocols", "objectives", "metrics", "probes", "optimisers"),
     *("schedules", "executors", "trackers", "tables", "reproductions", "plugins"),
@@ -358,8 +372,38 @@ def shown() -> Section:
     return found
 
 
+def runs() -> Section:
+    """Records of short runs: what is drawn, and every number that comes of it.
+
+    One line each: a digest of the ids and the test's strings, and one of the whole record but for
+    times, sizes of memory and the environment.
+    """
+    import torch
+
+    quick = {"steps": 40, "decay.steps": 20, "validation.every": 20, "validation.lengths": 3}
+    quick |= {"test.lengths": 3, "test.strings": 16, "batch": 8}
+    words = [part for key, value in quick.items() for part in ("--set", f"protocol.{key}={value}")]
+    found: Section = {"torch": f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}"}
+    with own_place():
+        for models, tasks, more in SHORT_RUNS:
+            asked = ("--model", models, "--task", tasks, "--seeds", "2", *more)
+            alone = ("--device", "cpu", "--jobs", "1", "--json")
+            for record in json.loads(command("run", *asked, *alone, *words)):
+                name = f"{record['model']['name']} {record['task']['name']} {record['seed']}"
+                known = [record["train_id"], record["test_id"], record["test"]["fingerprint"]]
+                for part in ("environment", "date", "commit", "source"):
+                    record.pop(part, None)
+                for part in (record["model"], record["task"]):
+                    part["source"].pop("version")
+                for part in (record["training"], record["test"]):
+                    for key in [key for key in part if "second" in key]:
+                        part.pop(key)
+                found[f"{name} {' '.join(more)}".rstrip()] = f"{digest(known)} {digest(record)}"
+    return found
+
+
 SECTIONS: dict[str, Callable[[], Section]] = {
-    section.__name__: section for section in (weights, records, tasks, board, commands, shown)
+    section.__name__: section for section in (weights, records, tasks, runs, board, commands, shown)
 }
 
 
