@@ -353,7 +353,8 @@ def commands() -> Section:
             listed = json.loads(command("list", kind, "--json"))
             found[f"list {kind}"] = digest(command("list", kind))
             for row in listed:
-                found[f"list {kind} --json {row['name']}"] = digest(row)
+                named = {key: Path(one).name if key == "path" else one for key, one in row.items()}
+                found[f"list {kind} --json {row['name']}"] = digest(named)
     return found
 
 

@@ -43,6 +43,7 @@ def test_publish_then_check(invoke, repository, results, many_records):
     assert "`formalbench leaderboard render` renders its pages" in str(own)
 
 
+@pytest.mark.slow
 def test_pages_are_rendered_apart_and_compared_where_told(invoke, repository, results):
     invoke("publish", "--results", results)
     page = repository / "leaderboard" / "README.md"

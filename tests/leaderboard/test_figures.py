@@ -246,6 +246,7 @@ def test_hostile_names_can_be_drawn(make_record, name):
         assert b"</svg>" in figures.rendered(one, "svg")
 
 
+@pytest.mark.slow
 def test_check_compares_what_figures_show_whatever_version_they_claim(clone, host):
     assert stale_files(clone, host) == []
     assert (clone / COST).is_file()

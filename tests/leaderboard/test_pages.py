@@ -194,6 +194,7 @@ def test_hostile_names_do_no_harm(make_record, host, name):
         assert "://e.org" not in text
 
 
+@pytest.mark.slow
 def test_files_left_over_are_noticed_and_removed(clone, host):
     assert stale_files(clone, host) == []
     old = clone / MODELS / "renamed.md"

@@ -25,6 +25,7 @@ def host() -> PluginHost:
     return PluginHost.load()
 
 
+@pytest.mark.slow
 def test_what_is_published_is_in_order(host):
     found = check_published(REPOSITORY, host)
     assert found.problems == []
