@@ -96,6 +96,7 @@ def test_a_check_comes_to_an_end(cli, mine, monkeypatch, place, change, said):
     assert done.out.splitlines()[-1].endswith("1 broken")
 
 
+@pytest.mark.slow
 def test_a_check_of_a_broken_plugin_fails_as_it_would_here(cli, mine):
     done = cli("check", mine(imported="1 / 0"))
     assert (done.code, done.out) == (3, "")

@@ -43,6 +43,7 @@ def test_a_broken_promise_exits_with_one(cli, write, odd_models):
     assert {row["subject"].split()[1] for row in done.data if not row["passed"]} == {"stumbling"}
 
 
+@pytest.mark.slow
 def test_a_yaml_language_is_checked(cli, write):
     path = write("mine.yaml", "name: mine\nalphabet: ab\nregex: (ab)*\n")
     done = cli("check", path)
@@ -83,6 +84,7 @@ def test_what_a_run_refuses_of_a_suite_or_a_protocol_is_no_kept_promise(
     assert said in refused("run", "--model", "transformer", *asked, "--plugin", path)
 
 
+@pytest.mark.slow
 def test_a_package_should_be_light(write, python, tmp_path):
     write("pack/__init__.py", "import torch\nfrom formalbench import hookimpl\n"
           "@hookimpl\ndef formalbench_tasks():\n    return []\n")  # fmt: skip

@@ -104,6 +104,7 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program,
             assert torch.equal(mine, theirs)
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_within_the_first_minute(host):
     train_cohort(cohort(host, checkpointer()))
     assert not checkpointer().path.exists()

@@ -186,6 +186,7 @@ def test_one_that_is_watched_is_trained_again(run, trained, write):
     assert trained() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["gone", "other"])
 def test_weights_that_are_gone_or_damaged_are_trained_again(run, trained, results, damage):
     run()

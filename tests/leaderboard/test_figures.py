@@ -297,6 +297,7 @@ def test_figures_that_show_something_else(change):
     assert not shows_the_same(SVG, SVG.replace(*OTHERWISE[change]))
 
 
+@pytest.mark.slow
 def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
     monkeypatch.setattr(figures, "installed_version", lambda: None)
     monkeypatch.setattr(
@@ -314,6 +315,7 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
     assert page.read_bytes().startswith(b"\n")
 
 
+@pytest.mark.slow
 def test_a_figure_left_over_is_removed(clone, host):
     old = clone / LENGTH.with_name("gone-quick-length.svg")
     old.write_bytes((clone / LENGTH).read_bytes())
@@ -322,6 +324,7 @@ def test_a_figure_left_over_is_removed(clone, host):
     assert not old.exists()
 
 
+@pytest.mark.slow
 def test_the_library_is_not_loaded_for_other_faces():
     code = (
         "import sys, formalbench_leaderboard.publishing.rendered, formalbench_leaderboard.session\n"

@@ -138,6 +138,7 @@ def test_every_link_between_files_leads_somewhere(clone):
                 assert (file.parent / unquote(target)).exists(), (file, target)
 
 
+@pytest.mark.slow
 def test_no_page_hangs_on_weights_being_at_hand(clone, host):
     """They are in no repository: whoever unpacks some must render what everybody else does."""
     (record, *_) = (clone / PUBLISHED_RESULTS).rglob("*.json")
@@ -233,6 +234,7 @@ def document(title, source="A paper"):
     )
 
 
+@pytest.mark.slow
 def test_reproductions_are_told_with_their_verdicts(clone, host):
     folder = clone / "leaderboard" / "reproductions"
     folder.mkdir()
@@ -252,6 +254,7 @@ def test_reproductions_are_told_with_their_verdicts(clone, host):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
 def test_a_hostile_reproduction_is_one_row(make_record, host, name):
     path = Path("leaderboard/reproductions/chi-table2.md")

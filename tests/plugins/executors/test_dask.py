@@ -127,6 +127,7 @@ def run(_here, cli, tiny):
     return run
 
 
+@pytest.mark.slow
 def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
     address = f"executor.address={cluster.scheduler_address}"
     done = run("--executor", "dask", "--set", address)
