@@ -7,16 +7,26 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
-.PHONY: demo test test-base render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
+.PHONY: demo test test-all golden test-base render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
 	$(BIN)/formalbench run --model regulargpt --task parity,cycle-navigation
 
-# The whole test suite; it installs its own extra.
+# The tests, in five minutes on two cores: of each at most four cases, and no slow one. It installs its
+# own extra.
+ELSEWHERE = not campaign and not slurm and not published
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and $(ELSEWHERE)"
+
+# The whole test suite: these tests, then the others.
+test-all: test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and $(ELSEWHERE)"
 	$(BIN)/formalbench leaderboard check
+
+# After a change that is meant: what tests/golden compares is written anew, and what changed is printed.
+golden: $(VENV)/.installed-test
+	$(BIN)/python tests/golden/golden.py --renew
 
 # Every command that README, CONTRIBUTING and the tutorial show, where no extra is installed.
 BASE = build/base-venv
@@ -73,6 +83,7 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check $(SOURCES)
 	$(BIN)/ruff format --check $(SOURCES)
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 format: $(VENV)/.installed-dev
 	$(BIN)/ruff check --fix $(SOURCES)

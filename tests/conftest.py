@@ -24,6 +24,9 @@ sys.path.insert(0, str(Path(__file__).parent))  # what tests of several rooms sh
 # Before torch is imported: the networks of the tests are tiny, and test processes share cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+FEW = 4
+"""Cases of a test function that `make test` runs: the first, the last, and some between."""
+
 TINY = """
     name: tiny
     version: 1
@@ -77,6 +80,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     campaign.addoption("--campaign-seed", default="0", help="decides the cases")
     campaign.addoption("--campaign-size", type=int, default=3, help="cases of each kind")
     parser.addoption("--device", help="where tests/device computes, with every model")
+
+
+@pytest.hookimpl(tryfirst=True)  # before ``-m`` chooses
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark all but a few cases of each test function as slow: `make test` takes the few."""
+    functions: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        functions.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for cases in functions.values():
+        last = len(cases) - 1
+        kept = {last * index // (FEW - 1) for index in range(FEW)}
+        for index, case in enumerate(cases):
+            if index not in kept:
+                case.add_marker(pytest.mark.slow)
 
 
 @dataclass(frozen=True)

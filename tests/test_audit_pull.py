@@ -61,6 +61,7 @@ def audit(git, tmp_path):
     return call
 
 
+@pytest.mark.slow
 def test_its_records_are_audited_where_they_lie(audit, tmp_path):
     done = audit(RESULT, "leaderboard/results/default/other/first/run.json", RETRAIN="2")
     assert done.returncode == 0, done.stderr

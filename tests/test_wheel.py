@@ -131,6 +131,7 @@ def ask(wheel, tmp_path, fresh_environment):
     return ask
 
 
+@pytest.mark.slow
 def test_every_command_works_outside_a_clone_or_says_what_it_needs(ask, tmp_path):
     where = ask("python", "-c", "import formalbench; print(formalbench.__file__)")
     assert where.startswith(str(tmp_path))
@@ -148,6 +149,7 @@ def test_every_command_works_outside_a_clone_or_says_what_it_needs(ask, tmp_path
         assert "leaderboard/results" in err
 
 
+@pytest.mark.slow
 def test_everything_beside_the_code_is_in_the_wheel(wheel):
     there = set(zipfile.ZipFile(wheel).namelist())
     folders = [
@@ -167,6 +169,7 @@ def test_everything_beside_the_code_is_in_the_wheel(wheel):
     assert {folder.name for folder in folders} == packages
 
 
+@pytest.mark.slow
 def test_what_the_wheel_says_of_itself(wheel):
     archive = zipfile.ZipFile(wheel)
     (name,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]

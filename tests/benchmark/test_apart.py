@@ -30,6 +30,7 @@ def told(done):
     return {row["model"]["name"]: (row["status"], row["message"]) for row in done.data}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", ["built", "called"])
 def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, results, place):
     done = run("mine,gru", mine(**{place: CRASH}))
@@ -41,6 +42,7 @@ def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, 
     assert len(Store(results).records()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", [pytest.param("built", marks=pytest.mark.campaign), "called"])
 def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
     monkeypatch.setattr(scout, "PATIENCE", 5.0)
@@ -64,6 +66,7 @@ def test_what_a_plugin_changes_of_its_process_changes_no_other_run(run, mine):
     assert beside["test"]["cells"] == alone["test"]["cells"]
 
 
+@pytest.mark.slow
 def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, results):
     broken = "import json; json.dumps = lambda *a, **k: '{}'"
     done = run("mine,gru", mine(called=broken))
@@ -73,6 +76,7 @@ def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, r
     assert len(Store(results).records()) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("place", "change", "said"),
     [
@@ -92,12 +96,14 @@ def test_a_check_comes_to_an_end(cli, mine, monkeypatch, place, change, said):
     assert done.out.splitlines()[-1].endswith("1 broken")
 
 
+@pytest.mark.slow
 def test_a_check_of_a_broken_plugin_fails_as_it_would_here(cli, mine):
     done = cli("check", mine(imported="1 / 0"))
     assert (done.code, done.out) == (3, "")
     assert "ZeroDivisionError" in done.err
 
 
+@pytest.mark.slow
 def test_a_script_that_guards_nothing_can_run_a_plugin(python, mine, tiny, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

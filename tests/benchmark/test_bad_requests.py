@@ -179,6 +179,7 @@ def test_a_suite_of_tasks_that_are_not_there(refused, write):
     assert "did you mean first" in refused("show", "suite", "s", "--plugin", path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -265,6 +266,7 @@ def test_the_version(cli):
     assert cli("--version").out == f"formalbench {__version__}\n"
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_traceback(spawn):
     process = spawn("-m", "formalbench", "sample", "parity", "--length", 50, "--count", 20000)
     process.stdout.readline()

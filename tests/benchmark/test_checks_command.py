@@ -7,6 +7,7 @@ from formalbench.checks import check_plugin
 from formalbench.contracts.errors import RequestError
 
 
+@pytest.mark.slow
 def test_the_command_says_what_was_kept(cli):
     done = cli("check", "first:tag")
     assert (done.code, done.err) == (0, "")
@@ -42,6 +43,7 @@ def test_a_broken_promise_exits_with_one(cli, write, odd_models):
     assert {row["subject"].split()[1] for row in done.data if not row["passed"]} == {"stumbling"}
 
 
+@pytest.mark.slow
 def test_a_yaml_language_is_checked(cli, write):
     path = write("mine.yaml", "name: mine\nalphabet: ab\nregex: (ab)*\n")
     done = cli("check", path)
@@ -82,6 +84,7 @@ def test_what_a_run_refuses_of_a_suite_or_a_protocol_is_no_kept_promise(
     assert said in refused("run", "--model", "transformer", *asked, "--plugin", path)
 
 
+@pytest.mark.slow
 def test_a_package_should_be_light(write, python, tmp_path):
     write("pack/__init__.py", "import torch\nfrom formalbench import hookimpl\n"
           "@hookimpl\ndef formalbench_tasks():\n    return []\n")  # fmt: skip
@@ -97,6 +100,7 @@ def test_a_plugin_that_is_not_there(tmp_path):
         check_plugin(tmp_path / "nowhere.py")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "encoder-decoder"])
 def test_a_task_whose_package_is_missing_is_left_out_with_one_line(cli, monkeypatch, model):
     monkeypatch.setitem(sys.modules, "sacrebleu", None)

@@ -71,6 +71,7 @@ def tiny_run(tiny, odd_models, results, monkeypatch):
     return (*RUN, "--seeds", "1", "--results", str(results))
 
 
+@pytest.mark.slow
 def test_a_run_without_standard_output_is_a_run(tiny_run, results):
     done = shell(f"$FORMALBENCH {' '.join(tiny_run)} >&-")
     assert (done.returncode, done.stdout) == (0, "")
@@ -78,6 +79,7 @@ def test_a_run_without_standard_output_is_a_run(tiny_run, results):
     assert len(list(results.rglob("*.json"))) == 1
 
 
+@pytest.mark.slow
 def test_a_board_whose_reader_left_is_said_by_the_exit_code(tiny_run, results):
     """Nobody is blamed for it; the records are there."""
     done = shell(f"$FORMALBENCH {' '.join(tiny_run)} | head -n 0; exit ${{PIPESTATUS[0]}}")

@@ -24,6 +24,7 @@ def run(cli, tiny):
     return call
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mixed", ["false", "true"])
 @pytest.mark.parametrize("model", ["lstm", "transformer", "regulargpt"])
 def test_every_string_of_the_test_is_used_once(run, model, mixed):

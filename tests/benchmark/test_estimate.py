@@ -56,6 +56,7 @@ def test_it_is_told_in_words(ask, results):
     assert "0 left" in ask(*request, "--seeds", 1).out
 
 
+@pytest.mark.slow
 def test_runs_under_another_protocol_tell_nothing(ask):
     ask("--model", "bag", "--task", "first", "--quiet", "--set", "protocol.steps=20")
     found = ask("--model", "bag", "--task", "first", "--dry-run", "--json").data

@@ -224,6 +224,7 @@ def test_a_plugin_can_bring_an_executor(run, tmp_path):
     assert cells[0] == cells[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "cores"),
     [

@@ -76,6 +76,7 @@ def test_what_goes_wrong_is_a_record_and_the_rest_goes_on(run, results, model, s
     assert ("place" in bad) == (status != "diverged")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 @pytest.mark.parametrize("folder", ["", "a_package/"])
 def test_the_place_in_a_plugins_code(run, write, results, folder, jobs):
@@ -194,6 +195,7 @@ METRIC = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_what_no_record_can_hold_is_said_in_one(run, write, results, jobs):
     path = write("odd.py", METRIC.replace("TOTAL", "1.0").replace("COUNT", "-4"))

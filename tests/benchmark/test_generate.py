@@ -305,6 +305,7 @@ def test_a_step_of_two_offers_even_lengths(host):
     assert task.lengths(1, 4) == [1, 2, 3, 4]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["dyck-2-3", "dyck-1:generate", "dyck-6:generate"])
 def test_the_contract_is_kept(cli, name):
     done = cli("check", name)
@@ -332,6 +333,7 @@ def test_the_check_notices_a_wrong_bracket(host, monkeypatch):
         assert failed == ["names the one bracket that may be closed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["lstm", "transformer", "regulargpt"])
 def test_models_train_and_are_tested_on_it(cli, tiny, results, model):
     done = cli("run", "--model", model, "--task", "dyck-2-2:generate", "--seeds", 1, "--device",

@@ -228,6 +228,7 @@ def test_plugin_needs_a_path(refused):
     assert refused("list", "tasks", "--plugin") == "formalbench: --plugin needs a path"
 
 
+@pytest.mark.slow
 def test_a_name_taken_by_a_plugin_that_is_always_loaded_stops_only_who_needs_it(
     language, cli, refused, monkeypatch
 ):

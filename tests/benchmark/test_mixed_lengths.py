@@ -79,6 +79,7 @@ def test_padded_is_one_length_at_a_time(host, name, program):
     assert padded[0].stage > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("padding", [True, False])
 def test_a_run_alone_has_the_numbers_it_has_in_a_cohort(host, padding):
     together = train(host, "parity:tag", protocol(), MEMBERS, padding=padding, program=Together)
@@ -87,6 +88,7 @@ def test_a_run_alone_has_the_numbers_it_has_in_a_cohort(host, padding):
         compare([one], alone)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", [{"curriculum": {"kind": "generated"}}, {"accumulate": 3}])
 def test_with_lengths_as_they_are_generated_and_with_accumulated_batches(host, change):
     padded, apart = (

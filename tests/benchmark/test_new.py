@@ -55,12 +55,14 @@ def test_what_it_writes_is_short_and_imports_the_facade_alone(cli, kind):
     assert modules - {"torch"} == {"formalbench"}
 
 
+@pytest.mark.slow
 def test_its_test_passes(cli, python):
     cli("new", "task", "my-language")
     out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_language.py")
     assert "1 passed" in out
 
 
+@pytest.mark.slow
 def test_its_test_needs_no_more_than_the_install(cli, python):
     done = cli("new", "task", "my-language")
     assert "python -m unittest test_my_language" in done.out

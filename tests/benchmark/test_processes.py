@@ -83,6 +83,7 @@ def test_two_processes_give_the_numbers_of_one(tmp_path, tiny, odd_models):
         assert heard == ["started", *["progress"] * 5, "finished"]
 
 
+@pytest.mark.slow
 def test_a_worker_that_dies_twice_takes_only_its_own_run_down(tmp_path, tiny, odd_models):
     host = PluginHost.load([tiny, odd_models])
     listener = Listener()
@@ -128,6 +129,7 @@ DYING_ONCE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("executor", ["local", "pool"])
 def test_a_worker_that_dies_once_costs_a_try(tmp_path, tiny, write, executor):
     pool = write(
@@ -171,6 +173,7 @@ def start_slow(spawn, tiny, odd_models, results):
     return start
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
 def test_a_killed_session_leaves_records_and_no_workers(start_slow, results, cli, tiny, odd_models):
     session, workers = start_slow()

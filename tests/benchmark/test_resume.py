@@ -71,6 +71,7 @@ def numbers(trained):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("protocol", [PROTOCOL, PATIENT], ids=["plain", "patient"])
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program, protocol):
@@ -103,6 +104,7 @@ def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program,
             assert torch.equal(mine, theirs)
 
 
+@pytest.mark.slow
 def test_nothing_is_saved_within_the_first_minute(host):
     train_cohort(cohort(host, checkpointer()))
     assert not checkpointer().path.exists()
@@ -113,6 +115,7 @@ def flipped(contents):
     return contents[:middle] + bytes([contents[middle] ^ 1]) + contents[middle + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda whole: whole[:300], flipped])
 def test_a_damaged_file_begins_anew(host, monkeypatch, damage):
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
@@ -130,6 +133,7 @@ def states(host):
     return _CohortTraining(cohort(host, None)).runs
 
 
+@pytest.mark.slow
 def test_a_folder_that_cannot_be_written_costs_nothing(host, tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoints, "EVERY", 0.0)
     (tmp_path / "file").write_text("")

@@ -119,6 +119,7 @@ def test_a_function_s_target_is_its_answer(cli, backwards):
         assert row["target"] == [int(symbol) - 1 for symbol in row["string"] if symbol != "0"]
 
 
+@pytest.mark.slow
 def test_two_processes_print_the_same_bytes(python):
     command = ("-m", "formalbench", "sample", "d2", "--length", 20, "--count", 5, "--seed", 3)
     one = python(*command, PYTHONHASHSEED="1")

@@ -43,6 +43,7 @@ def test_the_interval_covers(kind, tasks, seeds):
     assert intervals.covered([kind] * tasks, seeds, TABLES)[0] >= 93.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("steady", [0.5, 0.75, 1.0])
 def test_one_task_that_is_a_lottery_among_steady_ones_is_covered(share, steady):

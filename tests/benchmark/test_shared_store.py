@@ -34,6 +34,7 @@ def test_of_two_who_do_one_run_the_record_that_stays_has_its_own_weights(results
     assert kept.weights == sha256(weights_path(path).read_bytes()).hexdigest()
 
 
+@pytest.mark.slow
 def test_many_write_one_store_while_another_reads(results, spawn):
     """What all write arrives, what two write is there once, and nobody reads a part of it."""
     script = (

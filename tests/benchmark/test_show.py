@@ -146,6 +146,7 @@ def test_lengths_that_are_trained_and_tested_are_warned_of(cli, write):
     assert cli("show", "task", "d2").err == ""
 
 
+@pytest.mark.slow
 def test_they_are_warned_of_where_they_count(cli, write, tiny, odd_models):
     text = 'name: both\nalphabet: "ab"\nregex: "(ab)*"\nsplits: {train: [1, 9], test: [8, 20]}\n'
     both = write("both.yaml", text)

@@ -88,6 +88,7 @@ def test_what_was_worked_out_is_listed_without_numpy(cli, write):
     assert done.stderr == "[]\n"
 
 
+@pytest.mark.slow
 def test_what_a_plugin_states(cli, write):
     path = write("more_ones.py", MORE_ONES)
     theory = row(cli, "more-ones", "--plugin", path)["theory"]

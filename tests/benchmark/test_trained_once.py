@@ -186,6 +186,7 @@ def test_one_that_is_watched_is_trained_again(run, trained, write):
     assert trained() == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("damage", ["gone", "other"])
 def test_weights_that_are_gone_or_damaged_are_trained_again(run, trained, results, damage):
     run()
@@ -205,6 +206,7 @@ def test_weights_that_fit_other_lengths_only_are_trained_again(run, trained):
     assert json.dumps(first["model"]["parameters"]) != json.dumps(other["model"]["parameters"])
 
 
+@pytest.mark.slow
 def test_two_tests_of_a_run_at_a_time_train_it_once(tiny, odd_models, results):
     heard = set()
 

@@ -41,6 +41,7 @@ def section(text, heading):
     return text.partition(f"\n{heading}\n")[2].partition("\n#")[0]
 
 
+@pytest.mark.slow
 def test_each_command_is_there_with_its_options(page, cli):
     text = page("commands")
     headings = re.findall(r"^## (.*)$", text, re.MULTILINE)

@@ -11,6 +11,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 TUTORIAL = Path(__file__).parents[2] / "docs" / "tutorial.md"
 BUDGET = '{"protocol.steps": 300, "protocol.decay.steps": 100, "protocol.test.strings": 64}'
 LEAST = """{
@@ -20,6 +22,7 @@ LEAST = """{
 }"""
 
 
+@pytest.mark.slow
 def test_every_cell_runs(tmp_path):
     text = TUTORIAL.read_text("utf-8")
     cells = re.findall(r"^```\{code-cell\} python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)

@@ -49,6 +49,7 @@ def formalbench(installed: Path, tmp_path: Path):
     return call
 
 
+@pytest.mark.slow
 def test_it_is_listed_with_its_distribution(formalbench) -> None:
     plugins = {row["name"]: row for row in json.loads(formalbench("plugins", "--json"))}
     assert plugins["counting"]["distribution"] == "formalbench-counting"
@@ -56,11 +57,13 @@ def test_it_is_listed_with_its_distribution(formalbench) -> None:
     assert plugins["counting"]["provides"] == {"tasks": 1, "models": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["more-ones", "bag-of-symbols"])
 def test_it_keeps_the_contract(formalbench, name: str) -> None:
     assert "0 broken" in formalbench("check", name)
 
 
+@pytest.mark.slow
 def test_it_counts_and_cannot_tell_what_comes_first(formalbench, tmp_path: Path) -> None:
     protocol = tmp_path / "tiny.yaml"
     protocol.write_text(TINY)

@@ -47,6 +47,7 @@ def told(load_example, tmp_path, monkeypatch) -> Document:
     return document(spec, spec.factory(bench), how)
 
 
+@pytest.mark.slow
 def test_it_finds_what_so_little_training_gives(told):
     assert [(cell.row, cell.column) for cell in told.cells] == [
         *(("even-pairs", model) for model in ("RNN", "Transformer")),

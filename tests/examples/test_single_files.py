@@ -70,6 +70,7 @@ def test_the_string_function_keeps_the_contract():
     assert [check for check in checks if not check.passed] == []
 
 
+@pytest.mark.slow
 def test_hidden_symbols_are_learned(run):
     asked = ("--model", "transformer[width=32, causal=false]", "--task", "tomita-2:masked-symbol")
     (record,) = run("masked_symbol.py", *asked, steps=300)
@@ -88,6 +89,7 @@ def test_a_string_is_rewritten(run):
     assert {"answer-accuracy", "cross-entropy"} <= set(record["test"]["cells"]["metrics"])
 
 
+@pytest.mark.slow
 def test_a_metric_is_measured_beside_the_objectives_own(run):
     (record,) = run("brier_score.py", "--model", "gru[width=8]", "--task", "first")
     sums = record["test"]["cells"]["metrics"]["brier-score"]
@@ -97,6 +99,7 @@ def test_a_metric_is_measured_beside_the_objectives_own(run):
     assert record["test"]["extra_metrics"] == {"brier-score": 1}
 
 
+@pytest.mark.slow
 def test_an_optimiser_trains(run):
     arguments = ("--model", "gru[width=16]", "--task", "first")
     (lion,) = run("lion.py", *arguments, "--set", "protocol.optimiser.name=lion")
@@ -118,6 +121,7 @@ def test_a_step_of_lion_is_what_the_paper_says(load_example):
     torch.testing.assert_close(momentum, torch.tensor([[0.5 * 0.99 - 0.01, 0.03]]))
 
 
+@pytest.mark.slow
 def test_a_tracker_hears_every_number(run, tmp_path):
     run("csv_tracker.py", "--model", "gru[width=8]", "--task", "first")
     with (tmp_path / "tracked.csv").open() as file:
@@ -131,6 +135,7 @@ def test_a_tracker_hears_every_number(run, tmp_path):
     assert {row["step"] for row in rows if row["metric"] == "train/loss"} == {"20", "40"}
 
 
+@pytest.mark.slow
 def test_an_executor_carries_units_out(run):
     arguments = ("--model", "gru[width=8]", "--task", "first,parity")
     pooled = run("process_pool.py", *arguments, "--executor", "process-pool", "--results", "one")

@@ -45,6 +45,7 @@ def statuses(folder):
     return {name: entry["status"] for name, entry in entries.items()}
 
 
+@pytest.mark.slow
 def test_each_part_is_done_once(gpu, program, tmp_path, capsys):
     parts = [program(gpu, "one"), program(gpu, "two", "sys.exit(3)"), program(gpu, "three")]
     for _ in range(2):
@@ -56,6 +57,7 @@ def test_each_part_is_done_once(gpu, program, tmp_path, capsys):
     assert "| [two](two.log) | does two | failed |" in table
 
 
+@pytest.mark.slow
 def test_what_is_cut_off_goes_on(gpu, program, tmp_path, monkeypatch):
     monkeypatch.setattr(gpu, "GRACE", 0.5)
     wait = f"len(open({str(tmp_path / 'slow')!r}).read()) > 1 or time.sleep(60)"
@@ -65,6 +67,7 @@ def test_what_is_cut_off_goes_on(gpu, program, tmp_path, monkeypatch):
     assert statuses(tmp_path / "out") == {"slow": "done", "last": "done"}
 
 
+@pytest.mark.slow
 def test_it_ends_when_time_is_up_or_when_told(gpu, program, tmp_path):
     parts, index = [program(gpu, "one")], gpu.Index(tmp_path / "out")
     assert gpu.work(parts, index, 600, gpu.GRACE) == 0
@@ -73,6 +76,7 @@ def test_it_ends_when_time_is_up_or_when_told(gpu, program, tmp_path):
     assert ran(tmp_path, "one") == 0
 
 
+@pytest.mark.slow
 def test_a_rehearsal_in_its_shortest_form(gpu, tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     short = ["--device", "cpu", "--short", "--out", str(tmp_path)]

@@ -161,6 +161,7 @@ def names_of(page: Page) -> set[str]:
     return models | {row.model for row in page.exact.rows}
 
 
+@pytest.mark.slow
 def test_no_page_shows_a_python_value_that_is_no_number(published):
     reader = Texts()
     reader.feed(published.web)

@@ -43,6 +43,7 @@ def test_publish_then_check(invoke, repository, results, many_records):
     assert "`formalbench leaderboard render` renders its pages" in str(own)
 
 
+@pytest.mark.slow
 def test_pages_are_rendered_apart_and_compared_where_told(invoke, repository, results):
     invoke("publish", "--results", results)
     page = repository / "leaderboard" / "README.md"
@@ -132,6 +133,7 @@ def test_a_board_leaves_out_what_is_no_record_and_says_so_all_at_once(invoke, re
     assert last == "2 files left out: no valid record"
 
 
+@pytest.mark.slow
 def test_what_publish_and_check_say_for_programs(invoke, repository, results, many_records):
     done = invoke("publish", "--results", results, "--json")
     assert done.exit_code == 0

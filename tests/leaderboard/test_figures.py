@@ -246,6 +246,7 @@ def test_hostile_names_can_be_drawn(make_record, name):
         assert b"</svg>" in figures.rendered(one, "svg")
 
 
+@pytest.mark.slow
 def test_check_compares_what_figures_show_whatever_version_they_claim(clone, host):
     assert stale_files(clone, host) == []
     assert (clone / COST).is_file()
@@ -296,6 +297,7 @@ def test_figures_that_show_something_else(change):
     assert not shows_the_same(SVG, SVG.replace(*OTHERWISE[change]))
 
 
+@pytest.mark.slow
 def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
     monkeypatch.setattr(figures, "installed_version", lambda: None)
     monkeypatch.setattr(
@@ -313,6 +315,7 @@ def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, 
     assert page.read_bytes().startswith(b"\n")
 
 
+@pytest.mark.slow
 def test_a_figure_left_over_is_removed(clone, host):
     old = clone / LENGTH.with_name("gone-quick-length.svg")
     old.write_bytes((clone / LENGTH).read_bytes())
@@ -321,6 +324,7 @@ def test_a_figure_left_over_is_removed(clone, host):
     assert not old.exists()
 
 
+@pytest.mark.slow
 def test_the_library_is_not_loaded_for_other_faces():
     code = (
         "import sys, formalbench_leaderboard.publishing.rendered, formalbench_leaderboard.session\n"

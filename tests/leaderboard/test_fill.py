@@ -79,6 +79,7 @@ def wait_for_a_record(folder, process):
         time.sleep(0.01)
 
 
+@pytest.mark.slow
 def test_it_is_killed_and_goes_on_and_is_published_once(
     clone, tmp_path, spawn, fill, evidence, monkeypatch, capsys
 ):
@@ -121,6 +122,7 @@ def test_it_is_killed_and_goes_on_and_is_published_once(
     assert not results.exists()
 
 
+@pytest.mark.slow
 def test_it_stops_when_its_time_is_up(clone, fill, results):
     done = fill("--hours", 1e-9, "--json")
     assert done.code == 0
@@ -315,6 +317,7 @@ CHILD = """
 """
 
 
+@pytest.mark.slow
 def test_a_reproduction_holds_the_lock_and_gets_ctrl_c_once(clone, write, tmp_path):
     plan = {**PLAN, "entries": [{**PAPER, "reproduce": "made"}]}
     (clone / "leaderboard" / "plan.yaml").write_text(yaml.safe_dump(plan))
@@ -354,6 +357,7 @@ FAILED = dict.fromkeys(("training", "selected", "test", "weights")) | {
 }
 
 
+@pytest.mark.slow
 def test_runs_that_failed_are_told_when_time_is_up(clone, fill, tmp_path, monkeypatch):
     assert fill("--results", tmp_path / "other").code == 0
     record = Store(tmp_path / "other").records()[0].model_copy(update=FAILED)
@@ -394,6 +398,7 @@ def test_the_budget_counts_every_batch_of_a_step(clone, cli, results):
     assert filling._at_most(twice, "cpu", records) == pytest.approx(2 * once)
 
 
+@pytest.mark.slow
 def test_a_published_run_that_failed_gives_way_to_a_new_one(clone, evidence, fill, results):
     assert fill().code == 0
     plan = read_plan(clone / "leaderboard" / "plan.yaml", PluginHost.load())

@@ -139,6 +139,7 @@ def test_every_link_between_files_leads_somewhere(clone):
                 assert (file.parent / unquote(target)).exists(), (file, target)
 
 
+@pytest.mark.slow
 def test_no_page_hangs_on_weights_being_at_hand(clone, host):
     """They are in no repository: whoever unpacks some must render what everybody else does."""
     (record, *_) = (clone / PUBLISHED_RESULTS).rglob("*.json")
@@ -195,6 +196,7 @@ def test_hostile_names_do_no_harm(make_record, host, name):
         assert "://e.org" not in text
 
 
+@pytest.mark.slow
 def test_files_left_over_are_noticed_and_removed(clone, host):
     assert stale_files(clone, host) == []
     old = clone / MODELS / "renamed.md"
@@ -233,6 +235,7 @@ def document(title, source="A paper"):
     )
 
 
+@pytest.mark.slow
 def test_reproductions_are_told_with_their_verdicts(clone, host):
     folder = clone / "leaderboard" / "reproductions"
     folder.mkdir()
@@ -252,6 +255,7 @@ def test_reproductions_are_told_with_their_verdicts(clone, host):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["<script>x</script>", "a|b", "x](http://e.org)", "a\n# b", "`"])
 def test_a_hostile_reproduction_is_one_row(make_record, host, name):
     path = Path("leaderboard/reproductions/chi-table2.md")

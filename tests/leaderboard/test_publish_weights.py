@@ -173,6 +173,7 @@ def test_older_records_without_weights_are_taken_and_get_them_later(
     assert invoke("check").exit_code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, 1])
 def test_a_rerun_with_other_counts_stays_outside(invoke, own, published, make_runs, seed):
     write_all(own, make_runs(accuracy=0.9))

@@ -25,11 +25,13 @@ def host() -> PluginHost:
     return PluginHost.load()
 
 
+@pytest.mark.slow
 def test_what_is_published_is_in_order(host):
     found = check_published(REPOSITORY, host)
     assert found.problems == []
 
 
+@pytest.mark.slow
 def test_what_is_published_can_be_rendered(host, tmp_path):
     """The main branch renders it; a pull request has records that no page shows yet."""
     for part in ("results", "reproductions"):
@@ -71,6 +73,7 @@ def test_every_record_lies_where_it_is_published(host):
         assert file == REPOSITORY / published_path(record, host)
 
 
+@pytest.mark.slow
 def test_every_record_is_of_a_known_task_model_and_protocol(host):
     for record in Store(RESULTS).all():
         assert host.task_entry(record.task.name)[0].spec.version == record.task.version
@@ -108,6 +111,7 @@ def test_every_learned_model_covers_the_default_suite_with_three_seeds(host):
     assert {(m.name, t, s) for m in learned for t in tasks for s in (0, 1, 2)} <= runs
 
 
+@pytest.mark.slow
 def test_published_test_sets_are_drawn_again_alike(host):
     """The fingerprint of a record is that of the test set which this version draws."""
     from formalbench.evaluation.cells import test_set as draw_test_set

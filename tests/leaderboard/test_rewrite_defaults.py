@@ -56,6 +56,7 @@ def apart_from_names(record):
     return data
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "task", "before", "after"),
     [

@@ -133,6 +133,7 @@ def test_outside_a_clone_the_snapshot_is_read_and_inside_never(
     assert {record.model.name for record in runs} == {"own-one", "published-one"}
 
 
+@pytest.mark.slow
 def test_the_command_shows_it_outside_a_clone(own, tmp_path):
     words = [sys.executable, "-m", "formalbench", "leaderboard", "--format", "json"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -60,6 +60,7 @@ def versions(host, protocol):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["task", "model", "protocol"])
 def test_stale_records_stay_and_do_not_count(
     publish, invoke, repository, host, make_runs, protocol, what

@@ -151,6 +151,7 @@ def test_another_network_of_the_same_version_is_looked_at_again(real, tmp_path, 
     assert asked("[0, 1]") == "cannot"
 
 
+@pytest.mark.slow
 def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
     store, version = Store(tmp_path / "runs"), real.models.get("gru")[0].spec.version
     for task in TASKS[:2]:

@@ -44,6 +44,7 @@ def main(invoke, repository, make_runs, git):
     return repository
 
 
+@pytest.mark.slow
 def test_their_branches_merge(invoke, main, make_runs, git, tmp_path, monkeypatch):
     models = ("regulargpt", "lstm")
     for model in models:

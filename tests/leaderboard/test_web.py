@@ -197,6 +197,7 @@ def test_many_lengths_are_averaged_and_the_page_says_so(make_record, monkeypatch
     assert "2 neighbouring test lengths make one point" in text
 
 
+@pytest.mark.slow
 def test_a_page_of_many_long_curves_stays_small(make_record):
     lengths = 460
     protocol = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import replace
 
+import pytest
 from formalbench.analysis.board import Board, Page, Row
 from formalbench.analysis.configured import settings_of
 from formalbench.analysis.constructions import ExactModels
@@ -92,6 +93,7 @@ def made_details(page, host, make_record):
     return {**details(page, host, []), "settings": {board.name: rows}}
 
 
+@pytest.mark.slow
 def test_a_page_of_a_hundred_models_on_sixty_tasks_is_within_two_megabytes(make_record):
     host = PluginHost.load()
     named = [entry.spec for entry in host.tasks.all() if entry.plugin.name == "formalbench-tasks"]

@@ -61,6 +61,7 @@ def test_parameters_after_fifty_steps(name, task_name):
         torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LEARNED)
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_training_in_bf16(name, program):

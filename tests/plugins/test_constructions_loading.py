@@ -29,6 +29,7 @@ def test_the_network_that_is_trained_gives_the_same_logits(language, options):
             torch.testing.assert_close(got, want, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [{"norm": True}, {"eps": 0.0, "eta": 0.1}, {}])
 @every_network
 def test_training_recovers_from_a_small_push(options, network):

@@ -125,6 +125,7 @@ def test_logits_of_all_attentions_grow_with_what_is_attended_to():
     )
 
 
+@pytest.mark.slow
 def test_it_learns_to_say_a_string_again():
     torch.manual_seed(0)
     config = make_config(SPEC, {"width": 32, "heads": 2, "layers": 1})

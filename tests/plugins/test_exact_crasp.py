@@ -148,6 +148,7 @@ def test_every_short_string(name):
             assert margin(network, task, strings) > 15.99
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: str(dtype)[6:])
 @pytest.mark.parametrize("name", ["tomita-2", "dyck-2-2"])
 def test_long_strings_in_every_precision(name, dtype):

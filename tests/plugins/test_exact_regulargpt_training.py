@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from exact_helpers import is_right
 from formalbench.contracts.example import tensors
@@ -13,6 +14,7 @@ from formalbench_models.constructions.exact_regulargpt import build
 HOST = PluginHost.load()
 
 
+@pytest.mark.slow
 def test_a_perturbed_construction_can_be_trained_back():
     task = HOST.task("parity")
     exact = build(task, ExactRegularGptConfig())

@@ -79,6 +79,7 @@ def test_gradients_are_those_of_finite_differences():
     assert torch.autograd.gradcheck(answer, values, fast_mode=True)
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_long_string_gives_numbers():
     network = looped(fake_task(longest=4096), width=4)

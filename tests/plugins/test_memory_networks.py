@@ -157,6 +157,7 @@ def test_a_stack_gives_back_a_string_of_any_length(length):
     assert torch.equal(reading[:, -1], torch.zeros(2, 3, dtype=torch.float64))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("make", [stack, tape])
 def test_no_number_is_lost_at_length_4096(make):
     network = make(width=8, cell=2).float()

@@ -243,6 +243,7 @@ def test_it_learns_parity_of_short_strings():
     assert (network(Batch(symbols)).argmax(1) == symbols.sum(1) % 2).float().mean() > 0.95
 
 
+@pytest.mark.slow
 def test_a_string_of_a_million_symbols_in_little_memory():
     """Both forms at length 1,048,576, in a process that may not take 3 GiB; they agree."""
     program = """

@@ -78,6 +78,7 @@ def test_the_sizes_of_table_5(thickness, millions):
     assert (own + 50257 * 768) / 1e6 == pytest.approx(millions, abs=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thickness", [1, 2])
 def test_the_network_is_the_reference(thickness):
     config = RegularGptConfig(chunk=LEAST, width=8, heads=2, thickness=thickness)

@@ -140,6 +140,7 @@ def test_hard_generator_where_pairs_of_every_height_stand_beside_each_other(D):
     assert network.traits.depth == D
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("k", "D"), [(2, 3), (4, 10)])
 def test_soft_generator_on_long_strings(k, D):
     strings = [walk(k, D, 1000, seed, opening=0.6) for seed in range(2)]

@@ -19,6 +19,7 @@ def checking(monkeypatch):
     del sys.modules["checking"]
 
 
+@pytest.mark.slow
 def test_every_published_cell_of_quick_makes_records(checking, monkeypatch, tmp_path):
     monkeypatch.setattr(checking, "RECORDS", 150)
     size, groups = checking.make(tmp_path)

@@ -116,6 +116,7 @@ line.serve({"threads": threads, "end": lambda: exit(3)})
 """
 
 
+@pytest.mark.slow
 def test_a_program_answers_and_tells_when_it_cannot(tmp_path, monkeypatch):
     turns = load("turns")
     script = tmp_path / "program.py"
@@ -130,6 +131,7 @@ def test_a_program_answers_and_tells_when_it_cannot(tmp_path, monkeypatch):
     assert turns.usable_cores() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("every", [1, 4])
 def test_both_train_on_strings_of_the_same_lengths(monkeypatch, every):
     our_steps, recurrent = load("our_steps"), load("recurrent")

@@ -18,6 +18,7 @@ def many_units(own_place, monkeypatch):
     del sys.modules["many_units"]
 
 
+@pytest.mark.slow
 def test_every_unit_is_done_once_or_recorded_as_failed(many_units, tmp_path):
     done = many_units.simulate(120, 16, 0.3, tmp_path / "place")
     many_units.check(done)

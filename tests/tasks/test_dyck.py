@@ -80,6 +80,7 @@ def test_arbitrary_strings(data):
     assert dyck.classify(batch(*strings)).tolist() == [dyck.oracle(s) for s in strings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "longest"),
     [((1, None), 10_000), ((2, 6), 10_000), ((8, None), 10_000), ((128, 10), 3000),

@@ -1,6 +1,5 @@
 """Every function from strings to strings: the fast implementation against the oracle."""
 
-import hashlib
 from itertools import product
 
 import numpy as np
@@ -15,20 +14,6 @@ LONGEST = {2: 10, 3: 7, 5: 5, 126: 2, 150: 2}
 EVERYWHERE = {
     *("reverse-string", "duplicate-string", "odds-first", "bucket-sort", "square-root"),
     *("copy", "repeat-copy", "sort", "first-occurrences"),
-}
-
-GOLDEN = {
-    "reverse-string": "28aa0ed47a3a7ac2",
-    "duplicate-string": "b92ccb15a72a0bf2",
-    "odds-first": "40350d8d6ed17035",
-    "bucket-sort": "4c07f73dc3842ffb",
-    "binary-addition": "ff4cb99704a3b147",
-    "binary-multiplication": "2c4411cd31e0d3f0",
-    "square-root": "2b8c5ce6be62d017",
-    "stack-manipulation": "18c2f342dbbf310a",
-    "copy": "47637f21e65b4fbc",
-    "repeat-copy": "c59e41babf0a5272",
-    "first-occurrences": "6b2069d59a69380b",
 }
 
 
@@ -77,12 +62,6 @@ def test_samples_have_the_right_shape_and_domain(function):
             assert strings_BN.dtype == np.int64
             assert function.in_domain(strings_BN).all()
             assert len(answers(function, strings_BN)) == count
-
-
-@pytest.mark.parametrize("name", sorted(GOLDEN))
-def test_pinned_samples(make, name):
-    strings_BN = make(name).sample(Stream("golden", name), 60, 64)
-    assert hashlib.sha256(strings_BN.astype("<i8").tobytes()).hexdigest()[:16] == GOLDEN[name]
 
 
 @pytest.mark.parametrize("name", sorted(EVERYWHERE))

@@ -143,6 +143,7 @@ def test_a_length_without_members_is_refused(make):
         make("d2").sample_members(Stream("none"), 7, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["tomita-2", "tomita-7", "d12", "parity"])
 def test_very_long_strings(make, name):
     language = make(name)

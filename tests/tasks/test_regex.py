@@ -128,6 +128,7 @@ def test_a_repetition_of_a_repetition_is_one(regex, simple):
     assert parse(regex, "ab") == parse(simple, "ab")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("regex", "problem"),
     [

@@ -31,6 +31,7 @@ def longest_run(strings, symbol):
     return np.array([max(row, default=0) for row in rows])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("label", "group"),
     [
@@ -130,6 +131,7 @@ def labelled(language, part, lengths, count):
     return [(strings_BN, language.classify(strings_BN)) for strings_BN in drawn]
 
 
+@pytest.mark.slow
 def test_the_best_small_automaton_is_found_and_is_not_the_language():
     host = PluginHost.load()
 

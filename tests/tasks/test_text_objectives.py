@@ -177,6 +177,7 @@ def test_they_are_not_asked_of_languages(host):
     assert refusal == "causal-lm needs a Corpus, and Parity is none (inherit formalbench.Corpus)"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("objective", ["causal-lm", "masked-lm"])
 @pytest.mark.parametrize("model", ["transformer", "lstm", "regulargpt"])
 def test_models_learn_what_is_frequent(cli, own_place, write, tmp_path, model, objective):

@@ -69,6 +69,7 @@ def die():
     trained(saved_often())
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such signal")
 def test_a_killed_process_goes_on_at_the_same_token(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))

@@ -138,6 +138,7 @@ def test_two_systems_are_compared_by_a_paired_bootstrap(task):
     assert compared(half, right, right, tokenised=False) == found
 
 
+@pytest.mark.slow
 def test_a_run_says_its_bleu_part_by_part(cli, own_place, tmp_path):
     files = {}
     for split, texts in FEW.items():

@@ -21,6 +21,7 @@ def command(plugins, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_the_command(command, run, results, forge):
     code, out, err = command(results)
     assert code == 0, out

@@ -32,6 +32,7 @@ def test_another_version_may_train_otherwise(audit, run, forge):
     assert not audit(file, again=True).retrained.alike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("other", [{"hardware": "another"}, {"threads": 1000}])
 def test_under_other_conditions_training_again_is_shown_without_a_verdict(audit, run, other, forge):
     file, record = run()
@@ -82,6 +83,7 @@ def test_a_run_of_a_cohort_trains_again_with_all_of_it(host, run, retrained, for
     assert "trained again on the same kind of machine, it gives other counts" in reasons
 
 
+@pytest.mark.slow
 def test_a_run_trains_again_with_as_many_threads(audit, run, monkeypatch, forge):
     monkeypatch.setattr(module, "usable_cores", lambda: 2)
     file, record = run()

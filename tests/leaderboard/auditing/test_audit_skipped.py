@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from formalbench.contracts.record import Origin
 from formalbench.store import weights_path
 from formalbench_leaderboard.auditing.audit import Auditor
@@ -25,6 +26,7 @@ def test_what_is_passed_over(host, run, tmp_path, forge):
     assert "--verify N repeats" in auditor.audit(verified, asked=False).reasons[0]
 
 
+@pytest.mark.slow
 def test_records_of_plugins_that_are_not_at_hand(host, run, forge):
     file, record = run()
     source = Origin(distribution="mine.py", sha256="a" * 64)

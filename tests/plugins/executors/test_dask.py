@@ -127,6 +127,7 @@ def run(_here, cli, tiny):
     return run
 
 
+@pytest.mark.slow
 def test_a_session_on_a_cluster_has_the_records_of_any_other(run, cluster):
     address = f"executor.address={cluster.scheduler_address}"
     done = run("--executor", "dask", "--set", address)
@@ -143,6 +144,7 @@ def test_processes_of_this_machine_would_share_a_gpu():
         dask.make(Workplace(("cuda:0", "cuda:1"), 2), DaskConfig())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", ["slurm", "pbs", "sge", "lsf"])
 def test_a_batch_job_is_one_worker_of_one_thread(monkeypatch, system):
     monkeypatch.setattr(dask, "which", lambda name: f"/usr/bin/{name}")

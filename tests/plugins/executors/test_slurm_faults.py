@@ -125,6 +125,7 @@ def numbers(found):
     return [(one.seed, one.status, one.selected, one.test and one.test.cells) for one in found]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["mid", "after", "full"])
 def test_what_befalls_a_worker_changes_no_number(session, fault):
     """`scancel` and ``kill -9`` are ``mid`` or ``after``, by when they come."""

@@ -33,6 +33,7 @@ ONCE = """
 """
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning")  # it may be
 @pytest.mark.usefixtures("own_place", "all_here")
 def test_a_worker_that_is_killed_costs_a_try_and_changes_no_number(

@@ -24,6 +24,7 @@ def inputs(strings: int = 2) -> tuple[torch.Tensor, ...]:
     return tuple(part.requires_grad_() for part in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("chunk", [1, 3, 64])
 @pytest.mark.parametrize("given", [False, True], ids=["from nothing", "from a state"])

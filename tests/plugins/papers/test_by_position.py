@@ -69,6 +69,7 @@ def walked(bench, record):
     return right, asked
 
 
+@pytest.mark.slow
 def test_positions_are_counted_as_a_walk_counts_them(bench):
     options = {"width": 8, "heads": 1, "positions": "scalar-6000"}
     wanted = Wanted("row", "column", "transformer", "dyck-2-3:generate", "tiny", options)

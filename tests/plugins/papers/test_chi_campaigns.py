@@ -102,6 +102,7 @@ def test_other_tasks_are_shown_if_they_have_records(capsys, tmp_path, tiny, monk
     assert len(results(tmp_path)) == 2
 
 
+@pytest.mark.slow
 def test_a_small_campaign_makes_table_2(capsys, tmp_path, tiny):
     code, first, err = tiny(capsys, "chi-table2")
     assert code == 1, err

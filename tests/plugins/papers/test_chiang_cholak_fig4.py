@@ -201,6 +201,7 @@ watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
 """
 
 
+@pytest.mark.slow
 def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(fig4, "PROTOCOL", "tiny-{}")

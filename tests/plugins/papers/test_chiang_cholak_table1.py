@@ -131,6 +131,7 @@ def test_the_papers_scale_is_that_of_its_code(host):
     assert protocol.decay.final == 1.0
 
 
+@pytest.mark.slow
 def test_a_small_table_is_carried_out(host, tmp_path, monkeypatch):
     pytest.importorskip("sacrebleu")
     monkeypatch.setattr(table1, "CORPORA", {"quick": "few"})

@@ -61,6 +61,7 @@ def verdicts(claims):
     return {claim.text: claim.holds for claim in claims}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", [table3, table2])
 def test_a_small_campaign_trains_every_model_of_a_table(module, campaign, monkeypatch):
     small = {"quick": ("parity",), "quick_models": {}, "protocols": {"quick": "tiny"}}

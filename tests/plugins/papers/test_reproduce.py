@@ -112,6 +112,7 @@ OPEN = {
 """Claims that strings as short as these leave open."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", OPEN)
 def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
     findings = carry_out(name, Small(host, "quick", lambda line: None))
@@ -230,6 +231,7 @@ def test_training_starts_from_the_perturbed_solution_and_from_random_weights(hos
     assert {run[0][1].strings for run in runs.values()} == {40}
 
 
+@pytest.mark.slow
 def test_figure_3_is_carried_out_and_goes_on(host, monkeypatch, tmp_path):
     class Tiny(Bench):
         def choose(self, quick, paper):

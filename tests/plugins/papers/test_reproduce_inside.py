@@ -245,6 +245,7 @@ def tiny(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "rows"), [("chi-fig3", 2 * 46), ("chi-fig4a", 5 * 45)])
 def test_the_figures_are_made_from_training_to_page(tiny, name, rows, capsys):
     folder = tiny / "out"

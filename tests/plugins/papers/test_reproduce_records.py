@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -42,19 +43,27 @@ def carry_out(bench):
 TOY = ReproductionSpec("toy", "A toy", "Nobody (2026)", carry_out, "About it.", figure=False)
 
 
+@pytest.fixture(scope="module")
+def carried_out(tmp_path_factory):
+    """Return a folder for what the first test trains, and the others copy."""
+    return tmp_path_factory.mktemp("toy")
+
+
 @pytest.fixture
-def published(tmp_path, monkeypatch, capsys, announce):
+def published(tmp_path, monkeypatch, capsys, announce, carried_out):
     """Carry out the toy into a repository; return its root and the protocol's file."""
     announce(TOY)
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    protocol = tmp_path / "tiny.yaml"
-    protocol.write_text(TINY.format(1))
-    root = tmp_path / "root"
-    (root / "leaderboard" / "results").mkdir(parents=True)
-    monkeypatch.chdir(root)
-    assert reproduce(protocol, "--results", tmp_path / "runs", "--device", "cpu") == 0
+    if not (carried_out / "root").exists():
+        protocol = carried_out / "tiny.yaml"
+        protocol.write_text(TINY.format(1))
+        (carried_out / "root" / "leaderboard" / "results").mkdir(parents=True)
+        monkeypatch.chdir(carried_out / "root")
+        assert reproduce(protocol, "--results", carried_out / "runs", "--device", "cpu") == 0
+    shutil.copytree(carried_out, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path / "root")
     capsys.readouterr()
-    return root, protocol
+    return tmp_path / "root", tmp_path / "tiny.yaml"
 
 
 def reproduce(protocol, *words):

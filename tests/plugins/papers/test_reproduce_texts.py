@@ -137,6 +137,7 @@ def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
         assert str(refused.value) == f"no corpus {corpus}: {how}"
 
 
+@pytest.mark.slow
 def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     monkeypatch.setattr(fig6, "CORPORA", {"quick": "tiny"})
     monkeypatch.setattr(fig6, "PROTOCOLS", {"quick": "small"})
@@ -153,6 +154,7 @@ def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     assert [len(perplexities(record)) for record in found.records] == [1, 1]
 
 
+@pytest.mark.slow
 def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch):
     monkeypatch.setattr(fig4b, "CORPORA", {"quick": "tiny"})
     monkeypatch.setattr(table3, "PROTOCOLS", {"quick": "small"})

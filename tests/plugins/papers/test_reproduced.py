@@ -28,6 +28,7 @@ def problems(folder):
     return reproductions_problems(folder.parents[1], PluginHost.load())
 
 
+@pytest.mark.slow
 def test_what_is_published_is_in_order(folder):
     assert problems(folder) == []
     assert reproductions_problems(PUBLISHED.parents[1], PluginHost.load()) == []

@@ -83,6 +83,7 @@ def wandb_records(path):
             whole = b""
 
 
+@pytest.mark.slow
 def test_weights_and_biases_keeps_a_run_offline(tracked):
     record = tracked("--tracker", "wandb", "--set", "tracker.mode=offline")
     (path,) = Path("wandb").glob("offline-run-*/run-*.wandb")
@@ -112,6 +113,7 @@ def test_weights_and_biases_keeps_a_run_offline(tracked):
     assert exit_codes == [0]
 
 
+@pytest.mark.slow
 def test_mlflow_keeps_a_run_in_a_folder(tracked, monkeypatch):
     from mlflow.tracking import MlflowClient
 
