@@ -183,7 +183,7 @@ def claims(scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> list[Cl
     """
     robust = product(SETTINGS, ("RegularGPT", "RNN"))
     return [
-        *(_is_robust(setting, model, scores) for setting, model in robust),
+        *(_is_robust(setting, model, scores, learned) for setting, model in robust),
         *(_struggles(f"{SAME}{how}", scores, learned) for how in ("", AT_HALF)),
         *(_does_not_extrapolate(f"{FURTHER}{how}", scores, learned) for how in ("", AT_HALF)),
     ]
@@ -194,14 +194,24 @@ def _of(scores: Mapping[Key, Score], setting: str, model: str) -> dict[float, Sc
     return {p: score for p, score in every.items() if score is not None}
 
 
-def _is_robust(setting: str, model: str, scores: Mapping[Key, Score]) -> Claim:
-    found = _of(scores, setting, model)
+def _is_robust(
+    setting: str, model: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]
+) -> Claim:
+    found, judged = _of(scores, setting, model), _of(learned, setting, model)
     return Claim(
         f"{model}, {setting}: 99 % on average at every P(1)",
         "100.0 everywhere",
-        _least(found),
-        every(at_least(score, PERFECT) for score in found.values()),
+        f"{_least(found)}{_unlearned(found, judged) if setting.startswith(FURTHER) else ''}",
+        every(_reaches(score, judged.get(p), setting) for p, score in found.items()),
     )
+
+
+def _reaches(score: Score, learned: Score | None, setting: str) -> Answer:
+    """Say whether seeds are perfect; of longer strings, seeds that did not learn say nothing."""
+    reached = at_least(score, PERFECT)
+    if reached is not False or setting.startswith(SAME):
+        return reached
+    return False if learned and at_least(learned, PERFECT) is False else "cannot tell"
 
 
 def _struggles(setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:

@@ -95,6 +95,16 @@ def _welch(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float
     return gap - half, gap + half
 
 
+def of_learned(answer: Answer, *scores: Score) -> Answer:
+    """Return an answer about longer strings; what learned no training lengths does not say no.
+
+    Args:
+        answer: by the scores.
+        scores: of the models that it takes to have learned.
+    """
+    return "cannot tell" if answer is False and not all(s.learned for s in scores) else answer
+
+
 def every(answers: Iterable[Answer]) -> Answer:
     """Join answers by *and*; None where there are none."""
     given = list(answers)
