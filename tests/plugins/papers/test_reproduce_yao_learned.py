@@ -376,3 +376,61 @@ def test_learned_positions_reach_to_the_longest_test_strings(host, canned):
         logits = network(Batch(torch.zeros(1, task.splits.test[1], dtype=torch.int64)))
     assert logits.shape == (1, 1400, 17)
     assert yao_fig4a.POSITIONS["LEARN"] == "learned"
+
+
+def shared(validation):
+    """Say how settings do by validation: by heads, dropout and layers of an LSTM."""
+
+    def accuracy(wanted):
+        chosen = wanted.model_options
+        kind = "lstm" if wanted.model == "lstm" else "transformer"
+        changed = (
+            chosen.get("layers") == 2
+            if kind == "lstm"
+            else "dropout"
+            if chosen.get("dropout")
+            else "heads"
+            if chosen["heads"] > 1
+            else False
+        )
+        return validation[kind, changed], 0.5
+
+    return accuracy
+
+
+AS_SAID = {
+    ("transformer", False): 0.99,
+    ("transformer", "dropout"): 0.7,
+    ("transformer", "heads"): 0.98,
+    ("lstm", False): 0.84,
+    ("lstm", True): 0.85,
+}
+
+
+@pytest.mark.parametrize(
+    ("changed", "expected"),
+    [
+        ({}, [True, True, True]),
+        ({("transformer", "dropout"): 0.96}, [False, True, True]),  # not greatly
+        ({("transformer", "heads"): 0.995}, [True, False, True]),
+        ({("lstm", True): 0.9}, [True, True, False]),
+        ({("transformer", False): 0.6}, ["cannot tell", "cannot tell", True]),
+    ],
+)
+def test_settings_that_were_left_out_hurt_or_do_not_help(canned, changed, expected):
+    findings = carry_out("yao-settings", canned(shared(AS_SAID | changed)))
+    assert [claim.holds for claim in findings.claims] == expected
+    findings.draw()
+
+
+def test_settings_share_the_runs_of_figure_4(host, canned):
+    asked = {}
+    for name in ("yao-settings", "yao-fig4a", "yao-fig4bc"):
+        bench = canned(as_in_the_paper, "paper")
+        carry_out(name, bench)
+        asked[name] = {
+            run.test_id for one in bench.asked for run in make_plan(host, one.request()).runs
+        }
+    own = asked["yao-settings"]
+    assert len(own) == 5 * 2 * 3
+    assert len(own & (asked["yao-fig4a"] | asked["yao-fig4bc"])) == 2 * 2 * 3
