@@ -15,7 +15,7 @@ from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER,
 from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework import accuracies
 from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, every, rises
+from formalbench_papers.framework.answers import at_least, every, learned_reach, rises
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Answer, Claim, Findings
 from formalbench_papers.framework.retest import draw_strings, retest
@@ -207,11 +207,9 @@ def _is_robust(
 
 
 def _reaches(score: Score, learned: Score | None, setting: str) -> Answer:
-    """Say whether seeds are perfect; of longer strings, seeds that did not learn say nothing."""
-    reached = at_least(score, PERFECT)
-    if reached is not False or setting.startswith(SAME):
-        return reached
-    return False if learned and at_least(learned, PERFECT) is False else "cannot tell"
+    """Say whether seeds are perfect."""
+    same = setting.startswith(SAME)
+    return at_least(score, PERFECT) if same else learned_reach(score, learned, PERFECT)
 
 
 def _struggles(setting: str, scores: Mapping[Key, Score], learned: Mapping[Key, Score]) -> Claim:
