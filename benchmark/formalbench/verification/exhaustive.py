@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.language import HasMembers
-from formalbench.contracts.source import Labels, Symbols
+from formalbench.contracts.source import Symbols
 
 Compact = npt.NDArray[Any]
 """Strings (B, N) in the smallest integers that hold their symbols."""
@@ -85,6 +85,6 @@ class ViableStrings:
         string, symbol = np.nonzero(self._legal(strings_BN))
         return np.column_stack([strings_BN[string], symbol]).astype(self._type)
 
-    def _legal(self, strings_BN: Symbols) -> Labels:
+    def _legal(self, strings_BN: Symbols) -> npt.NDArray[np.bool_]:
         """Say which symbols may follow each string, (B, S)."""
         return self._language.next_symbols(strings_BN)[:, -1, :-1]

@@ -134,16 +134,18 @@ def _trained(bench: Bench, name: str, length: int, how: str, seed: int) -> Measu
 
 def _train(network: nn.Module, task: Task, length: int, seed: int) -> MeasuredAt:
     """Train a network on one string per update; return the mean of the tests of its last epochs."""
-    source, known = task.of("train"), {}
+    source = task.of("train")
     tests_BN = random_strings(task.of("test"), length, LAST * EPOCH)
+    drawn: dict[int, Example] = {}
 
     def example_of(step: int) -> Example:
         epoch, place = divmod(step, EPOCH)
-        if place == 0:  # drawing a hundred strings takes little longer than drawing one
+        if epoch not in drawn:  # a hundred strings take little longer than one
             stream = task.stream("reproduce", "learnability", length, seed, epoch)
-            known["epoch"] = source.sample(stream, length, EPOCH)
-            known["order"] = np.argsort(stream.child("order").integers(1 << 32, EPOCH))
-        return known["epoch"].rows(known["order"][place : place + 1])
+            order_B = np.argsort(stream.child("order").integers(1 << 32, EPOCH))
+            drawn.clear()
+            drawn[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
+        return drawn[epoch].rows(slice(place, place + 1))
 
     def test_of(step: int) -> MeasuredAt:
         first = (STEPS - step) // EPOCH * EPOCH
