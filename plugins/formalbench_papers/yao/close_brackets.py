@@ -202,7 +202,7 @@ def records(outcomes: Iterable[Trials]) -> list[Record]:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Lead:
     """A finding of the paper: some trials are ahead of others.
 
     Attributes:
@@ -230,7 +230,7 @@ class Comparison:
         return "cannot tell" if "cannot tell" in said else len(said) == 1
 
 
-def similar_by_distance(comparisons: Sequence[Comparison]) -> Claim:
+def similar_by_distance(comparisons: Sequence[Lead]) -> Claim:
     """Claim that findings do not depend on whether accuracy is over positions or distances."""
     return Claim(
         "The findings are similar with accuracy over distances (macro): the same are ahead",

@@ -17,7 +17,7 @@ from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
     PAPER,
     REMARKS,
-    Comparison,
+    Lead,
     Trials,
     failed,
     records,
@@ -161,7 +161,7 @@ def claims(found: ByPositions, placed: Placed) -> list[Claim]:
         ),
         similar_by_distance(
             [
-                Comparison(f"POS/N and {name}", two["POS/N"], two[name], "test")
+                Lead(f"POS/N and {name}", two["POS/N"], two[name], "test")
                 for name in ("COS", "LEARN")
                 if {"POS/N", name} <= set(two)
             ]

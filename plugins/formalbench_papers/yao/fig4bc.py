@@ -16,7 +16,7 @@ from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
     PAPER,
     REMARKS,
-    Comparison,
+    Lead,
     Trials,
     failed,
     records,
@@ -113,7 +113,7 @@ def claims(found: ByModel) -> list[Claim]:
         ),
         *(_is_first(found, *key, least) for key, least in _FIRST.items()),
         similar_by_distance(
-            [Comparison(f"d = {width}", *pair, "validation") for width, pair in pairs.items()]
+            [Lead(f"d = {width}", *pair, "validation") for width, pair in pairs.items()]
         ),
     ]
 

@@ -19,7 +19,7 @@ from formalbench_papers.yao.close_brackets import (
     DEEP,
     PAPER,
     REMARKS,
-    Comparison,
+    Lead,
     Trials,
     failed,
     records,
@@ -217,7 +217,7 @@ def claims(found: Found) -> list[Claim]:
         ),
         similar_by_distance(
             [
-                Comparison(point(*key), two[key], lstm, split)
+                Lead(point(*key), two[key], lstm, split)
                 for key, lstm in hard.items()
                 if key in two
                 for split in SPLITS

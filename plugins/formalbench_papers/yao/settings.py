@@ -36,7 +36,7 @@ TRANSFORMER, DROPOUT, HEADS = "Transformer", "Transformer, dropout 0.1", "Transf
 LSTM, TWO_LAYERS = "LSTM", "LSTM, 2 layers"
 
 
-class Setting(NamedTuple):
+class TriedSetting(NamedTuple):
     """A model with options, and how the scale quick trains it."""
 
     model: str
@@ -45,11 +45,11 @@ class Setting(NamedTuple):
 
 
 SETTINGS = {
-    TRANSFORMER: Setting("transformer", transformer(WIDTH), QUICK),
-    DROPOUT: Setting("transformer", {**transformer(WIDTH), "dropout": 0.1}, QUICK),
-    HEADS: Setting("transformer", {**transformer(WIDTH), "heads": 3}, QUICK),
-    TWO_LAYERS: Setting("lstm", {"width": WIDTH, "layers": 2}, QUICK_LSTM),
-    LSTM: Setting("lstm", {"width": WIDTH}, QUICK_LSTM),
+    TRANSFORMER: TriedSetting("transformer", transformer(WIDTH), QUICK),
+    DROPOUT: TriedSetting("transformer", {**transformer(WIDTH), "dropout": 0.1}, QUICK),
+    HEADS: TriedSetting("transformer", {**transformer(WIDTH), "heads": 3}, QUICK),
+    TWO_LAYERS: TriedSetting("lstm", {"width": WIDTH, "layers": 2}, QUICK_LSTM),
+    LSTM: TriedSetting("lstm", {"width": WIDTH}, QUICK_LSTM),
 }
 """Those that decide first. The first and the last are trained for Figure 4, too."""
 
