@@ -50,6 +50,12 @@ def _regulargpt_long(arguments: argparse.Namespace) -> str:
     return regulargpt.long()
 
 
+def _regulargpt_transformer(arguments: argparse.Namespace) -> str:
+    import regulargpt
+
+    return regulargpt.against_transformer()
+
+
 def _language_models(arguments: argparse.Namespace) -> str:
     import language_models
 
@@ -172,6 +178,7 @@ PARTS: dict[str, Part] = {
     "samplers": Part(_samplers),
     "regulargpt": Part(_regulargpt),
     "regulargpt-long": Part(_regulargpt_long),
+    "regulargpt-transformer": Part(_regulargpt_transformer),
     "language-models": Part(_language_models, theirs=("transformers",)),
     "tokens": Part(_tokens),
     "cohorts": Part(_cohorts),

@@ -228,11 +228,13 @@ class Attention(nn.Module):
         if terms.bias is not None:
             logits_BHQN = logits_BHQN + terms.bias
         if self.stick_breaking:
-            return stick_breaking(logits_BHQN, span.first)
-        if self.hard:
-            return straight_through(logits_BHQN)
-        weights_BHQN: Tensor = self.drop(logits_BHQN.softmax(dim=-1))
-        return weights_BHQN
+            weights_BHQN = stick_breaking(logits_BHQN, span.first)
+        elif self.hard:
+            weights_BHQN = straight_through(logits_BHQN)
+        else:
+            weights_BHQN = logits_BHQN.softmax(dim=-1)
+        dropped_BHQN: Tensor = self.drop(weights_BHQN)
+        return dropped_BHQN
 
     def adjusted(
         self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span, lengths_B: Tensor | None

@@ -1,7 +1,7 @@
 """The Transformer, with a choice of positions.
 
 Source: Vaswani et al., "Attention is all you need" (2017); pre-LN: Xiong et al., "On layer
-normalization in the transformer architecture" (2020). No dropout.
+normalization in the transformer architecture" (2020).
 
 One begin symbol stands in front of every string. A causal network answers at the last symbol, or
 at all of them: the begin symbol stands for the empty prefix. One without a mask that answers once
@@ -111,11 +111,9 @@ class TransformerBlock(nn.Module):
     Args:
         config: sizes and choices.
         causal: whether a position sees the past alone.
-        dropout: share of the attention's weights, of the hidden units and of both branches that
-            is left out in training.
     """
 
-    def __init__(self, config: TransformerConfig, *, causal: bool, dropout: float = 0.0) -> None:
+    def __init__(self, config: TransformerConfig, *, causal: bool) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
         kind = _ATTENTION.get(config.positions, Attention)
@@ -132,12 +130,12 @@ class TransformerBlock(nn.Module):
         if config.init == "library":
             attention.begin_as_the_library()
         self.attention: nn.Module = attention
-        self.drop = make_dropout(dropout)
-        attention.drop = make_dropout(dropout)
+        self.drop = make_dropout(config.dropout)
+        attention.drop = make_dropout(config.dropout)
         self.feed_forward = PositionWise(
             *(config.width, config.feed_forward, config.activation),
             hidden=config.hidden,
-            dropout=dropout,
+            dropout=config.dropout,
         )
         self.norm_attention = make_norm(config)
         self.norm_feed_forward = make_norm(config)
@@ -201,6 +199,7 @@ class Transformer(nn.Module):
             _check_range(self.range, most, whole)
             most = self.range - 1
         self.embedding = Embedding(self.alphabet.size, config.width, config.positions, most)
+        self.drop = make_dropout(config.dropout)
         self.blocks = nn.ModuleList(self.make_block(config, i) for i in range(config.layers))
         if config.init == "library":  # `nn.TransformerEncoder` stacks copies of a layer
             for block in self.blocks[1:]:
@@ -227,6 +226,7 @@ class Transformer(nn.Module):
             mechanisms=_mechanisms(config, self.causal, self.ends),
             depth=config.layers,
             width=config.width,
+            vmap=not config.dropout,
         )
 
     def make_block(self, config: Any, index: int) -> TransformerBlock:
@@ -320,7 +320,8 @@ class Transformer(nn.Module):
             places_BM = random_places(symbols_BM, lengths_B, self.range)
         elif self.shifted:
             places_BM = shifted_places(symbols_BM, lengths_B, self.shifted)
-        return self.embedding(symbols_BM, lengths_B, places_BM), Span(0, count, places_BM)
+        x_BMD = self.drop(self.embedding(symbols_BM, lengths_B, places_BM))
+        return x_BMD, Span(0, count, places_BM)
 
     def _read_span(self, batch: Batch) -> tuple[int, int]:
         """Return the positions that the topmost block must update, as first and stop."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from copy import copy
 from dataclasses import replace
 from itertools import product
@@ -103,6 +104,22 @@ def test_a_large_alphabet_lowers_the_default_and_nothing_else(task):
     assert plan.exhaustive == 5
     assert "exhaustive up to length 5, not 10" in plan.notes[0]
     assert make_plan(dyck, VerificationRequest(6, (10,))).exhaustive == 6
+
+
+def test_viable_strings_are_counted_without_being_made(task):
+    dyck = task("dyck-128-15:next-symbols")  # of length 4 there are 2.7e8, 4 GB
+    tracemalloc.start()
+    plan = make_plan(dyck, VerificationRequest(lengths=(10,)))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert plan.exhaustive == 3
+    assert [(portion.length, portion.size) for portion in plan.portions[:4]] == [
+        *((0, 1), (1, 128), (2, 128 * 129)),
+        (3, 128 * 128 * 129 + 128 * 128),
+    ]
+    assert most < 1 << 30
+    with pytest.raises(RequestError, match="--exhaustive 4: that would be more than 67,108,864"):
+        make_plan(dyck, VerificationRequest(4, (10,)))
 
 
 def test_too_much_is_refused(task):

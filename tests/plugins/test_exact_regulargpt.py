@@ -311,6 +311,71 @@ def test_the_feed_forward_network_multiplies_any_functions(n, chunk, clamp):
     torch.testing.assert_close(new_BD, want_BQQ.flatten(1).repeat(1, chunk), rtol=0, atol=1e-12)
 
 
+def printed_weights(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return W⁽¹⁾ (2n², n³) and W⁽²⁾ (n³, n²) by eq. 3 and the Kronecker product of appendix C."""
+    first, square = np.zeros((2 * n * n, n**3)), n * n
+    for i, j, k in itertools.product(range(n), repeat=3):
+        first[[i * n + k, square + k * n + j], i * square + j * n + k] = 1
+    return first, np.kron(np.eye(square), np.ones((n, 1)))
+
+
+def by_lemma_1(flat_BX: np.ndarray, n: int) -> np.ndarray:
+    """Return the printed network's answer to [Flat(A), Flat(B)]."""
+    first, second = printed_weights(n)
+    return np.maximum(flat_BX @ first - 1, 0) @ second
+
+
+def binary_pairs(n: int) -> np.ndarray:
+    """Return pairs of binary matrices, flattened, (B, 2n²): all of them, or 2,000 random ones."""
+    if n < 3:
+        return np.array(list(itertools.product((0, 1), repeat=2 * n * n)), dtype=float)
+    return np.random.default_rng(n).integers(2, size=(2000, 2 * n * n)).astype(float)
+
+
+@pytest.mark.parametrize("n", range(1, 9))
+def test_lemma_1_multiplies_any_binary_matrices(n):
+    # Also those that are no functions; entries of the product are then up to n.
+    flat_BX = binary_pairs(n)
+    left_BNN, right_BNN = flat_BX.reshape(-1, 2, n, n).swapaxes(0, 1)
+    want_BX = (left_BNN @ right_BNN).reshape(len(flat_BX), -1)
+    assert (by_lemma_1(flat_BX, n) == want_BX).all()
+
+    language = Walk([[(q + 1) % n] for q in range(n)], [0] * n, 0)
+    feed_forward = build(task_of(language), clamp=False).blocks[0].feed_forward
+    newest_first = np.concatenate([flat_BX[:, n * n :], flat_BX[:, : n * n]], axis=1)
+    old_BD = torch.from_numpy(newest_first)
+    assert (old_BD + feed_forward(old_BD)).detach().numpy() == pytest.approx(np.tile(want_BX, 2))
+
+
+def test_the_worked_example_of_appendix_d():
+    first, second = printed_weights(2)
+    assert first.tolist() == [
+        [1, 0, 1, 0, 0, 0, 0, 0],
+        [0, 1, 0, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 0, 1, 0],
+        [0, 0, 0, 0, 0, 1, 0, 1],
+        [1, 0, 0, 0, 1, 0, 0, 0],
+        [0, 0, 1, 0, 0, 0, 1, 0],
+        [0, 1, 0, 0, 0, 1, 0, 0],
+        [0, 0, 0, 1, 0, 0, 0, 1],
+    ]
+    assert second.T.tolist() == [
+        [1, 1, 0, 0, 0, 0, 0, 0],
+        [0, 0, 1, 1, 0, 0, 0, 0],
+        [0, 0, 0, 0, 1, 1, 0, 0],
+        [0, 0, 0, 0, 0, 0, 1, 1],
+    ]
+    left, right = [1, 0, 1, 0], [0, 1, 1, 0]
+    x = np.array([*left, *right])
+    assert (x @ first).tolist() == [1, 1, 2, 0, 1, 1, 2, 0]
+    assert by_lemma_1(x, 2).tolist() == [0, 1, 0, 1]
+
+    task = task_of(Walk([[1], [0]], [0, 0], 0))
+    feed_forward = build(task, clamp=False).blocks[0].feed_forward
+    slots = torch.tensor([*right, *left], dtype=torch.float64)  # the oldest is in the last slot
+    assert (slots + feed_forward(slots)).tolist() == [0, 1, 0, 1] * 2
+
+
 def test_one_state():
     language = Walk([[0, 0]], [1], 0)
     for dtype in DTYPES:

@@ -17,6 +17,7 @@ from formalbench_models.relative import RelativeAttention
 from formalbench_models.rotary import RotaryAttention
 from formalbench_models.transformer import Transformer
 from model_helpers import fake_task, padded, shaken, strings, transformer
+from torch import nn
 
 KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)
 
@@ -375,3 +376,28 @@ def test_a_network_may_begin_as_gpt2(positions):
     assert 0.5 < scale < 2 if positions == "scalar-6000" else 0.015 < scale < 0.025
     if positions == "learned":
         assert 0.018 < network.embedding.position.weight.std() < 0.022
+
+
+@pytest.mark.parametrize(
+    "kind", [{}, {"norm": "post"}, {"attention": "hard"}, {"attention": "stick-breaking"}]
+)
+def test_dropout_is_for_training_alone(kind):
+    batch = Batch(strings(20, 9))
+    options = {"width": 8, "heads": 2, **kind}
+    plain = shaken(transformer(fake_task("each"), **options))
+    dropping = transformer(fake_task("each"), **options, dropout=0.5).double()
+    dropping.load_state_dict(plain.state_dict())
+    assert plain.traits.vmap
+    assert not dropping.traits.vmap
+    want = plain(batch)
+    torch.testing.assert_close(dropping.eval()(batch), want, rtol=0, atol=0)
+    dropouts = [module for module in dropping.train().modules() if isinstance(module, nn.Dropout)]
+    # The embeddings; of each of two blocks weights, hidden units and branches.
+    assert len(dropouts) == 1 + 2 * 3
+    for module in dropouts:
+        module.p = 0.0
+    torch.testing.assert_close(dropping(batch), want, rtol=0, atol=1e-12)
+    for module in dropouts:
+        module.p = 0.5
+        assert not torch.allclose(dropping(batch), want), module
+        module.p = 0.0

@@ -132,11 +132,11 @@ def _exhaustive_portions(
     longest = _longest(asked, bounds, notes)
     size, strings, most = _enumeration(task)
     portions: list[Portion] = []
-    total = before = 0
+    total = 0
     for length in range(longest + 1):
-        if asked is not None and total + before > most:
+        here = size(length)
+        if asked is not None and total + here > most:
             raise RequestError(f"--exhaustive {asked}: that would be more than {most:,} strings")
-        here = before = size(length)
         if length < bounds[0] or not _asks(task, length, here):
             continue
         if asked is None and total + here > MAX_DEFAULT:

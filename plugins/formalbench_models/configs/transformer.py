@@ -10,6 +10,7 @@ from pydantic import model_validator
 from formalbench_models.configs.shared import (
     NORM_HELP,
     check_heads,
+    dropout_option,
     feed_forward_option,
     heads_option,
     hidden_option,
@@ -118,6 +119,7 @@ class TransformerConfig(Config):
     )
     forget: bool = option(False, "forget gates: a logit falls by what lies between")
     bias: bool = option(True, "biases in the attention's projections")
+    dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
     init: Literal["linear", "library", "gpt2", "haiku"] = option(
         "linear",
         "initial weights: PyTorch's of single layers (linear), those of its "

@@ -17,7 +17,7 @@ from formalbench_papers.chi.models import (
 )
 from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework.accuracies import Score, averaged
-from formalbench_papers.framework.answers import best_reaches, every, rises
+from formalbench_papers.framework.answers import best_reaches, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import is_at_chance, reaches
 from formalbench_papers.framework.findings import Answer, Claim, Findings
@@ -124,7 +124,7 @@ def _is_perfect_everywhere(scores: Mapping[Key, Score]) -> Claim:
         "the RNN learns every task: its best seed reaches 99 %",
         "100.0 on all twelve (maximum)",
         _least(found),
-        every(best_reaches(score, PERFECT) for score in found.values()),
+        every(of_learned(best_reaches(score, PERFECT), score) for score in found.values()),
     )
 
 
@@ -153,7 +153,7 @@ def _are_similar(one: Score, other: Score) -> Answer:
     if abs(one.best - other.best) <= SIMILAR:
         return True
     apart = True in (rises(one, other, SIMILAR), rises(other, one, SIMILAR))
-    return False if apart else "cannot tell"
+    return of_learned(False, one, other) if apart else "cannot tell"
 
 
 def _is_ahead(scores: Mapping[Key, Score], learned: Mapping[str, Score]) -> Claim:
@@ -191,7 +191,7 @@ def _larger_chunks_fail(scores: Mapping[Key, Score]) -> Claim:
     if small is None or large is None:
         return Claim(said, printed, "", None)
     ours = f"{percent(large.best)} and {percent(small.best)} (maximum)"
-    return Claim(said, printed, ours, rises(large, small, SUBSTANTIAL))
+    return Claim(said, printed, ours, of_learned(rises(large, small, SUBSTANTIAL), small))
 
 
 def _published(title: str, task: str) -> float:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from statistics import fmean
 from typing import TYPE_CHECKING
 
 import torch
@@ -12,7 +11,7 @@ from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, ORANGE, RED
 from formalbench.analysis.statistics import Measured
 from formalbench.analysis.text import percent, plural
 from formalbench.contracts.config import Value
-from formalbench.contracts.example import tensors
+from formalbench.contracts.example import Example
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
@@ -22,7 +21,13 @@ from formalbench_papers.framework.answers import across, below
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.curves import ETA, FLOOR
 from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import MeasuredAt, measure, random_strings
+from formalbench_papers.framework.measure import (
+    MeasuredAt,
+    mean_of,
+    measure,
+    random_strings,
+    train_and_test,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -216,28 +221,17 @@ def _train(
         _forget(network, seed)
     count = strings // len(training.tested)
     tests = [random_strings(task, length, count) for length in training.tested]
-    optimiser = torch.optim.Adam(network.parameters(), RATE)
-    for step in range(steps + 1):
-        if step % every == 0:
-            yield step, _mean([measure(network, task, strings_BN) for strings_BN in tests])
+
+    def example_of(step: int) -> Example:
         stream = task.stream("reproduce", "train", seed, step)
         length = training.lengths[int(stream.integers(len(training.lengths), 1)[0])]
-        example = tensors(task.sample(stream, length, 1))
-        loss = task.objective.loss(network(example.batch), example)
-        optimiser.zero_grad()
-        torch.autograd.backward(loss)
-        optimiser.step()
+        return task.sample(stream, length, 1)
 
+    def test_of(step: int) -> MeasuredAt:
+        return mean_of([measure(network, task, strings_BN) for strings_BN in tests])
 
-def _mean(tests: Sequence[MeasuredAt]) -> MeasuredAt:
-    """Return what tests of several lengths found, each counting the same."""
-    return MeasuredAt(
-        length=tests[-1].length,
-        strings=sum(test.strings for test in tests),
-        accuracy=fmean(test.accuracy for test in tests),
-        mean_bits=fmean(test.mean_bits for test in tests),
-        max_bits=max(test.max_bits for test in tests),
-    )
+    marks = range(0, steps + 1, every)
+    return train_and_test(network, task, example_of, test_of, steps, marks, RATE)
 
 
 def _forget(network: nn.Module, seed: int) -> None:

@@ -51,6 +51,8 @@ class Score:
         outcome: how many seeds there are, and which did not finish.
         worst: the worst seed's accuracy; None if it is not known.
         missing: the number of planned seeds that have not been run.
+        learned: whether a seed learned the training lengths; of others than those of the test,
+            True.
     """
 
     best: float | None
@@ -61,6 +63,7 @@ class Score:
     outcome: str
     worst: float | None = None
     missing: int = 0
+    learned: bool = True
 
     @classmethod
     def of_test(cls, got: Got) -> Score:
@@ -76,6 +79,7 @@ class Score:
             outcome=_outcome(result.outcome, result.seeds),
             worst=_worst(result, facts),
             missing=got.missing,
+            learned=got.learned is not None,
         )
 
     @classmethod
@@ -180,6 +184,7 @@ def averaged(scores: Sequence[Score]) -> Score:
         outcome=plural(len(scores), "task"),
         worst=mean(one.worst for one in scores),
         missing=sum(one.missing for one in scores),
+        learned=all(one.learned for one in scores),
     )
 
 

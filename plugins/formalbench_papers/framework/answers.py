@@ -95,6 +95,30 @@ def _welch(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float
     return gap - half, gap + half
 
 
+def of_learned(answer: Answer, *scores: Score) -> Answer:
+    """Return an answer about longer strings; what learned no training lengths does not say no.
+
+    Args:
+        answer: by the scores.
+        scores: of the models that it takes to have learned.
+    """
+    return "cannot tell" if answer is False and not all(s.learned for s in scores) else answer
+
+
+def learned_reach(score: Score, learned: Score | None, limit: float) -> Answer:
+    """Say whether a model reaches a share of one on longer strings.
+
+    Args:
+        score: of all seeds.
+        learned: of those that learned the training lengths; None if none did. The others do not
+            say no.
+        limit: the share.
+    """
+    reached = at_least(score, limit)
+    refuted = learned is not None and at_least(learned, limit) is False
+    return reached if refuted or reached is not False else "cannot tell"
+
+
 def every(answers: Iterable[Answer]) -> Answer:
     """Join answers by *and*; None where there are none."""
     given = list(answers)

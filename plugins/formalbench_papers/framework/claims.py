@@ -7,7 +7,7 @@ from dataclasses import replace
 from formalbench.analysis.text import percent
 
 from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import best_reaches, opposite
+from formalbench_papers.framework.answers import best_reaches, of_learned, opposite
 from formalbench_papers.framework.findings import Claim
 
 
@@ -21,22 +21,33 @@ def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
         share: at least so much.
 
     Returns:
-        The claim; while seeds are missing, one of them may still reach it.
+        The claim; while seeds are missing, one of them may still reach it. If no seed learned the
+        training lengths, it cannot be told.
     """
     if score is None:
         return Claim(said, paper, "", None)
-    ours = f"{percent(score.best)}, {score.outcome}"
-    return Claim(said, paper, ours, best_reaches(score, share))
+    unlearned = "" if score.learned else "; no seed learned the training lengths"
+    ours = f"{percent(score.best)}, {score.outcome}{unlearned}"
+    return Claim(said, paper, ours, of_learned(best_reaches(score, share), score))
 
 
 def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
-    """Claim that not even a model's best seed reaches a share of one; as of `reaches`.
+    """Claim that not even a model's best seed reaches a share of one: that it does not learn.
 
-    Where no run finished, nothing can be told.
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+        share: less than so much.
+
+    Returns:
+        The claim; where no run finished, it cannot be told.
     """
     one = reaches(said, paper, score, share)
-    unknown = score is not None and score.best is None
-    return replace(one, holds="cannot tell" if unknown else opposite(one.holds))
+    if score is None:
+        return one
+    unknown = score.best is None
+    return replace(one, holds="cannot tell" if unknown else opposite(best_reaches(score, share)))
 
 
 def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:

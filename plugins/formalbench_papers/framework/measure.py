@@ -1,11 +1,14 @@
-"""How a network does on random strings of one length."""
+"""How a network does on random strings of one length, and how while it is trained."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 
 import numpy as np
 import torch
+from formalbench.contracts.example import Example, tensors
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.verification.judge import Judge, Tally
@@ -42,6 +45,52 @@ def random_strings(task: Task, length: int, count: int) -> Symbols:
     """Return strings of one length, as many members as others; the same ones every time."""
     drawn: Symbols = task.sample(task.stream("reproduce", length), length, count).inputs
     return drawn
+
+
+def mean_of(tests: Sequence[MeasuredAt]) -> MeasuredAt:
+    """Return what several tests found, each counting the same; the length is that of the last."""
+    return MeasuredAt(
+        length=tests[-1].length,
+        strings=sum(test.strings for test in tests),
+        accuracy=fmean(test.accuracy for test in tests),
+        mean_bits=fmean(test.mean_bits for test in tests),
+        max_bits=max(test.max_bits for test in tests),
+    )
+
+
+def train_and_test(
+    network: nn.Module,
+    task: Task,
+    example_of: Callable[[int], Example],
+    test_of: Callable[[int], MeasuredAt],
+    steps: int,
+    marks: Collection[int],
+    rate: float,
+) -> Iterator[tuple[int, MeasuredAt]]:
+    """Train a network by Adam at a constant rate, and test it on the way.
+
+    Args:
+        network: its weights are changed.
+        task: what it is asked.
+        example_of: the strings of each update, counted from 0.
+        test_of: tests the network after so many updates.
+        steps: how many updates.
+        marks: the numbers of updates after which it is tested.
+        rate: the learning rate.
+
+    Yields:
+        The number of updates made and what the test found.
+    """
+    optimiser = torch.optim.Adam(network.parameters(), rate)
+    for step in range(steps + 1):
+        if step in marks:
+            yield step, test_of(step)
+        if step < steps:
+            example = tensors(example_of(step))
+            loss = task.objective.loss(network(example.batch), example)
+            optimiser.zero_grad()
+            torch.autograd.backward(loss)
+            optimiser.step()
 
 
 def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> list[int]:

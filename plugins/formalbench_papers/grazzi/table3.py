@@ -9,7 +9,7 @@ from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import best_reaches, every, rises
+from formalbench_papers.framework.answers import best_reaches, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import reaches, stays_below
 from formalbench_papers.framework.findings import Answer, Claim, Findings
@@ -145,7 +145,7 @@ def _gains(scores: Mapping[Key, Score], without: str, with_them: str) -> Claim:
     if one is None or other is None:
         return Claim(said, printed, "", None)
     ours = f"{percent(other.best)} and {percent(one.best)} (maximum)"
-    return Claim(said, printed, ours, rises(one, other, SUBSTANTIAL))
+    return Claim(said, printed, ours, of_learned(rises(one, other, SUBSTANTIAL), other))
 
 
 def _solves(scores: Mapping[Key, Score]) -> Claim:
@@ -154,7 +154,8 @@ def _solves(scores: Mapping[Key, Score]) -> Claim:
     known = [other for other in others if other is not None]
     holds: Answer = None
     if best is not None and len(known) == len(others):
-        holds = every([best_reaches(best, 0.9), *(rises(other, best) for other in known)])
+        reached = every([best_reaches(best, 0.9), *(rises(other, best) for other in known)])
+        holds = of_learned(reached, best)
     return Claim(
         f"{DELTANET_NEGATIVE} is the best of the linear recurrences on modular arithmetic, and "
         "its best seed reaches 90 %",

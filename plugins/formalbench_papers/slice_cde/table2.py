@@ -8,7 +8,7 @@ from formalbench.analysis.text import percent, plural
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.accuracies import Score, averaged
-from formalbench_papers.framework.answers import at_least, below, every, rises
+from formalbench_papers.framework.answers import at_least, below, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.findings import Claim, Findings
 from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
@@ -117,7 +117,7 @@ def _solves_all(scores: Mapping[Key, Score]) -> Claim:
         f"{percent(found[worst].mean)} at least ({worst}), of {plural(len(found), 'task')}"
         if found
         else "",
-        every(at_least(score, PERFECT) for score in found.values()),
+        every(of_learned(at_least(score, PERFECT), score) for score in found.values()),
     )
 
 
@@ -139,7 +139,7 @@ def _ahead(scores: Mapping[Key, Score], one: str, other: str, tasks: Sequence[st
         said,
         printed,
         f"{percent(first.mean)} and {percent(second.mean)}",
-        rises(second, first, SUBSTANTIAL),
+        of_learned(rises(second, first, SUBSTANTIAL), first),
     )
 
 
@@ -150,5 +150,5 @@ def _not_perfect(scores: Mapping[Key, Score]) -> Claim:
         "sLSTM does not solve cycle navigation: below 50 % on average",
         f"{PAPER.result(title, NAVIGATION).mean:.1f}",
         "" if score is None else f"{percent(score.mean)}, {score.outcome}",
-        None if score is None else below(score, 0.5),
+        None if score is None else below(score, 0.5) if score.learned else "cannot tell",
     )

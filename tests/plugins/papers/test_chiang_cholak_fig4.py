@@ -164,6 +164,13 @@ def test_what_did_not_learn_its_training_length_says_nothing_of_longer_strings()
     assert verdicts(one_run)[1] is True  # the other four learned it
 
 
+def test_scaled_attention_that_did_not_learn_its_training_length_is_not_refuted():
+    unlearned = {"near": 0.6, "far": 0.5, "bits": 1.0}
+    key = ("first", SCALED, 30)
+    assert verdicts({key: unlearned})[4:6] == ["cannot tell"] * 2
+    assert verdicts({key: unlearned | {"near": 1.0}})[4:6] == [False] * 2
+
+
 def test_without_runs_nothing_is_claimed():
     assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
     some = {key: got(*key) for key in KEYS if key[1] == SCALED}

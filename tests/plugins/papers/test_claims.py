@@ -34,6 +34,16 @@ def test_the_best_seed_decides(found, reached, under):
     assert bool(above.ours) is (found is not None)
 
 
+def test_what_learned_no_training_lengths_says_nothing_of_longer_strings():
+    claim = reaches("x", "p", replace(score(0.7), learned=False), 0.99)
+    assert claim.holds == "cannot tell"
+    assert claim.ours.endswith("no seed learned the training lengths")
+    # That a model does not learn is another claim.
+    assert stays_below("x", "p", replace(score(0.7), learned=False), 0.99).holds is True
+    # It may all the same do what a paper says.
+    assert reaches("x", "p", replace(score(1.0), learned=False), 0.99).holds is True
+
+
 @pytest.mark.parametrize(
     ("found", "holds"),
     [

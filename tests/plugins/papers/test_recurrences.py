@@ -207,6 +207,18 @@ def test_claims_about_recurrences_cannot_tell_where_seeds_disagree_or_did_not_fi
     assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 2
 
 
+def test_recurrences_that_learned_no_training_lengths_refute_nothing():
+    def unlearned(mean):
+        return replace(score(mean), learned=False)
+
+    arithmetic = {("modular-arithmetic", title): unlearned(0.3) for title in table3.LINEAR}
+    told = verdicts(table3.claims(arithmetic)).values()
+    assert [holds for holds in told if holds is not None] == ["cannot tell"] * 2
+    names = ("SLiCE, block-diagonal", "SLiCE, diagonal", "sLSTM", "LSTM")
+    told = verdicts(table2.claims({("cycle-navigation", name): unlearned(0.3) for name in names}))
+    assert [holds for holds in told.values() if holds is not None] == ["cannot tell"] * 3
+
+
 def test_claims_of_path_are_about_sparse_strings():
     kinds = tuple(flipflop.KINDS)
     scores = {("PaTH", kind): score(1.0) for kind in kinds}

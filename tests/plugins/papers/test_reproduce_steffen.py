@@ -18,6 +18,7 @@ from formalbench.training.data import Interval, TrainingData
 from formalbench_papers.framework.accuracies import score_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
+from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
     _REMARKS,
     QUICK_LENGTHS,
@@ -220,3 +221,97 @@ def test_a_cell_is_judged_by_both_intervals(ours, verdict):
     one = {("dyck-1", "soft"): [point(50, ours, 1.0)]}
     (cell,) = [cell for cell in cells(one) if cell.ours]
     assert (cell.row, cell.column, cell.verdict) == ("Dyck-1, soft", "n = 50", verdict)
+
+
+def curves_of(plain, normed, task="dyck-1"):
+    """Make the curves of a construction: by length the accuracies and bits of its seeds."""
+
+    def point(how, length, accuracies, bits):
+        runs = [Measured(accuracy, 1000) for accuracy in accuracies]
+        return DyckPoint(length, score_of(runs, str(len(runs)), 0.5, (how,)), accuracies, bits)
+
+    return {
+        (task, how): [point(how, length, *seeds) for length, seeds in some.items()]
+        for how, some in ((learnability.PLAIN, plain), (learnability.NORMED, normed))
+    }
+
+
+def learned(bits, accuracy=1.0):
+    return (accuracy,) * 3, (bits, bits + 1e-4, bits + 2e-4)
+
+
+def verdicts(curves, task="Dyck-1"):
+    return [one.holds for one in learnability.claims(curves) if one.text.startswith(f"{task}:")]
+
+
+def test_the_claims_on_learnability_can_fail():
+    guessed = learned(0.9, 0.6)
+    as_there = curves_of(
+        {50: learned(0.0014), 76: learned(0.0121), 150: guessed},
+        {50: learned(0.0), 76: learned(0.0002), 150: learned(0.0034)},
+    )
+    assert verdicts(as_there) == [True, True, True]
+    assert verdicts(as_there, "Dyck-(1, 3)") == [None, None, None]
+    alike = curves_of({50: learned(0.0014)}, {50: learned(0.0014)})
+    assert verdicts(alike)[0] is False
+    assert verdicts(curves_of({50: learned(0.001)}, {50: guessed}))[0] is False
+    assert verdicts(curves_of({50: learned(0.001)}, {50: learned(0.02)}))[1] is False
+    assert verdicts(curves_of({50: guessed}, {50: guessed}))[1:] == ["cannot tell", False]
+
+
+def test_the_authors_numbers_say_what_they_say():
+    curves = {
+        (task, how): [
+            DyckPoint(n, score_of([Measured(a, 1000)], "1", 0.5, ("x",)), (a,), (bits,))
+            for n, (a, bits) in zip(LENGTHS, numbers, strict=True)
+            if members(task, n) >= 400
+        ]
+        for (task, how), numbers in learnability.PUBLISHED.items()
+    }
+    assert [one.holds for one in learnability.claims(curves)] == [True] * 6
+    table = cells(curves, learnability.PUBLISHED, learnability.LANGUAGES)
+    assert len(table) == 4 * 6
+    assert {cell.holds for cell in table} == {True}
+
+
+def test_a_construction_is_trained_on_other_strings_than_it_is_tested_on(built_in, monkeypatch):
+    monkeypatch.setattr(learnability, "STEPS", 40)
+    monkeypatch.setattr(learnability, "EPOCH", 20)
+    monkeypatch.setattr(learnability, "LAST", 2)
+    shown, asked = set(), set()
+
+    def spied(network, task, example_of, test_of, steps, marks, rate):
+        shown.update(tuple(example_of(step).inputs[0].tolist()) for step in range(steps))
+        for mark in marks:
+            test_of(mark)
+        return iter([(0, None)])
+
+    def remembered(network, task, strings_BN):
+        asked.update(strings_of([strings_BN]))
+
+    monkeypatch.setattr(learnability, "train_and_test", spied)
+    monkeypatch.setattr(learnability, "measure", remembered)
+    monkeypatch.setattr(learnability, "mean_of", lambda tests: None)
+    task = built_in.task("dyck-1", {"outside": "changed", "split": "by-string"})
+    learnability._train(None, task, 26, 0)
+    assert (len(shown), len(asked)) == (40, 40)
+    assert not shown & asked
+
+
+def test_learnability_is_carried_out_and_goes_on(built_in, monkeypatch, tmp_path):
+    class Tiny(Bench):
+        def choose(self, quick, paper):
+            return (26,) if isinstance(quick, tuple) else 1
+
+    for name, value in (("STEPS", 6), ("EPOCH", 2), ("LAST", 2)):
+        monkeypatch.setattr(learnability, name, value)
+    bench = Tiny(built_in, "quick", lambda line: None)
+    findings = learnability.carry_out(bench)
+    assert [(row["task"], row["construction"], row["strings"]) for row in findings.rows] == [
+        (task, how, 4) for task in learnability.LANGUAGES for how in learnability.OPTIONS
+    ]
+    assert len(findings.cells) == 24
+    assert sum(cell.holds is not None for cell in findings.cells) == 4
+    findings.draw().savefig(tmp_path / "figure.svg")
+    monkeypatch.setattr(learnability, "_train", None)  # nothing is trained twice
+    assert learnability.carry_out(bench).rows == findings.rows

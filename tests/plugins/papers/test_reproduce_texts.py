@@ -11,7 +11,7 @@ from formalbench_papers.chi import fig4b, table3
 from formalbench_papers.chi.receptive_field import Field
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.texts import HOW, text_task
-from formalbench_papers.yao import fig6
+from formalbench_papers.yao import fig6, gpt2
 from formalbench_papers.yao.fig6 import LossCurve
 
 STEPS = tuple(range(50, 3050, 50))
@@ -51,7 +51,7 @@ def as_the_paper():
 
 
 def test_every_claim_holds_of_the_numbers_of_table_3():
-    assert verdicts(table3.claims(as_the_paper())) == ["holds"] * 9
+    assert verdicts(table3.claims(as_the_paper())) == ["holds"] * 12
 
 
 @pytest.mark.parametrize(
@@ -66,17 +66,34 @@ def test_every_claim_holds_of_the_numbers_of_table_3():
         ("KERPLE", 8192, 1.2, 6),
         ("ALiBi", 8192, 1.2, 7),
         ("T5", 8192, 1.05, 8),
+        ("RegularGPT 256/6", 1024, 1.05, 9),
     ],
 )
 def test_a_claim_of_table_3_differs_if_its_row_does(model, length, times, index):
     found = as_the_paper()
     found[model][0][length] = times * found[model][0][512]
-    expected = ["holds"] * 9
+    expected = ["holds"] * 10
     expected[index] = "differs"
-    assert verdicts(table3.claims(found)) == expected
+    assert verdicts(table3.claims(found))[:10] == expected
     found[model].append(as_the_paper()[model][0])  # a seed that says otherwise
     expected[index] = "cannot tell"
-    assert verdicts(table3.claims(found)) == expected
+    assert verdicts(table3.claims(found))[:10] == expected
+
+
+@pytest.mark.parametrize(
+    ("times", "expected"),
+    [(1.08, ["differs", "differs"]), (1.02, ["holds", "holds"]), (1.04, ["holds", "differs"])],
+)
+def test_thicker_must_be_better_and_close_to_others(times, expected):
+    found = as_the_paper()
+    for length in table3.LENGTHS:
+        found["RegularGPT 128/12"][0][length] *= times
+    assert verdicts(table3.claims(found))[10:] == expected
+    found["RegularGPT 128/12"].append(dict.fromkeys(table3.LENGTHS, 20.0))
+    if times == 1.08:
+        assert verdicts(table3.claims(found))[10:] == ["cannot tell"] * 2
+    del found["T5"]
+    assert verdicts(table3.claims(found))[11] == "not run at this scale"
 
 
 def test_what_was_not_run_is_not_judged():
@@ -154,11 +171,55 @@ def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
     assert [len(perplexities(record)) for record in found.records] == [1, 1]
 
 
+def lifted(by, curve=None):
+    """Return a curve that is so much above another one."""
+    curve = curve or gradual()
+    return LossCurve(STEPS, tuple(nats + by for nats in curve.nats))
+
+
+@pytest.mark.parametrize(
+    ("scalar", "none", "expected"),
+    [
+        ([0.1, 0.05], [0.01, -0.01], ["holds", "holds"]),
+        ([-0.1, -0.05], [0.1, 0.1], ["differs", "differs"]),
+        ([0.5, 0.6], [0.0, 0.0], ["differs", "holds"]),  # not slightly
+        ([0.1, -0.1], [0.0, 0.2], ["cannot tell", "cannot tell"]),
+    ],
+)
+def test_the_curves_of_footnote_5(scalar, none, expected):
+    found = {
+        gpt2.SCALAR: [lifted(by) for by in scalar],
+        gpt2.LEARN: [gradual(), gradual()],
+        gpt2.NONE: [lifted(by) for by in none],
+    }
+    ran = dict.fromkeys(found, 0)
+    assert verdicts(gpt2.claims(found, ran)) == expected
+    assert verdicts(gpt2.claims(found, {**ran, gpt2.LEARN: 1})) == ["cannot tell"] * 2
+    still = LossCurve(STEPS, tuple(2.7 + 0.001 * (len(STEPS) - i) for i in range(len(STEPS))))
+    found[gpt2.LEARN] = [still, still]
+    assert verdicts(gpt2.claims(found, ran)) == ["cannot tell"] * 2
+    assert verdicts(gpt2.claims({}, {})) == ["not run at this scale"] * 2
+
+
+def test_a_small_footnote_5_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
+    monkeypatch.setattr(gpt2, "CORPORA", {"quick": "tiny"})
+    monkeypatch.setattr(gpt2, "PROTOCOLS", {"quick": "small"})
+
+    class Small(Bench):
+        def choose(self, quick, paper):
+            return (8, 2, 1)
+
+    found = gpt2.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
+    assert len(found.rows) == 3 * 10
+    assert "not run at this scale" not in verdicts(found.claims)
+    found.draw().savefig(tmp_path / "figure.svg")
+
+
 @pytest.mark.slow
 def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch):
     monkeypatch.setattr(fig4b, "CORPORA", {"quick": "tiny"})
     monkeypatch.setattr(table3, "PROTOCOLS", {"quick": "small"})
-    monkeypatch.setattr(table3, "QUICK_THICKNESS", 1)
+    monkeypatch.setattr(table3, "QUICK_THICKNESS", {6: 1})
     monkeypatch.setattr(fig4b, "MODEL", "RegularGPT 4/6")
     monkeypatch.setattr(fig4b, "LENGTH", 32)
     monkeypatch.setattr(fig4b, "WINDOWS", 3)
@@ -186,9 +247,9 @@ def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach
 
 def test_no_network_stands_in_two_rows_of_table_3(host):
     bench = Bench(host, "quick", lambda line: None)
-    rows = [model for model in table3.PAPER if model not in table3.AGAIN]
-    assert set(table3.QUICK) <= set(rows)
-    made = [table3.wanted_runs(model, "tiny:causal-lm", bench).model_options for model in rows]
+    made = [
+        table3.wanted_runs(model, "tiny:causal-lm", bench).model_options for model in table3.PAPER
+    ]
     assert all(one not in made[:place] for place, one in enumerate(made))
 
 
@@ -200,10 +261,11 @@ def test_models_of_table_3_are_as_small_and_as_large_as_said(host):
         host.network(wanted.model, host.task(wanted.task), dict(wanted.model_options))
         sizes[model] = {**wanted.model_options}
     assert sizes["RegularGPT 64/6"]["chunk"] == 64
-    assert sizes["RegularGPT 64/6"]["thickness"] == table3.QUICK_THICKNESS
+    assert sizes["RegularGPT 64/6"]["thickness"] == table3.QUICK_THICKNESS[6]
     paper = Bench(host, "paper", lambda line: None)
     wanted = table3.wanted_runs("RegularGPT 128/12", "tiny:causal-lm", paper)
     assert wanted.model_options["thickness"] == 12
     assert wanted.protocol == "chi-table3"
-    for name in ("chi-table3", "chi-table3-quick", "yao-fig6", "yao-fig6-quick"):
+    names = ("chi-table3", "chi-table3-quick", "yao-fig6", "yao-fig6-quick")
+    for name in (*names, "yao-gpt2", "yao-gpt2-quick"):
         assert host.protocol(name).name == name

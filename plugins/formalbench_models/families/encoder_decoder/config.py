@@ -59,5 +59,5 @@ class EncoderDecoderConfig(Config):
     @property
     def block(self) -> TransformerConfig:
         """What a block of either half is, but for what it attends to."""
-        shared = self.model_dump(exclude={"dropout", "word_dropout", "tied"})
+        shared = self.model_dump(exclude={"word_dropout", "tied"})
         return TransformerConfig(**shared)

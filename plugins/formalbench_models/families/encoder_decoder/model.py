@@ -67,7 +67,7 @@ class DecoderBlock(nn.Module):
     def __init__(self, config: EncoderDecoderConfig) -> None:
         super().__init__()
         self.pre_norm = config.norm == "pre"
-        self.said = TransformerBlock(config.block, causal=True, dropout=config.dropout)
+        self.said = TransformerBlock(config.block, causal=True)
         self.cross = CrossAttention(
             config.width, config.heads, causal=False, log_length=config.log_length
         )
@@ -139,8 +139,7 @@ class EncoderDecoder(nn.Module):
         self.read = embedding(self.read_alphabet)
         self.said = None if config.tied else embedding(self.said_alphabet)
         self.encoder = nn.ModuleList(
-            TransformerBlock(config.block, causal=False, dropout=config.dropout)
-            for _ in range(config.layers)
+            TransformerBlock(config.block, causal=False) for _ in range(config.layers)
         )
         self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
         last = config.norm == "pre"

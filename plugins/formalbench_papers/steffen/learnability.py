@@ -1,0 +1,294 @@
+"""Constructions trained with and without layer norm, as by Steffen, Glaus & Saeedi (2022), §5.
+
+The weights begin as written by hand and are then all trained, one network for each string length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+from formalbench.analysis.figures import BLUES, GREY, RED
+from formalbench.analysis.statistics import Measured
+from formalbench.analysis.text import percent
+from formalbench.contracts.config import Value
+from formalbench.contracts.example import Example
+from formalbench.contracts.task import Task
+from torch import nn
+
+from formalbench_papers.framework.accuracies import score_of
+from formalbench_papers.framework.answers import at_least, every, higher
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Answer, Claim, Findings, Row
+from formalbench_papers.framework.measure import (
+    MeasuredAt,
+    mean_of,
+    measure,
+    random_strings,
+    train_and_test,
+)
+from formalbench_papers.steffen.dyck_claims import (
+    FEWEST,
+    LEARNED,
+    LENGTHS,
+    Curves,
+    DyckPoint,
+    Published,
+    cells,
+    first_alone,
+    members,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-3": "Dyck-(1, 3)"}
+
+PLAIN, NORMED = "without layer norm", "with layer norm"
+
+OPTIONS: Mapping[str, Mapping[str, Value]] = {PLAIN: {}, NORMED: {"norm": True, "eps": 1e-5}}
+"""Of the constructions ``exact-dyck-1`` and ``exact-dyck-1-3``."""
+
+COLORS = {PLAIN: RED, NORMED: BLUES[3]}
+
+PUBLISHED: Published = {
+    ("dyck-1", PLAIN): (
+        *((1.0, 0.0), (1.0, 0.0), (1.0, 0.001), (1.0, 0.0014)),
+        *((1.0, 0.0121), (0.976, 0.2738), (0.888, 0.4292), (0.643, 0.8707)),
+    ),
+    ("dyck-1", NORMED): (
+        *((1.0, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 0.0001)),
+        *((1.0, 0.0002), (1.0, 0.0003), (1.0, 0.0034), (0.647, 0.8516)),
+    ),
+    ("dyck-1-3", PLAIN): (
+        *((1.0, 0.0), (1.0, 0.0), (1.0, 0.0001), (1.0, 0.0016)),
+        *((1.0, 0.0376), (0.705, 0.8161), (0.602, 0.9502), (0.573, 1.0113)),
+    ),
+    ("dyck-1-3", NORMED): (
+        *((1.0, 0.0), (1.0, 0.0), (1.0, 0.0), (1.0, 0.0001)),
+        *((1.0, 0.0003), (1.0, 0.0024), (0.718, 0.7576), (0.495, 1.0289)),
+    ),
+}
+"""The authors' accuracy and cross-entropy in bits at each of `LENGTHS`, from the outputs in their
+repository (bglaus/AFLT-Project-Dyck-Self-Attention, src/resultsImpr…Train): one run, the mean over
+its last ten epochs of 100 test strings each."""
+
+STANDARD_FAILS = (50, 76)
+"""Lengths that the authors' constructions learn and their standard transformer does not."""
+
+RATE = 3e-4
+STEPS = 15_000
+EPOCH = 100
+"""Updates, and strings of a test."""
+
+LAST = 10
+"""Epochs at the end of the training that are tested."""
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Train each construction at every length with enough members."""
+    curves: Curves = {}
+    rows: list[Row] = []
+    for task, length, how in _settings(bench.choose((50, 100), LENGTHS)):
+        seeds = range(bench.choose(2, 3))
+        tests = [_trained(bench, task, length, how, seed) for seed in seeds]
+        point = _point(task, how, tests)
+        curves.setdefault((task, how), []).append(point)
+        rows += _rows(task, how, tests)
+    return Findings(
+        rows,
+        claims(curves),
+        lambda: _draw(curves),
+        _REMARKS,
+        cells(curves, PUBLISHED, LANGUAGES),
+    )
+
+
+def _settings(lengths: Sequence[int]) -> Iterator[tuple[str, int, str]]:
+    """Name every task, length and construction, the shortest strings first."""
+    for length in lengths:
+        for task in LANGUAGES:
+            if members(task, length) >= FEWEST:
+                yield from ((task, length, how) for how in OPTIONS)
+
+
+def _trained(bench: Bench, name: str, length: int, how: str, seed: int) -> MeasuredAt:
+    """Return what a trained construction does over its last epochs; train it if nobody did."""
+    bench.report(f"{LANGUAGES[name]} {how}, length {length}, seed {seed}")
+    options: dict[str, Value] = {"outside": "changed", "split": "by-string"}
+    step = {
+        **{"model": f"exact-{name}", "options": dict(OPTIONS[how]), "task": name},
+        **{"task_options": options, "find": "training", "length": length, "seed": seed},
+        **{"steps": STEPS, "rate": RATE, "tests": LAST, "strings": EPOCH},
+    }
+
+    def train() -> dict[str, float | int]:
+        task: Task = bench.host.task(name, options)
+        network = bench.network(f"exact-{name}", task, **OPTIONS[how])
+        return asdict(_train(network, task, length, seed))
+
+    return MeasuredAt(**bench.measured(step, train))
+
+
+def _train(network: nn.Module, task: Task, length: int, seed: int) -> MeasuredAt:
+    """Train a network on one string per update; return the mean of the tests of its last epochs."""
+    source = task.of("train")
+    tests_BN = random_strings(task.of("test"), length, LAST * EPOCH)
+    drawn: dict[int, Example] = {}
+
+    def example_of(step: int) -> Example:
+        epoch, place = divmod(step, EPOCH)
+        if epoch not in drawn:  # a hundred strings take little longer than one
+            stream = task.stream("reproduce", "learnability", length, seed, epoch)
+            order_B = np.argsort(stream.child("order").integers(1 << 32, EPOCH))
+            drawn.clear()
+            drawn[epoch] = source.sample(stream, length, EPOCH).rows(order_B)
+        return drawn[epoch].rows(slice(place, place + 1))
+
+    def test_of(step: int) -> MeasuredAt:
+        first = (STEPS - step) // EPOCH * EPOCH
+        return measure(network, task, tests_BN[first : first + EPOCH])
+
+    marks = range(STEPS - (LAST - 1) * EPOCH, STEPS + 1, EPOCH)
+    courses = train_and_test(network, task, example_of, test_of, STEPS, marks, RATE)
+    return mean_of([test for _, test in courses])
+
+
+def _point(task: str, how: str, tests: Sequence[MeasuredAt]) -> DyckPoint:
+    length = tests[0].length
+    runs = [Measured(test.accuracy, test.strings) for test in tests]
+    return DyckPoint(
+        length,
+        score_of(runs, str(len(runs)), 0.5, ("learnability", task, how, str(length))),
+        tuple(test.accuracy for test in tests),
+        tuple(test.mean_bits for test in tests),
+    )
+
+
+def _rows(task: str, how: str, tests: Sequence[MeasuredAt]) -> Iterator[Row]:
+    for seed, test in enumerate(tests):
+        accuracy, bits = PUBLISHED[task, how][LENGTHS.index(test.length)]
+        yield {
+            **{"task": task, "construction": how, "seed": seed, **asdict(test)},
+            **{"paper_accuracy": accuracy, "paper_bits": bits},
+        }
+
+
+def claims(curves: Curves) -> list[Claim]:
+    """Hold what the report says of Figures 3 and 4 against what was trained."""
+    return [
+        claim
+        for task in LANGUAGES
+        for claim in (_learns_longer(curves, task), _lowers(curves, task), _beats(curves, task))
+    ]
+
+
+def _pairs(curves: Curves, task: str) -> dict[int, tuple[DyckPoint, DyckPoint]]:
+    """Return what the construction does without and with layer norm, by length."""
+    plain, normed = (
+        {point.length: point for point in curves.get((task, how), ())} for how in OPTIONS
+    )
+    return {length: (plain[length], normed[length]) for length in plain if length in normed}
+
+
+def _learns_longer(curves: Curves, task: str) -> Claim:
+    pairs = _pairs(curves, task)
+    learned = [
+        tuple(at_least(point.score, LEARNED) for point in reversed(pair)) for pair in pairs.values()
+    ]
+    return Claim(
+        f"{LANGUAGES[task]}: layer norm improves learnability: there is a length at which the "
+        f"construction reaches {LEARNED:.0%} with it alone",
+        "report, §5 and §6; slides, Conclusions",
+        "; ".join(
+            f"n = {length}: {percent(normed.score.mean)} with, {percent(plain.score.mean)} without"
+            for length, (plain, normed) in pairs.items()
+        ),
+        first_alone(learned),
+    )
+
+
+def _lowers(curves: Curves, task: str) -> Claim:
+    pairs = _pairs(curves, task)
+    both = {
+        length: pair
+        for length, pair in pairs.items()
+        if all(at_least(point.score, LEARNED) is True for point in pair)
+    }
+    holds: Answer = "cannot tell" if pairs else None
+    if both:
+        holds = every(higher(plain.bits, normed.bits) for plain, normed in both.values())
+    return Claim(
+        f"{LANGUAGES[task]}: layer norm lowers the cross-entropy at every length that is learned "
+        f"with it and without ({LEARNED:.0%})",
+        "report, §6",
+        "; ".join(
+            f"n = {length}: {normed.mean_bits:.4f} bits with, {plain.mean_bits:.4f} without"
+            for length, (plain, normed) in both.items()
+        )
+        or ("no such length" if pairs else ""),
+        holds,
+    )
+
+
+def _beats(curves: Curves, task: str) -> Claim:
+    found = {
+        point.length: point
+        for point in curves.get((task, PLAIN), ())
+        if point.length in STANDARD_FAILS
+    }
+    return Claim(
+        f"{LANGUAGES[task]}: without layer norm, too, the construction learns strings that a "
+        f"standard transformer does not: {LEARNED:.0%} at n = 50 and 76",
+        "report, §5; a standard transformer: 52.5 and 51.7 % (Dyck-1)",
+        "; ".join(f"n = {length}: {point.text}" for length, point in found.items()),
+        every(at_least(point.score, LEARNED) for point in found.values()),
+    )
+
+
+_REMARKS = (
+    "The constructions are ours (`exact-dyck-1`, `exact-dyck-1-3`): the slides print no weights, "
+    "and those in the authors' code are others. Training begins at these weights and changes all "
+    "of them, as in their code: 15,000 updates of one string, Adam at 0.0003, ε = 10⁻⁵. Their "
+    "layer norm has a gain and a bias that are trained; ours has none.",
+    "Numbers are means over the last ten tests, after every 100 updates, of 100 strings each, as "
+    "are the authors'. Theirs are of one run.",
+    "Non-members are members with one symbol changed. Training and test strings are kept apart by "
+    f"a hash; lengths with fewer than {FEWEST} members are left out, as in `steffen-dyck`.",
+    "A cell is judged by accuracy alone, as in `steffen-dyck`: it holds if our average is within 2 "
+    "points of the authors' or within its 95 % interval, and differs if our interval does not meet "
+    "theirs.",
+    "Computed in double precision; the authors' code has single precision.",
+)
+
+
+def _draw(curves: Curves) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8.4, 5.4), layout="constrained")
+    panels = figure.subplots(2, 2, sharex=True, sharey="row")
+    lengths = sorted({point.length for curve in curves.values() for point in curve})
+    for column, (task, title) in enumerate(LANGUAGES.items()):
+        above, below = panels[0][column], panels[1][column]
+        for axes, chance in ((above, 1.0), (below, 0.5)):
+            axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (3, 2)))
+        for how, color in COLORS.items():
+            curve = curves.get((task, how), ())
+            places = [point.length for point in curve]
+            above.plot(places, [point.mean_bits for point in curve], color=color, label=how)
+            below.plot(places, [point.score.mean or 0.0 for point in curve], color=color)
+            theirs = [PUBLISHED[task, how][LENGTHS.index(length)] for length in places]
+            hollow = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "color": color}
+            label = f"{how}, the authors' run"
+            above.plot(places, [bits for _, bits in theirs], label=label, **hollow)
+            below.plot(places, [accuracy for accuracy, _ in theirs], **hollow)
+        above.set(title=title, ylim=(-0.05, 1.12))
+        below.set(xlabel="string length n", ylim=(-0.03, 1.05), xscale="log")
+        below.set_xticks(lengths, [str(length) for length in lengths], minor=False)
+        below.set_xticks([], minor=True)
+    panels[0][0].set_ylabel("cross-entropy (bits)")
+    panels[1][0].set_ylabel("accuracy")
+    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return figure

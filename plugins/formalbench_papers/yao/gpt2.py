@@ -1,0 +1,170 @@
+"""Footnote 5 of Yao et al. (2021): positions of a causal language model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.figures import BLUES, GREEN, RED
+from formalbench.contracts.config import Value
+
+from formalbench_papers.framework.answers import across
+from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.findings import Answer, Claim, Findings, Row
+from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.texts import text_task
+from formalbench_papers.yao.fig6 import (
+    BEGINNING,
+    CORPORA,
+    LEARN,
+    SCALAR,
+    Curves,
+    LossCurve,
+    curve_of,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NONE = "none"
+POSITIONS = {SCALAR: "scalar-6000", LEARN: "learned", NONE: "none"}
+COLORS = {SCALAR: BLUES[2], LEARN: RED, NONE: GREEN}
+
+PROTOCOLS = {"quick": "yao-gpt2-quick", "paper": "yao-gpt2"}
+
+SLIGHTLY = 0.25
+"""Nats: more than this is not slightly larger. The paper gives no number."""
+
+SAME = 0.02
+"""Share of the loss by which the same curves may differ, on average, after the beginning."""
+
+
+def carry_out(bench: Bench) -> Findings:
+    """Train a causal model with each kind of positions."""
+    task = text_task(bench, CORPORA[bench.scale], "causal-lm")
+    width, heads, layers = bench.choose((64, 2, 2), (768, 12, 12))
+    size: dict[str, Value] = {"width": width, "heads": heads, "layers": layers}
+    wanted = [
+        Wanted(
+            name,
+            task,
+            "transformer",
+            task,
+            PROTOCOLS[bench.scale],
+            {**size, "positions": positions, "norm": "pre", "init": "gpt2", "causal": True},
+        )
+        for name, positions in POSITIONS.items()
+    ]
+    got = {one.row: runs for one, runs in zip(wanted, bench.train(wanted), strict=True) if runs}
+    found = {name: [c for run in one.chosen if (c := curve_of(run))] for name, one in got.items()}
+    rows: list[Row] = [
+        {"positions": name, "seed": seed, "step": step, "loss": round(nats, 6)}
+        for name, curves in found.items()
+        for seed, curve in enumerate(curves)
+        for step, nats in zip(curve.steps, curve.nats, strict=True)
+    ]
+    records = [record for one in got.values() for record in one.records]
+    missing = {name: one.missing for name, one in got.items()}
+    return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, records=records)
+
+
+REMARKS = (
+    "The paper says neither the size of its models nor their texts: here those of Figure 6, its "
+    "batches and its rate, with a causal mask and layer norm before each branch, as in GPT-2.",
+    "POS/N is i/6000 in a dimension of its own: a causal model cannot know n, and windows have 512 "
+    "tokens.",
+    "Losses are of fresh windows of the test texts, always the same, which nothing is selected by; "
+    "the paper speaks of the losses of training and validation.",
+    f"The limits are ours. Slightly larger: larger at every look after the first {BEGINNING:.0%} "
+    f"of the training, and by {SLIGHTLY} nats at most on average. The same: on average within "
+    f"{SAME:.0%} of each other. Each seed is compared with the same seed. Of a loss that falls by "
+    "less than 5 % after the beginning nothing is said, as in `yao-fig6`.",
+)
+
+
+def claims(found: Curves, missing: Mapping[str, int]) -> list[Claim]:
+    """Hold the curves against footnote 5.
+
+    Args:
+        found: by the kind of positions: of each seed that finished.
+        missing: by the kind of positions: the number of planned seeds that have not been run.
+    """
+    return [
+        Claim(
+            "POS/N has a slightly larger loss than LEARN throughout the training",
+            "“slightly larger train/validation losses than LEARN throughout the training” "
+            "(footnote 5)",
+            _shown(found, SCALAR, LEARN),
+            _answer(
+                found,
+                missing,
+                (SCALAR, LEARN),
+                [
+                    min(gaps) > 0 and fmean(gaps) <= SLIGHTLY
+                    for gaps, _ in _pairs(found, SCALAR, LEARN)
+                ],
+            ),
+        ),
+        Claim(
+            "Without positions the loss is the same as with LEARN",
+            "“using no positional encoding leads to the same loss curves as LEARN” (footnote 5)",
+            _shown(found, NONE, LEARN),
+            _answer(
+                found,
+                missing,
+                (NONE, LEARN),
+                [abs(fmean(gaps)) <= SAME * level for gaps, level in _pairs(found, NONE, LEARN)],
+            ),
+        ),
+    ]
+
+
+def _pairs(found: Curves, one: str, other: str) -> list[tuple[list[float], float]]:
+    """Return for each seed by how much one curve is above another, and the mean of the other."""
+    pairs = zip(found.get(one, ()), found.get(other, ()), strict=False)
+    after = [(_after(first), _after(second)) for first, second in pairs]
+    return [
+        ([a - b for a, b in zip(first, second, strict=True)], fmean(second))
+        for first, second in after
+    ]
+
+
+def _after(curve: LossCurve) -> Sequence[float]:
+    """Return the losses after the beginning."""
+    return curve.nats[round(BEGINNING * len(curve.nats)) :]
+
+
+def _answer(
+    found: Curves, missing: Mapping[str, int], names: Sequence[str], said: Sequence[bool]
+) -> Answer:
+    """Join what seeds say.
+
+    They cannot tell while some were not run, or while a loss is where frequencies bring it.
+    """
+    known = all(missing[name] == 0 for name in names) if said else True
+    left = all(curve.left for name in names for curve in found.get(name, ()))
+    return across(said) if known and left else "cannot tell"
+
+
+def _shown(found: Curves, one: str, other: str) -> str:
+    return "; ".join(
+        f"seed {seed}: {min(gaps):+.3f} to {max(gaps):+.3f} nats, {fmean(gaps):+.3f} on average "
+        f"(at the end {found[one][seed].final:.3f} and {found[other][seed].final:.3f})"
+        for seed, (gaps, _) in enumerate(_pairs(found, one, other))
+    )
+
+
+def _draw(found: Curves) -> Figure:
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for name, color in COLORS.items():
+        for seed, curve in enumerate(found.get(name, ())):
+            label = name if seed == 0 else "_"
+            axes.plot(curve.steps, curve.nats, color=color, label=label, alpha=0.85)
+    axes.set(xlabel="steps", ylabel="held-out loss (nats)")
+    if found:
+        axes.legend(title="positions")
+    return figure
