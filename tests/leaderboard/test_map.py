@@ -155,8 +155,8 @@ def test_sentences_count_the_cells(make_record):
     shown = mapped(records, "parity", "first", "tomita-3")
     can, far, unknown = sentences(shown)
     assert can.startswith(
-        "Of 4 measured cells, theory says of 2 that one of its family can, at a size that is not "
-        "stated (1 solved). A cell is solved if a seed is right on 99 % of the strings at every"
+        "What theory says of 4 measured cells: one of its family can, of a size that is not "
+        "stated, in 2 (1 solved). A cell is solved if a seed is right on 99 % of the strings at "
     )
     assert "Of the 2 learned cells, 1 stays right on 99 %" in far
     assert "at every tested length, 1.77 times the longest of training" in far  # 71 after 40
@@ -177,8 +177,8 @@ def test_sentences_tell_this_network_from_a_larger_one(make_record):
     known = replace(KNOWN, predicted=predicted)
     can = sentences(mapped(records, "parity", "first", "tomita-3", known=known))[0]
     assert (
-        "theory says of 1 that this network can express the language (1 solved), of 1 that a "
-        "larger one of its family can (0 solved) and of 1 that none can (0 solved)." in can
+        "this network can express the language in 1 (1 solved), a larger one of its family can "
+        "in 1 (0 solved) and none can in 1 (0 solved)." in can
     )
 
 
@@ -190,7 +190,7 @@ def test_sentences_say_what_was_learned_and_not_by_every_seed_nor_tested(make_re
     records += [make_record("lstm", accuracy=right, seed=n) for n, right in enumerate((1.0, 0.98))]
     shown = mapped(records, "parity", "first")
     can, far, unknown = sentences(shown)
-    assert "of 2 that one of its family can, at a size that is not stated (1 solved)" in can
+    assert "one of its family can, of a size that is not stated, in 2 (1 solved)" in can
     assert "stay right on 99 % of the strings at every tested length" in far
     assert "on average over the seeds, all of which learned" in far
     assert unknown == (
@@ -219,7 +219,7 @@ def test_sentences_where_all_or_none_was_learned(make_record):
     cannot = replace(KNOWN, predicted=lambda model, task: Prediction("cannot", "x", "theorem"))
     shown = mapped([make_record(validation=0.5, accuracy=0.5)], "parity", known=cannot)
     can, far, _ = sentences(shown)
-    assert "Of 1 measured cell, theory says of 1 that none can (0 solved)" in can
+    assert "What theory says of 1 measured cell: none can in 1 (0 solved)" in can
     assert far.startswith("No cell was learned")
 
 

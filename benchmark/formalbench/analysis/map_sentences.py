@@ -19,7 +19,7 @@ _THRESHOLD = f"{100 * LEARNED:.0f} %"
 _SAID = (
     ("this network can express the language", "can", "this instance"),
     ("a larger one of its family can", "can", "a larger one of its family"),
-    ("one of its family can, at a size that is not stated", "can", "unknown"),
+    ("one of its family can, of a size that is not stated,", "can", "unknown"),
     ("none can", "cannot", ""),
 )
 """What a theorem says of a cell, its verdict and the instance that it speaks of."""
@@ -52,15 +52,15 @@ def _expressible(measured: list[Placed]) -> str:
             "so whether a model failed to learn or cannot do it is open."
         )
     parts = [
-        f"of {len(cells)} that {what} ({sum(cell.solved > 0 for cell in cells)} solved)"
+        f"{what} in {len(cells)} ({sum(cell.solved > 0 for cell in cells)} solved)"
         for what, verdict, instance in _SAID
         if (cells := [cell for cell in said if _says(cell) == (verdict, instance)])
     ]
     listed = " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1])))
     return (
-        f"Of {plural(len(measured), 'measured cell')}, theory says {listed}. A cell is solved if a "
-        f"seed is right on {_THRESHOLD} of the strings at every tested length; theorems are about "
-        "weights that exist, not about what training finds."
+        f"What theory says of {plural(len(measured), 'measured cell')}: {listed}. A cell is solved "
+        f"if a seed is right on {_THRESHOLD} of the strings at every tested length; theorems are "
+        "about weights that exist, not about what training finds."
     )
 
 
