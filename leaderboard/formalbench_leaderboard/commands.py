@@ -290,7 +290,7 @@ def _show(
         from formalbench_leaderboard.known import map_here
         from formalbench_leaderboard.renderers import map_figure
 
-        put(map_figure.render(map_here(page, host, suite), _MAPS[format]), output)
+        put(map_figure.render(map_here(page, host, suite, records), _MAPS[format]), output)
     else:
         from formalbench_leaderboard.renderers import renderer
 
@@ -323,7 +323,9 @@ def _write_web_page(
 
     known = definitions(host, records, suite)
     known = replace(known, details=details(page, host, records, folders, folder))
-    for name, text in render(page, known, map_section(map_here(page, host, suite))).items():
+    for name, text in render(
+        page, known, map_section(map_here(page, host, suite, records))
+    ).items():
         write_atomically(folder / name, text)
     typer.echo(f"open {folder / 'index.html'}")
 

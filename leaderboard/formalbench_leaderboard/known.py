@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +12,18 @@ from formalbench.analysis.results import Prediction
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.protocol import Window
+from formalbench.contracts.record import Record
 from formalbench.host.options import option_facts
 from formalbench.theory.lookup import modulus_of_task
 
-from formalbench_leaderboard.sources import CORE_SUITE, DEFAULT_SUITE, suite_view
+from formalbench_leaderboard.sources import CORE_SUITE, DEFAULT_SUITE, read_published, suite_view
 from formalbench_leaderboard.theory import Predictions, theory_here
 
 if TYPE_CHECKING:
     from formalbench import Theory
     from formalbench.analysis.board import Page
     from formalbench.contracts.specs import ModelSpec, TaskSpec
+    from formalbench.contracts.verification import AnyRecord
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
 
@@ -66,15 +68,17 @@ def known_here(
     return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
 
 
-def map_here(page: Page, host: PluginHost, suite: str) -> LanguageMap:
+def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
     """Return the map of a suite's page, with what the plugins know.
 
-    The first page that everybody sees, that of the default suite, has the complete part of the
-    core board; the page of records that have none has all of them.
+    The page that everybody sees, of the default suite and of published records alone, has the
+    complete part of the core board, as README has; somebody's own records are all on the map.
     """
-    core = suite_view(host, CORE_SUITE).tasks if suite == DEFAULT_SUITE else ()
-    front = complete_part(page, core)
-    return language_map(front if front.boards else page, known_here(host))
+    if suite == DEFAULT_SUITE:
+        published = {record.test_id for record in read_published().records}
+        if all(run.test_id in published for run in records if isinstance(run, Record)):
+            page = complete_part(page, suite_view(host, CORE_SUITE).tasks)
+    return language_map(page, known_here(host))
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:

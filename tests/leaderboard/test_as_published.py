@@ -117,7 +117,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
         }
     # The view of the commands has the same boards as the site's: see the test of the order.
     page = replace(site.everything, title=suite_view(host, "default").title)
-    shown = map_here(page, host, "default")
+    shown = map_here(page, host, "default", list(held.values()))
     web = render_web(page, definitions(host, held.values(), "default"), map_section(shown))
     packed = re.search(r'<script[^>]*id="data">([^<]*)<', web["index.html"])
     assert packed

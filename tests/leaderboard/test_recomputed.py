@@ -69,18 +69,20 @@ def plain(cell):
 
 
 def shown():
-    """Return the rows of the first table of the front page, by the model's name."""
+    """Return the rows of the first board of the front page, by the model's name.
+
+    A board has more than one table if it has more columns than fit.
+    """
     text = (LEADERBOARD / "README.md").read_text(encoding="utf-8")
-    lines = text[text.index("|   rank |") :].splitlines()
-    header = [plain(cell) for cell in lines[0].strip("|").split("|")]
-    rows = {}
-    for line in lines[2:]:
-        if not line.startswith("|"):
-            break
-        cells = dict(
-            zip(header, (cell.strip() for cell in line.strip("|").split("|")), strict=True)
-        )
-        rows[plain(cells["model"])] = cells
+    board = text[text.index("\n## Suite default") :].split("\n## ")[1]
+    rows, header = defaultdict(dict), []
+    for line in board.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if line.startswith("|   rank |"):
+            header = [plain(cell) for cell in cells]
+        elif line.startswith("|") and not line.startswith("|--"):
+            named = dict(zip(header, cells, strict=True))
+            rows[plain(named["model"])] |= named
     return rows
 
 

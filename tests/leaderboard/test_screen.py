@@ -48,7 +48,7 @@ def words_of(runs):
 
 @pytest.mark.parametrize(
     ("width", "height", "tables"),
-    [(80, 36, 2), (80, 50, 2), (120, 24, 1), (120, 30, 1), (120, 50, 1)],
+    [(80, 36, 2), (80, 50, 2), (130, 24, 1), (130, 30, 1), (130, 50, 1)],
 )
 def test_it_fits_the_screen_with_every_task_and_mine(page, width, height, tables):
     lines = shown(page, SCREEN, height, width)
@@ -59,7 +59,7 @@ def test_it_fits_the_screen_with_every_task_and_mine(page, width, height, tables
     heads = [line.split() for line in lines if line.startswith("rank")]
     assert len(heads) == tables
     assert all(sum(task in head for head in heads) == 1 for task in TASKS)
-    assert f" more {'rows' if height < 50 or width < 120 else 'notes'}, " in text
+    assert f" more {'rows' if height < 50 or width < 130 else 'notes'}, " in text
     assert {line.split()[1] for line in lines if line.startswith("!")} == {"rnn[width=18]"}
     assert len([line for line in lines if line.split()[:1] == ["chance"]]) == tables + 1
     best = [line for line in lines if "rnn[width=0]" in line.split()]

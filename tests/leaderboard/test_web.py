@@ -264,7 +264,7 @@ def test_prose_escapes_what_is_no_html():
     )
     assert breakable("tomita-3<b>") == 'tomita<span class="keep">-3</span>&lt;b&gt;'
     assert breakable("a[b=<i>, c=2]") == (
-        'a<wbr><span class="options">[b=<wbr>&lt;i&gt;,<wbr>c=<wbr>2]</span>'
+        'a<wbr><span class="options">[b=<wbr>&lt;i&gt;, <wbr>c=<wbr>2]</span>'
     )
 
 

@@ -67,7 +67,7 @@ def test_suites_name_known_tasks_once():
     suites = {suite.name: suite for suite in plugin.formalbench_suites()}
     more = {"star-free", "not-star-free", "crasp", "flare", "counting", "dyck"}
     more |= {"chomsky", "state-tracking", "recall"}
-    assert set(suites) == {"default", "chi-table1", "all", *more}
+    assert set(suites) == {"default", "core", "chi-table1", "all", *more}
     host = PluginHost.load()
     for suite in suites.values():
         assert all(host.task_entry(name) for name in suite.tasks)
