@@ -222,3 +222,12 @@ def test_a_group_that_is_tested_together_is_one_cell(host):
     (few,) = cells.validation_set(task, SMALL).cells
     assert few.strings == 8  # of all lengths together
     assert few.lengths == [1, 3, 5, 6, 7, 8, 8, 9]
+
+
+def test_steps_between_lengths_are_counted_from_the_first(host):
+    task = host.task("parity")
+    splits = dataclasses.replace(task.splits, train=(3, 10), step=3)
+    stepping = dataclasses.replace(task, splits=splits)
+    assert cells.split_lengths(stepping, "train") == [3, 6, 9]
+    splits = dataclasses.replace(splits, train=(4, 10))
+    assert cells.split_lengths(dataclasses.replace(task, splits=splits), "train") == [4, 7, 10]

@@ -149,3 +149,9 @@ def test_a_logit_that_is_no_number_is_an_error():
         evaluate(speaker, task, TestSet((Cell(3, 3, (examples,)),)), torch.device("cpu"))
     found = search(speaker, Batch(torch.from_numpy(rows)), ROOM, Search(2, 0.0))
     assert found.finite[1:].all()
+
+
+def test_the_length_penalty_is_that_of_its_equation():
+    lengths = torch.tensor([1, 7, 19])
+    assert Search(4, 1.0).penalty(lengths).tolist() == [1.0, 2.0, 4.0]
+    assert Search(4, 0.5).penalty(lengths).tolist() == pytest.approx([1.0, 2**0.5, 2.0])

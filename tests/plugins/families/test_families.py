@@ -101,3 +101,19 @@ def test_long_strings_stay_finite(name, options):
     network = build(name, options, layers=1, chunk=64).float()
     with torch.no_grad():
         assert network(Batch(strings(1, 4096))).isfinite().all()
+
+
+@pytest.mark.parametrize("name", ["deltanet", "gated-deltanet"])
+def test_signed_eigenvalues_write_up_to_twice_as_much(name):
+    """1 - beta is an eigenvalue of a step: beta goes to 1, or to 2 where it may be negative."""
+    rates = {}
+    for eigenvalues in ("0..1", "-1..1"):
+        mixer = build(name, {"eigenvalues": eigenvalues}, layers=1).blocks[0].mixer
+        with torch.no_grad():
+            mixer.rate.weight.zero_()
+            mixer.rate.bias.fill_(50.0)
+        x_BTW = torch.randn(1, 3, 8, dtype=torch.float64)
+        steps = mixer.steps(x_BTW, mixer.project(x_BTW))
+        rates[eigenvalues] = torch.linalg.vector_norm(steps.key, dim=-1)
+    for eigenvalues, most in (("0..1", 1.0), ("-1..1", 2.0)):
+        torch.testing.assert_close(rates[eigenvalues], torch.full_like(rates[eigenvalues], most))
