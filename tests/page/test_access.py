@@ -69,7 +69,9 @@ def test_a_comparison_is_reached_and_made_by_keys(opened, published):
     page.keyboard.press("Tab")
     expect(page.get_by_role("button", name="Compare")).to_be_focused()
     page.keyboard.press("Enter")
-    expect(page.locator("#view h1")).to_have_text("rwkv-7 and gru")
+    expect(page.locator("#view h1")).to_have_text(
+        "rwkv-7[initial=torch, rank=16, shell=shared] and gru"
+    )
     expect(page.locator("#view h1")).to_be_focused()
 
 
