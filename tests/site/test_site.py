@@ -58,8 +58,8 @@ def test_the_tutorial_came_out_as_its_text_says(page):
     assert own["majority:classify"] > 0.85
     assert own["first:classify"] < 0.65
     assert len(tutorial.find("article").find_all("img")) == 2
-    assert "gru: can (theorem: " in told
-    assert "gla: cannot (theorem: " in told
+    assert "gru-recurrence: can (finite precision" in told
+    assert "diagonal-recurrence, eigenvalues [0, 1]: cannot (finite precision" in told
 
 
 def test_a_notebook_shows_the_live_table(page):
