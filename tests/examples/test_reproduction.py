@@ -54,6 +54,6 @@ def test_it_finds_what_so_little_training_gives(told):
         *(("parity", model) for model in ("RNN", "Transformer")),
     ]
     assert [cell.paper for cell in told.cells] == ["100.0", "67.7", "100.0 / 95.5", "52.0 / 50.4"]
-    assert told.claims[0].verdict == "differs"
+    assert told.claims[0].verdict == "cannot tell"  # it has not learned the training lengths
     assert told.records == 4
     assert "PARITY" in as_markdown(told)

@@ -159,7 +159,7 @@ def test_the_command(cli, own_place, tmp_path, make_record, protocol, real):
         store.write(make_record("gru", task, protocol=own, model_version=version))
     told = ("leaderboard", "--results", store.path, "--class")
     [measured] = cli(*told, "star-free", "--format", "json").data["measured"]
-    assert measured["tasks"] == ["first", "even-pairs", "d2"]
+    assert measured["tasks"] == ["first", "even-pairs", "dyck-2-3"]
     [result] = measured["rows"][0]["results"]
     said = result["prediction"]
     assert (result["task"], said["verdict"], said["instance"]) == ("first", "can", "unknown")
