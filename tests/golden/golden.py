@@ -8,7 +8,7 @@ A section is a function below, and a file of the same name: a flat mapping from 
 digest, or to the text where the text is short. A difference is printed as one line with that name.
 Everything is the same on every machine, but for the last digits of initial weights: drawing normal
 numbers and orthogonal matrices uses vector instructions and LAPACK. Their bytes are compared where
-torch and its instructions are those of the file, elsewhere sums, but for rounding.
+torch, its instructions and the processor are those of the file, elsewhere sums, but for rounding.
 
 A change of models, tasks or texts that is meant changes the files, too: renew them in its commit.
 """
@@ -169,7 +169,7 @@ def weights() -> Section:
     from formalbench.host.options import option_facts
 
     host = PluginHost.load([])
-    found: Section = {"torch": f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}"}
+    found: Section = {"torch": machine()}
 
     def build(name: str, task: str, options: Mapping[str, Any]) -> str:
         torch.manual_seed(0)
@@ -376,18 +376,24 @@ def shown() -> Section:
     return found
 
 
+def machine() -> str:
+    """Return what decides the last digits: torch, its instructions, and the processor."""
+    import torch
+    from formalbench.device import cpu_name
+
+    return f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}, {cpu_name()}"
+
+
 def runs() -> Section:
     """Records of short runs: what is drawn, and every number that comes of it.
 
     One line each: a digest of the ids and the test's strings, and one of the whole record but for
     times, sizes of memory and the environment.
     """
-    import torch
-
     quick = {"steps": 40, "decay.steps": 20, "validation.every": 20, "validation.lengths": 3}
     quick |= {"test.lengths": 3, "test.strings": 16, "batch": 8}
     words = [part for key, value in quick.items() for part in ("--set", f"protocol.{key}={value}")]
-    found: Section = {"torch": f"{torch.__version__} {torch.backends.cpu.get_cpu_capability()}"}
+    found: Section = {"torch": machine()}
     with own_place():
         for models, tasks, more in SHORT_RUNS:
             asked = ("--model", models, "--task", tasks, "--seeds", "2", *more)
