@@ -147,11 +147,3 @@ def test_no_records_give_a_page_too(host):
     assert "No measured rows yet" in renderer("table")(page)
     for name in FORMATS:
         assert renderer(name)(page).endswith("\n")
-
-
-def test_where_many_lack_a_task_and_none_has_all_it_is_said_once(make_record):
-    records = [make_record(f"m-{number}", "parity:classify") for number in range(9)]
-    (board,) = build_page(records, View("test", ("parity", "first"))).boards
-    assert [note for note in board.notes if "score" in note] == [
-        "None of the 9 models has a score: each lacks a task."
-    ]

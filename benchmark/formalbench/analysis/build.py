@@ -274,12 +274,9 @@ def _some(names: Sequence[str]) -> str:
 def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
     notes = []
     scores = sum(row.score is not None for row in rows)
-    told = scores > 0 or len(rows) <= FEW_NAMES
-    if not told:
-        notes.append(f"None of the {len(rows)} models has a score: each lacks a task.")
     for row in sorted(rows, key=lambda row: row.model):
         missing = [title for title in scored if row.on(title) is None]
-        if missing and told:
+        if missing:
             notes.append(f"{row.model} has no score: it lacks {_some(missing)}.")
         notes += [
             f"{row.model} on {result.task}: {result.outcome}; "
