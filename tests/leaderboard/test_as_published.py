@@ -19,7 +19,7 @@ import pytest
 from formalbench.analysis.board import Page
 from formalbench.analysis.colours import colour_of
 from formalbench.analysis.figures import styled
-from formalbench.analysis.text import ranks
+from formalbench.analysis.text import percent, ranks
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.store import Store
@@ -40,6 +40,7 @@ from formalbench_leaderboard.web.definitions import definitions
 from formalbench_leaderboard.web.map import map_section
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.legend import Legend
 from rich.console import Console
 
 REPOSITORY = Path(__file__).parents[2]
@@ -287,3 +288,19 @@ def test_no_name_is_broken_at_80_columns(published):
             assert line.count("[") == line.count("]"), line
     assert all(task in first.split() for task in page.boards[0].tasks)
     assert len(options) > 5
+
+
+def test_a_figure_names_the_ranks_of_the_board(published):
+    suite = next(suite for suite in published.site.suites if suite.name == "default")
+    named = {
+        "".join(text.get_text().split())  # long names have two lines
+        for name, figure in published.figures.items()
+        if name.startswith("default-") and name.endswith("-length")
+        for legend in figure.findobj(Legend)
+        for text in legend.get_texts()
+    }
+    ranked = [row for board in suite.board.boards for row in board.rows if row.rank is not None]
+    assert any(row.rank_low != row.rank_high for row in ranked)
+    for row in ranked:
+        told = f"{ranks(row.rank_low, row.rank_high)}{row.model}{percent(row.score)}"
+        assert "".join(told.split()) in named

@@ -16,7 +16,7 @@ from formalbench.analysis.curves import curve_of
 from formalbench.analysis.figures import GREY
 from formalbench.analysis.results import Result, TaskFacts, telling_cells
 from formalbench.analysis.statistics import Draws
-from formalbench.analysis.text import percent
+from formalbench.analysis.text import percent, ranks
 
 from formalbench_leaderboard.renderers.marks import Mark, label, mark_of
 
@@ -227,4 +227,4 @@ def legend(
 
 def _told(row: Row) -> str:
     score = "" if row.score is None else f"   {percent(row.score)}"
-    return f"{row.rank or '–'}   {label(row.model)}{score}"
+    return f"{ranks(row.rank_low, row.rank_high)}   {label(row.model)}{score}"

@@ -14,7 +14,7 @@ Dashes = Literal["-"] | tuple[int, tuple[float, ...]]
 _LINES: tuple[Dashes, ...] = ((0, (5, 1.5)), (0, (2, 1.2)))
 """Of models with options; the others have a whole line."""
 
-_LONGEST = 44
+_LONGEST = 48
 
 
 @dataclass(frozen=True, slots=True)
