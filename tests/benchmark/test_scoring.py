@@ -12,6 +12,7 @@ from formalbench.contracts.evaluated import parse_stored
 from formalbench.evaluation.evaluate import evaluate as scores_of
 from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
+from formalbench.scoring.report import Report
 from formalbench.store import Store
 from formalbench.store.archive import write_archive
 from formalbench.store.weight_lookup import AtHand
@@ -341,6 +342,25 @@ def test_who_changes_the_arrays_changes_no_test(load, name):
     strings[:], targets[:] = 0, 0
     for now, old in zip(handle.test_set()[length], before, strict=True):
         assert np.array_equal(now, old)
+
+
+def test_a_length_is_reached_if_every_part_of_it_is(load):
+    report = fb.evaluate(parity, load("parity"))
+    cells = report.record.test.cells
+    last = cells.length[-1]
+    cells = cells.model_copy(
+        update={
+            "length": (*cells.length, last),
+            "strings": (*cells.strings, cells.strings[-1]),
+            "correct": (*cells.correct, 0),
+            "group": (*["a"] * len(cells.length), "b"),
+        }
+    )
+    test = report.record.test.model_copy(update={"cells": cells})
+    record = report.record.model_copy(update={"test": test})
+    other = Report(record, [0.5] * len(cells.length), None)
+    assert not other.extrapolated
+    assert other.horizon == report.record.test.cells.length[-2]
 
 
 def test_labels_may_be_unsigned(load):

@@ -93,8 +93,8 @@ class Report:
     def horizon(self) -> int | None:
         """See the class."""
         longest = None
-        for length, accuracy in zip(self.frame["length"], self.frame["accuracy"], strict=True):
-            if accuracy < LEARNED:
+        for length, accuracies in self.frame.groupby("length")["accuracy"]:
+            if accuracies.min() < LEARNED:
                 break
             longest = int(length)
         return longest
