@@ -93,8 +93,9 @@ class Report:
     def horizon(self) -> int | None:
         """See the class."""
         longest = None
-        for length, accuracies in self.frame.groupby("length")["accuracy"]:
-            if accuracies.min() < LEARNED:
+        least = self.frame.groupby("length")["accuracy"].min()
+        for length, accuracy in zip(least.index.tolist(), least, strict=True):
+            if accuracy < LEARNED:
                 break
             longest = int(length)
         return longest
