@@ -429,14 +429,13 @@ def _again(plugins: list[str], name: str, protocol: Protocol) -> TaskHandle:
 
 
 def pair_of(example: Example) -> Pair:
-    """Return the strings and targets of an example of one length, integers in 64 bits."""
+    """Return copies of the strings and targets of an example of one length, integers in 64 bits."""
     strings, targets, scored = example.inputs, example.targets, example.scored
-    if targets.dtype != np.bool_:
-        targets = targets.astype(np.int64, copy=False)
+    targets = targets.astype(np.bool_ if targets.dtype == np.bool_ else np.int64)
     if scored is not None and not scored.all():
         counts = scored.reshape(*scored.shape, *[1] * (targets.ndim - scored.ndim))
         targets = np.where(counts, targets, IGNORED)
-    return strings.astype(np.int64, copy=False), targets
+    return strings.astype(np.int64), targets
 
 
 def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]:

@@ -11,6 +11,8 @@ import torch
 from formalbench.contracts.evaluated import parse_stored
 from formalbench.evaluation.evaluate import evaluate as scores_of
 from formalbench.host import PluginHost
+from formalbench.scoring.answers import exported, score_file
+from formalbench.scoring.report import Report
 from formalbench.store import Store
 from formalbench.store.archive import write_archive
 from formalbench.store.weight_lookup import AtHand
@@ -295,10 +297,75 @@ def test_bad_answers_are_refused_in_one_line_and_nothing_is_scored(cli, refused,
         [{**good[0], "answer": 7}, *good[1:]]
     )
     assert "expected 1 labels, got 2" in told([{**good[0], "answer": [0, 1]}, *good[1:]])
+    for odd in ([[1]], {"a": 1}):
+        assert "given.jsonl:1: " in told([{**good[0], "answer": odd}, *good[1:]])
     assert "expected {" in told([{"id": 1}])
+    long = answers(tmp_path / f"{'a' * 240}.jsonl", good)
+    line = refused("score", "parity", long, "--protocol", "few", *plugin)
+    assert "name: String should have at most 200 characters" in line
     assert "No such file" in refused("score", "parity", "nowhere.jsonl", *plugin)
     (tmp_path / "odd.jsonl").write_text("{")
     assert "odd.jsonl:1: not JSON" in refused("score", "parity", tmp_path / "odd.jsonl", *plugin)
+    (tmp_path / "odd.jsonl").write_text(f'{{"id": "{rows[0]["id"]}", "answer": 0, "answer": 1}}')
+    line = refused("score", "parity", tmp_path / "odd.jsonl", "--protocol", "few", *plugin)
+    assert "odd.jsonl:1: not JSON with each key once" in line
+
+
+@pytest.mark.parametrize(
+    ("name", "odd"),
+    [("dyck-2-3:next-symbols", 5), ("dyck-2-3:next-symbols", [[]]), ("dyck-2-3:next-symbols", "()"),
+     ("duplicate-string:transduce", [])],
+)  # fmt: skip
+def test_answers_within_which_something_is_no_symbol(load, tmp_path, name, odd):
+    handle = load(name)
+    rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
+    rows[0]["answer"] = [odd] * len(rows[0]["answer"])
+    with pytest.raises(fb.RequestError, match=r"given.jsonl:1: .* is no "):
+        score_file(handle, answers(tmp_path / "given.jsonl", rows))
+
+
+def test_a_line_of_answers_may_hold_a_line_separator(load, tmp_path):
+    handle = load("parity")
+    rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
+    rows[0]["note"] = "a\u2028b\x85"
+    lines = [json.dumps(row, ensure_ascii=False) for row in rows]
+    (tmp_path / "given.jsonl").write_text("\r\n".join(lines), encoding="utf-8")
+    assert score_file(handle, tmp_path / "given.jsonl").accuracy == 1.0
+
+
+@pytest.mark.parametrize("name", ["parity", "dyck-2-3:next-symbols"])
+def test_who_changes_the_arrays_changes_no_test(load, name):
+    handle = load(name)
+    length = next(iter(handle.test_set()))
+    strings, targets = handle.test_set()[length]
+    before = strings.copy(), targets.copy()
+    strings[:], targets[:] = 0, 0
+    for now, old in zip(handle.test_set()[length], before, strict=True):
+        assert np.array_equal(now, old)
+
+
+def test_a_length_is_reached_if_every_part_of_it_is(load):
+    report = fb.evaluate(parity, load("parity"))
+    cells = report.record.test.cells
+    last = cells.length[-1]
+    cells = cells.model_copy(
+        update={
+            "length": (*cells.length, last),
+            "strings": (*cells.strings, cells.strings[-1]),
+            "correct": (*cells.correct, 0),
+            "group": (*["a"] * len(cells.length), "b"),
+        }
+    )
+    test = report.record.test.model_copy(update={"cells": cells})
+    record = report.record.model_copy(update={"test": test})
+    other = Report(record, [0.5] * len(cells.length), None)
+    assert not other.extrapolated
+    assert other.horizon == report.record.test.cells.length[-2]
+
+
+def test_labels_may_be_unsigned(load):
+    for kind in (np.uint16, np.uint32, np.uint64):
+        assert fb.evaluate(lambda ids, kind=kind: parity(ids).astype(kind), load("parity")).learned
 
 
 def test_folders_for_datasets_and_the_harness(cli, tmp_path, few, refused):

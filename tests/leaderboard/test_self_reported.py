@@ -90,6 +90,21 @@ def test_what_is_not_of_the_strings_here_is_refused(cli, clone, scores, change, 
     assert not (clone / FOLDER).exists()
 
 
+def test_a_part_of_the_strings_is_not_the_test(cli, clone, scores):
+    (file,) = scores.rglob("*.json")
+    data = json.loads(file.read_text())
+    cells = data["test"]["cells"]
+    data["test"]["cells"] = {
+        "length": cells["length"][:1],
+        "strings": cells["strings"][:1],
+        "correct": cells["correct"][:1],
+    }
+    file.write_text(json.dumps(data))
+    done = cli("leaderboard", "publish", "--self-reported", "--results", scores)
+    assert "not of the strings that are tested here" in done.err
+    assert not (clone / FOLDER).exists()
+
+
 def test_a_stray_file_among_them_is_told(clone, host):
     (clone / FOLDER).mkdir()
     (clone / FOLDER / "note.txt").write_text("x")

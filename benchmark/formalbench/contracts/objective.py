@@ -221,7 +221,8 @@ class Objective(ABC):
         names = {name: number for number, name in enumerate(self.answers(source))}
         labels = np.zeros(asked.size, dtype=np.int64)
         for place in np.flatnonzero(asked):
-            label = names.get(told[place], told[place])
+            label = told[place]
+            label = names.get(label, label) if isinstance(label, str) else label
             if type(label) is not int or not 0 <= label < len(names):
                 known = self._known([*names])
                 raise ValueError(f"{told[place]!r:.40} is no answer: known are {known}")

@@ -98,7 +98,9 @@ class NextSymbols(WholeString):
         index = {name: number for number, name in enumerate(self.answers(source))}
         labels = np.zeros((places, bits), dtype=np.bool_)
         for place, legal in enumerate(answer):
-            unknown = [name for name in legal if name not in index]
+            if not isinstance(legal, list):
+                raise ValueError(f"{legal!r:.40} is no list of symbols")
+            unknown = [one for one in legal if not isinstance(one, str) or one not in index]
             if unknown:
                 raise ValueError(
                     f"{unknown[0]!r:.40} is no symbol: known are {self._known([*index])}"

@@ -97,7 +97,7 @@ class Answered(Objective):
         if not isinstance(told, list):
             raise ValueError(f"expected a list of symbols, got {told!r:.40}")
         names = {name: number for number, name in enumerate(source.outputs)}
-        symbols = [names.get(one, one) for one in told]
+        symbols = [names.get(one, one) if isinstance(one, str) else one for one in told]
         for one, symbol in zip(told, symbols, strict=True):
             if type(symbol) is not int or not 0 <= symbol < len(names):
                 raise ValueError(f"{one!r:.40} is no symbol: known are {self._known([*names])}")

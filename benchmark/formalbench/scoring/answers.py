@@ -131,10 +131,22 @@ def _strings(handle: TaskHandle, held: LabelledStrings) -> Iterator[tuple[int, l
                 yield len(ids), [alphabet[symbol] for symbol in ids], one
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object of JSON.
+
+    Raises:
+        ValueError: if it has a key twice, of which `json` would keep the last.
+    """
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key is in it twice")
+    return found
+
+
 def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int, Any]]:
     """Return the answers of a file by id, each with its line."""
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8").split("\n")  # a string may hold other line ends
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:
@@ -144,9 +156,9 @@ def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int,
         if not line.strip():
             continue
         try:
-            told = json.loads(line)
+            told = json.loads(line, object_pairs_hook=_object)
         except (ValueError, RecursionError):
-            raise RequestError(f"{file}:{number}: not JSON") from None
+            raise RequestError(f"{file}:{number}: not JSON with each key once") from None
         if not isinstance(told, dict) or not {"id", "answer"} <= told.keys():
             raise RequestError(f'{file}:{number}: expected {{"id": …, "answer": …}}')
         one = str(told["id"])

@@ -14,7 +14,7 @@ import torch
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.evaluated import EvaluatedRecord, Validated
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.reading import SCHEMA_VERSION
+from formalbench.contracts.reading import SCHEMA_VERSION, validated
 from formalbench.contracts.record import TestResult
 from formalbench.device import choose_device
 from formalbench.evaluation.evaluate import NotFiniteError, total
@@ -120,7 +120,7 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
         network = network.to(device)
     trains = own is not None and own.training
     try:
-        validated = total(_scores(network, handle, held, device)).measures[handle.task.primary.name]
+        held_out = total(_scores(network, handle, held, device)).measures[handle.task.primary.name]
         start = time.perf_counter()
         scores = _scores(network, handle, tests, device)
     finally:
@@ -128,8 +128,8 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
             own.train(trains)
     validation = Validated(
         strings=sum(cell.strings for cell in held.cells),
-        correct=validated.total,
-        answers=validated.count,
+        correct=held_out.total,
+        answers=held_out.count,
     )
     seconds = time.perf_counter() - start
     return report_of(handle, name, getattr(network, "gave", "logits"), scores, validation, seconds)
@@ -166,19 +166,20 @@ def report_of(
         cells=cells_of(scores, task.primary.name),
     )
     now = datetime.datetime.now(datetime.UTC)
-    record = EvaluatedRecord(
-        schema_version=SCHEMA_VERSION,
-        kind="evaluated",
-        evaluated_id="0" * 16,
-        name=name,
-        gave=gave,
-        task=handle.used,
-        protocol=handle.protocol,
-        validation=validation,
-        test=test,
-        formalbench=__version__,
-        date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
-    )
+    facts = {
+        "schema_version": SCHEMA_VERSION,
+        "kind": "evaluated",
+        "evaluated_id": "0" * 16,
+        "name": name,
+        "gave": gave,
+        "task": handle.used,
+        "protocol": handle.protocol,
+        "validation": validation,
+        "test": test,
+        "formalbench": __version__,
+        "date": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    record = validated(EvaluatedRecord, facts, name)
     record = record.model_copy(update={"evaluated_id": record.identity})
     with handle.blaming():
         chances = tests.held.chances(task)

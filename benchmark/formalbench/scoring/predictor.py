@@ -80,7 +80,9 @@ class Predictor(nn.Module):
         self.gave = "labels"
         most = 2 if self._bits else task.outputs
         whole = answer.long()
-        if bool((whole != answer).any()) or not bool(((whole >= 0) & (whole < most)).all()):
+        if bool((whole != answer.double()).any()) or not bool(
+            ((whole >= 0) & (whole < most)).all()
+        ):
             raise RequestError(
                 f"predict returned labels that are no whole numbers from 0 to {most - 1}"
             )

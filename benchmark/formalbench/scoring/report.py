@@ -93,7 +93,8 @@ class Report:
     def horizon(self) -> int | None:
         """See the class."""
         longest = None
-        for length, accuracy in zip(self.frame["length"], self.frame["accuracy"], strict=True):
+        least = self.frame.groupby("length")["accuracy"].min()
+        for length, accuracy in zip(least.index.tolist(), least, strict=True):
             if accuracy < LEARNED:
                 break
             longest = int(length)

@@ -118,7 +118,12 @@ def _problems(record: EvaluatedRecord, host: PluginHost) -> Iterator[str]:
         return
     if record.protocol != handle.protocol:
         yield f"{named}: its protocol is not {record.protocol.name} as it is here"
-    elif record.task != handle.used or record.test.fingerprint != tests.fingerprint:
+    elif (
+        record.task != handle.used
+        or record.test.fingerprint != tests.fingerprint
+        or [*zip(record.test.cells.length, record.test.cells.strings, strict=True)]
+        != [(cell.last, cell.strings) for cell in tests.cells]
+    ):
         yield f"{named}: it is not of the strings that are tested here"
     elif any(
         abs(told - known) > 1e-9
