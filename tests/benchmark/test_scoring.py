@@ -449,3 +449,19 @@ def test_runs_that_do_not_exist(runs, asked, said):
     with pytest.raises(fb.RequestError) as refused:
         fb.trained(*asked, results=folder, plugins=plugins)
     assert said in str(refused.value)
+
+
+@pytest.mark.parametrize("answer", [[[1], [1, 0]], [1j], [object()]])
+def test_what_is_no_array_of_numbers_is_refused(load, answer):
+    with pytest.raises(RequestError, match="no array of numbers"):
+        fb.evaluate(lambda ids: answer, load("parity"))
+
+
+def test_a_frozen_part_of_a_module_stays_frozen(load):
+    task = load("parity")
+    module = Network(task.task).train()
+    part = next(module.children())
+    part.eval()
+    fb.evaluate(module, task)
+    assert module.training
+    assert not part.training

@@ -118,14 +118,14 @@ def evaluate_task(predict: Any, handle: TaskHandle, name: str, device: str = "cp
     own = predict if isinstance(predict, torch.nn.Module) else None
     if own is None:
         network = network.to(device)
-    trains = own is not None and own.training
+    modes = {module: module.training for module in own.modules()} if own is not None else {}
     try:
         held_out = total(_scores(network, handle, held, device)).measures[handle.task.primary.name]
         start = time.perf_counter()
         scores = _scores(network, handle, tests, device)
     finally:
-        if own is not None:
-            own.train(trains)
+        for module, training in modes.items():  # each as it was: some may be frozen
+            module.training = training
     validation = Validated(
         strings=sum(cell.strings for cell in held.cells),
         correct=held_out.total,

@@ -147,7 +147,12 @@ def network_of(predict: Any, task: Task, *, bits: bool) -> nn.Module:
 
 def _tensor(answer: Any) -> Tensor:
     """Return an array of any framework as a tensor."""
-    array = np.array(answer)  # a copy: those of other frameworks are not writable
-    if array.dtype.kind not in "biuf":  # their bfloat16
-        array = array.astype(np.float32)
-    return torch.from_numpy(array)
+    try:
+        array = np.array(answer)  # a copy: those of other frameworks are not writable
+        if array.dtype.kind == "c":
+            raise ValueError("complex numbers")
+        if array.dtype.kind not in "biuf":  # their bfloat16
+            array = array.astype(np.float32)
+        return torch.from_numpy(array)
+    except (TypeError, ValueError) as error:
+        raise RequestError(f"predict returned no array of numbers: {error}") from error

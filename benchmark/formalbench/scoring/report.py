@@ -85,8 +85,13 @@ class Report:
 
     @property
     def by_length(self) -> dict[int, tuple[float, float, float]]:
-        """The accuracy at each test length with its 95 % interval: (accuracy, low, high)."""
-        columns = self.frame[["length", "accuracy", "low", "high"]].itertuples(index=False)
+        """The accuracy at each test length with its 95 % interval: (accuracy, low, high).
+
+        Where several named parts share a length, that of the worst.
+        """
+        worst_last = self.frame.sort_values("accuracy", ascending=False, kind="stable")
+        shown = worst_last.sort_values("length", kind="stable")
+        columns = shown[["length", "accuracy", "low", "high"]].itertuples(index=False)
         return {length: (accuracy, low, high) for length, accuracy, low, high in columns}
 
     @property
