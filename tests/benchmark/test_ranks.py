@@ -68,6 +68,15 @@ def test_a_single_seed_does_not_tell_how_seeds_differ():
     assert significantly_better([row(*PERFECT), row([0.5] * 3, *alone[1:])])[0, 1]
 
 
+def test_a_task_that_no_run_finished_is_no_evidence():
+    """It takes away neither the least p-value that seeds allow nor the rule of a single seed."""
+    unknown = Sample.unknown("task-0", 3)
+    one, other = row([1.0] * 3), row([0.5] * 3)
+    assert p_values([[unknown, *one], [unknown, *other]])[0, 1] == pytest.approx(2 / 20)
+    alone = [Sample.unknown("task-0", 1), *row([0.5], [0.5])]
+    assert p_values([[unknown, *row([1.0] * 3, [1.0] * 3)], alone])[0, 1] == 1.0
+
+
 def test_more_seeds_where_they_scatter_make_the_difference():
     """Seven more seeds on the one task that scatters: each task's variance has its own number."""
     rest = [[1.0] * 3] * 5

@@ -111,17 +111,20 @@ def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
 
     It is that of a permutation test of seeds within tasks in which every seed of one row is better
     than every seed of the other: three seeds each on a single task come to 1 in 10. A row with a
-    single seed everywhere does not tell how its seeds differ, and is not compared.
+    single seed everywhere does not show how its seeds differ, and is not compared. A task that no
+    run finished has no trained sample, and adds no evidence; an exact model has none at all, and
+    there is no such bound.
     """
     for row in (one, other):
-        if row[0].trained and all(len(sample.values) == 1 for sample in row):
+        seeds = [len(sample.values) for sample in row if sample.trained]
+        if seeds and max(seeds) == 1:
             return 1.0
-    least = 2.0
-    for a, b in zip(one, other, strict=True):
-        if not (a.trained and b.trained):
-            return 0.0
-        least *= 1 / math.comb(len(a.values) + len(b.values), len(a.values))
-    return min(1.0, least)
+    orders = [
+        math.comb(len(a.values) + len(b.values), len(a.values))
+        for a, b in zip(one, other, strict=True)
+        if a.trained and b.trained
+    ]
+    return min(1.0, 2.0 / math.prod(orders)) if orders else 0.0
 
 
 def _holm(each: Table) -> Table:
