@@ -2,7 +2,7 @@
 
 Tasks are fixed effects: a row that fails two tasks with every seed scores lower for certain, and
 only the scatter of seeds *within* a task says how far a score may be off. Two rows are compared by
-a t statistic, and all pairs of a board at once (Holm 1979).
+a t statistic, and the p-values of all pairs of a board are corrected by Holm's method (1979).
 
 Three seeds say little of their variance, and seeds that succeed or fail as a whole often agree by
 chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the board's;
@@ -42,7 +42,8 @@ Table = npt.NDArray[np.float64]
 def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.bool_]:
     """Return whether each row is significantly better than each other one, (M, M).
 
-    The probability that any two rows with equal means are told apart is at most 5 %.
+    On a board of rows with equal means the probability that any is true is meant to be at most 5 %;
+    docs/method.md has what simulations found, and where it is more.
 
     Args:
         rows: as of `p_values`.
