@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +12,7 @@ import pytest
 from formalbench.analysis.ranks import p_values, significantly_better
 from formalbench.analysis.seeds import Sample
 from formalbench.analysis.statistics import Measured
-from scipy.stats import ttest_ind
+from scipy.stats import t, ttest_ind
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))
 import intervals
@@ -56,6 +58,59 @@ def test_without_strings_and_with_many_seeds_it_is_nearly_welchs_test():
     assert found == pytest.approx(ttest_ind(one, other, equal_var=False).pvalue, rel=0.2)
 
 
+def reference(rows):
+    """Return the p-value of each pair of trained rows, written out in scalars (docs/method.md)."""
+    tasks = range(len(rows[0]))
+    squares = [[np.sum((one.values - one.values.mean()) ** 2) for one in row] for row in rows]
+    freedom = [[len(one.values) - 1 for one in row] for row in rows]
+    board = np.sum(squares) / np.sum(freedom)
+    pooled = [
+        (4 * board + sum(row[n] for row in squares)) / (4 + sum(row[n] for row in freedom))
+        for n in tasks
+    ]
+
+    def shares(m):
+        for n in tasks:
+            own = 4 * max(pooled[n], 0.02 * 0.98) + squares[m][n]
+            variance = max(own / (4 + freedom[m][n]), pooled[n])
+            yield variance / (freedom[m][n] + 1) / len(tasks) ** 2, freedom[m][n]
+
+    def p_value(a, b):
+        parts = [*shares(a), *shares(b)]
+        noise = sum(np.var(one.strings) for m in (a, b) for one in rows[m]) / len(tasks) ** 2
+        variance = noise + sum(share for share, _ in parts)
+        lost = sum(share**2 / df for share, df in parts)
+        both = list(zip(rows[a], rows[b], strict=True))
+        lead = abs(np.mean([x.values.mean() - y.values.mean() for x, y in both]))
+        least = 2.0 / math.prod(
+            math.comb(len(x.values) + len(y.values), len(x.values)) for x, y in both
+        )
+        return max(2 * t.sf(lead / variance**0.5, variance**2 / lost), least)
+
+    each = {pair: p_value(*pair) for pair in combinations(range(len(rows)), 2)}
+    order = sorted(each, key=each.get)
+    # Holm: the k-th least times how many are left, and never less than the one before.
+    return {
+        pair: max(
+            min(1.0, each[one] * (len(order) - k)) for k, one in enumerate(order[: place + 1])
+        )
+        for place, pair in enumerate(order)
+    }
+
+
+def test_p_values_are_those_of_the_formulas_in_scalars():
+    noise = np.random.default_rng(7)
+    rows = [
+        row(*(noise.normal(mean, sd, seeds).clip(0, 1) for seeds in (3, 5, 10)))
+        for mean, sd in ((0.9, 0.01), (0.85, 0.03), (0.8, 0.1), (0.7, 0.05), (0.7, 0.02))
+    ]
+    found = p_values(rows)
+    expected = reference(rows)
+    assert sum(0.001 < p < 0.999 for p in expected.values()) >= 5
+    for (a, b), p in expected.items():
+        assert found[a, b] == found[b, a] == pytest.approx(p, rel=1e-9), (a, b)
+
+
 def test_three_seeds_on_one_task_part_nobody_and_on_several_they_do():
     lucky, failed = [1.0] * 3, [0.5] * 3
     assert p_values([row(lucky), row(failed)])[0, 1] == pytest.approx(2 / 20)
@@ -66,6 +121,15 @@ def test_a_single_seed_does_not_tell_how_seeds_differ():
     alone = [[0.5]] * 6
     assert not significantly_better([row(*PERFECT), row(*alone)]).any()
     assert significantly_better([row(*PERFECT), row([0.5] * 3, *alone[1:])])[0, 1]
+
+
+def test_a_task_that_no_run_finished_is_no_evidence():
+    """It takes away neither the least p-value that seeds allow nor the rule of a single seed."""
+    unknown = Sample.unknown("task-0", 3)
+    one, other = row([1.0] * 3), row([0.5] * 3)
+    assert p_values([[unknown, *one], [unknown, *other]])[0, 1] == pytest.approx(2 / 20)
+    alone = [Sample.unknown("task-0", 1), *row([0.5], [0.5])]
+    assert p_values([[unknown, *row([1.0] * 3, [1.0] * 3)], alone])[0, 1] == 1.0
 
 
 def test_more_seeds_where_they_scatter_make_the_difference():

@@ -57,6 +57,24 @@ def test_several_tasks_part_what_one_with_three_seeds_does_not(many_tasks):
     assert 0.0 < found.mean.scaled.low < found.mean.scaled.value == pytest.approx(0.8)
 
 
+def test_with_more_rows_on_the_board_more_is_needed(make_record):
+    """Which is better is decided among all rows of the board, by Holm's method."""
+    levels = {"a": (91, 93, 92), "b": (88, 81, 88)} | {f"c{n}": (89, 90, 88) for n in range(12)}
+    records = [
+        make_record(
+            model, f"task-{n}:classify", accuracy=[right] * 4, seed=seed, fingerprint="0" * 64
+        )
+        for model, level in levels.items()
+        for n in range(4)
+        for seed, right in enumerate(level)
+    ]
+    alone = [record for record in records if record.model.name in "ab"]
+    for runs, better in ((alone, "a"), (records, None)):
+        found = of_two(runs, "a", "b").mean
+        assert found is not None
+        assert found.scaled.better == better
+
+
 def test_the_other_way_round_it_is_the_other_way_round(many_tasks):
     one, other = of_two(many_tasks, "good", "poor"), of_two(many_tasks, "poor", "good")
     assert one.mean

@@ -149,6 +149,14 @@ def test_where_a_wrong_shortcut_is_nearly_right_a_cell_is_weak_evidence(unlearne
     assert weak_of([make_record(chance=1.0)], None) == {"regulargpt": False}
 
 
+def test_a_shortcut_is_known_at_the_lengths_of_the_task_alone(unlearned):
+    protocol = unlearned[0].protocol
+    for splits, weak in (({"train": (1, 10)}, True), ({"test": (30, 30)}, False)):
+        own = protocol.model_validate({**protocol.model_dump(), "splits": splits})
+        runs = [run.model_copy(update={"protocol": own}) for run in unlearned]
+        assert weak_of(runs, 0.951) == {"lstm": weak, "rnn": False}
+
+
 def test_every_face_says_what_is_weak_evidence(unlearned):
     page = build_page(unlearned, View("test", ("parity",), shortcut=lambda task: 0.99))
     for name, sign in {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 from formalbench.analysis.build import View, build_page
@@ -54,6 +55,24 @@ def test_what_diverged_on_longer_strings_is_learned_and_not_solved(make_record):
     (board,) = build_page([trained], View("t", ("parity",))).boards
     assert board.rows[0].profile == Profile(0, 1, 0, 0.0, 1.0, 51)
     assert profile_of([]) is None
+
+
+def test_half_of_the_seeds_are_less_than_two_thirds(make_record):
+    held = (1.0, 1.0, 0.9, 0.9)
+    runs = [make_record("rnn", seed=seed, validation=one) for seed, one in enumerate(held)]
+    (board,) = build_page(runs, View("t", ("parity",))).boards
+    assert board.rows[0].profile == Profile(0, 0, 1, 0.5, 0.5, 71)
+
+
+def test_a_part_of_a_test_that_fails_at_the_same_length_counts(make_record):
+    """Named parts of a test can be of one length: one that is right does not solve the others."""
+    record = make_record(accuracy=[100, 100, 100, 50])
+    (board,) = build_page([record], View("t", ("parity",))).boards
+    (result,) = board.rows[0].results
+    (run,) = result.runs
+    cells = replace(run.cells, length=(41, 61, 71, 71), group=("a", "a", "a", "b"))
+    found = profile_of([replace(result, runs=(replace(run, cells=cells),))])
+    assert found == Profile(0, 1, 0, 0.0, 1.0, 61)
 
 
 def test_every_face_has_it(page):

@@ -130,11 +130,14 @@ def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
     facts = facts_of(known)
     if facts is None:
         return None
+    # A shortcut's accuracy is over the task's own test lengths.
+    splits = runs[0].protocol.splits
+    own_lengths = splits is None or splits.test is None
     return replace(
         facts,
         chances=view.chances(next(run for run in known if has_result(run))),
         language_class=None if theory is None else theory.finest,
-        shortcut=view.shortcut(facts.title),
+        shortcut=view.shortcut(facts.title) if own_lengths else None,
     )
 
 

@@ -24,7 +24,8 @@ FAILED = "⚠"
 """Behind a cell of which a run did not finish; a renderer may write it in its own way."""
 
 SOME = "°"
-"""Behind a cell of which some seeds did not learn the training lengths; likewise."""
+"""Behind a cell of which some seeds did not learn the training lengths; a renderer may write it in
+its own way."""
 
 CAPPED = "‡"
 """Behind a cell with a seed that did not learn and whose training was capped."""

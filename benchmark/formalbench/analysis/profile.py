@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from formalbench.analysis.learned import LEARNED
-from formalbench.analysis.results import Result, SeedResult
+from formalbench.analysis.results import SOLVED, Result, SeedResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
     runs = [run for result in results for run in result.runs]
     if not runs:
         return None
-    solved = [_most(map(is_solved, result.runs)) for result in results]
+    solved = [_most(run.learned and run.solved for run in result.runs) for result in results]
     learned = [_most(run.learned for run in result.runs) for result in results]
     reached = sorted((_reach(run) for run in runs if run.learned), reverse=True)
     horizon = reached[(len(reached) - 1) // 2] if reached else 0
@@ -47,28 +47,24 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
         solved=sum(solved),
         learned=sum(learned) - sum(solved),
         unlearned=len(results) - sum(learned),
-        solved_seeds=sum(map(is_solved, runs)) / len(runs),
+        solved_seeds=sum(run.learned and run.solved for run in runs) / len(runs),
         learned_seeds=sum(run.learned for run in runs) / len(runs),
         horizon=horizon or None,
     )
 
 
-def is_solved(run: SeedResult) -> bool:
-    """Return whether a run learned and is right on 99 % of the strings at every tested length."""
-    return run.learned and run.cells is not None and _reach(run) == run.cells.length[-1]
-
-
 def _reach(run: SeedResult) -> int:
-    """Return the last tested length before the first at which a run is below 99 %; 0 for none."""
-    reached = 0
-    if run.cells is not None:
-        for length, strings, right in zip(
-            run.cells.length, run.cells.strings, run.cells.correct, strict=True
-        ):
-            if right < LEARNED * strings:
-                break
-            reached = length
-    return reached
+    """Return the last tested length before the first at which a run is below 99 %; 0 for none.
+
+    A length counts only if all parts of a test with named parts are right there.
+    """
+    cells = run.cells
+    if cells is None:
+        return 0
+    shares = list(zip(cells.length, cells.strings, cells.correct, strict=True))
+    wrong = [length for length, strings, right in shares if right < SOLVED * strings]
+    first = min(wrong, default=math.inf)
+    return max((length for length in cells.length if length < first), default=0)
 
 
 def _most(flags: Iterable[bool]) -> bool:

@@ -2,7 +2,7 @@
 
 Tasks are fixed effects: a row that fails two tasks with every seed scores lower for certain, and
 only the scatter of seeds *within* a task says how far a score may be off. Two rows are compared by
-a t statistic, and all pairs of a board at once (Holm 1979).
+a t statistic, and the p-values of all pairs of a board are corrected by Holm's method (1979).
 
 Three seeds say little of their variance, and seeds that succeed or fail as a whole often agree by
 chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the board's;
@@ -42,7 +42,8 @@ Table = npt.NDArray[np.float64]
 def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.bool_]:
     """Return whether each row is significantly better than each other one, (M, M).
 
-    The probability that any two rows with equal means are told apart is at most 5 %.
+    On a board of rows with equal means the probability that any is true is meant to be at most 5 %;
+    docs/method.md has what simulations found, and where it is more.
 
     Args:
         rows: as of `p_values`.
@@ -111,17 +112,20 @@ def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
 
     It is that of a permutation test of seeds within tasks in which every seed of one row is better
     than every seed of the other: three seeds each on a single task come to 1 in 10. A row with a
-    single seed everywhere does not tell how its seeds differ, and is not compared.
+    single seed everywhere does not show how its seeds differ, and is not compared. A task that no
+    run finished has no trained sample, and adds no evidence; an exact model has none at all, and
+    there is no such bound.
     """
     for row in (one, other):
-        if row[0].trained and all(len(sample.values) == 1 for sample in row):
+        seeds = [len(sample.values) for sample in row if sample.trained]
+        if seeds and max(seeds) == 1:
             return 1.0
-    least = 2.0
-    for a, b in zip(one, other, strict=True):
-        if not (a.trained and b.trained):
-            return 0.0
-        least *= 1 / math.comb(len(a.values) + len(b.values), len(a.values))
-    return min(1.0, least)
+    orders = [
+        math.comb(len(a.values) + len(b.values), len(a.values))
+        for a, b in zip(one, other, strict=True)
+        if a.trained and b.trained
+    ]
+    return min(1.0, 2.0 / math.prod(orders)) if orders else 0.0
 
 
 def _holm(each: Table) -> Table:

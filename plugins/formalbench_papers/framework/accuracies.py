@@ -45,7 +45,7 @@ class Score:
 
     Attributes:
         best: the best seed's accuracy; None if no run finished.
-        mean: of the seeds, likewise; what did not finish counts as chance.
+        mean: of the seeds; one that did not finish counts as chance. None if no run finished.
         low, high: interval of the mean.
         chance: accuracy of the best answer that sees only the length.
         outcome: how many seeds there are, and which did not finish.

@@ -64,12 +64,13 @@ def higher(
 ) -> Answer:
     """Say whether some seeds are above others, by more than so much; None without either.
 
-    They are if each is above each of the others, or if the 95 % interval of the difference of the
-    means (Welch's) is; they are not likewise.
+    They are if the least difference of two seeds, or the lower end of the 95 % interval of the
+    difference of the means (Welch's), is more than that. They are not if the greatest difference,
+    or the upper end, is not more.
 
     Args:
         ones: a number of each seed.
-        others: likewise.
+        others: the same of the seeds that these are compared with.
         by: how much more it must be.
         missing: the number of planned seeds, of both, that have not been run.
     """

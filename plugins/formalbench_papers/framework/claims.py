@@ -8,7 +8,7 @@ from formalbench.analysis.text import percent
 
 from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.answers import best_reaches, of_learned, opposite
-from formalbench_papers.framework.findings import Claim
+from formalbench_papers.framework.findings import Answer, Claim
 
 
 def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
@@ -67,6 +67,11 @@ def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = 
         else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
         f"{'' if learned else '; no seed learned the training lengths'}"
     )
-    # No run that finished is no evidence of guessing, but a difference from the paper.
-    holds = None if score is None else False if interval is None else score.at_chance
+    if score is None:
+        holds: Answer = None
+    elif interval is None:
+        # That no run finished is a difference from the paper, once all planned seeds were run.
+        holds = "cannot tell" if score.missing else False
+    else:
+        holds = score.at_chance
     return Claim(said, paper, ours, holds if learned or holds is None else "cannot tell")

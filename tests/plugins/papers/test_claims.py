@@ -51,6 +51,7 @@ def test_what_learned_no_training_lengths_says_nothing_of_longer_strings():
         (score(0.9, 0.7, 0.4, 0.9), "cannot tell"),
         (score(0.9, 0.7, 0.6, 0.8), False),
         (score(None, None, None, None), False),
+        (replace(score(None, None, None, None), missing=1), "cannot tell"),
         (None, None),
     ],
 )
