@@ -43,7 +43,7 @@ def tasks(*, plugins: Sequence[Path | str] = ()) -> list[str]:
 
 
 def models(*, plugins: Sequence[Path | str] = ()) -> list[str]:
-    """Return the names of all models, families likewise.
+    """Return the names of all models; a family is one pattern, as for `tasks`.
 
     Args:
         plugins: local plugins to load.
@@ -74,7 +74,7 @@ def run(
 
     Args:
         models: model names, with options as in ``lstm[width=32]``.
-        tasks: task names, likewise; None for those of `suite`, and that empty for the default
+        tasks: task names, with options; None for those of `suite`, and that empty for the default
             suite.
         suite: a suite's name.
         protocol: a protocol's name; empty for the suite's, or `quick`.
@@ -228,7 +228,7 @@ def trained(
 
     Args:
         model: its name, options behind it.
-        task: its name, likewise.
+        task: its name, options behind it.
         seed: of the run.
         protocol: that it was trained by; by default ``standard``, or if there is no such run, any.
         results: a folder of records, or a clone of the repository; None for the per-user folder

@@ -343,7 +343,7 @@ class TaskHandle:
             batch: strings in a batch, at most.
             seed: of the training strings.
             first: how many batches to leave out at the beginning.
-            step: each so many-th batch only.
+            step: use every `step`-th batch only.
 
         Yields:
             int64 ids, (B, N), and targets, (B, …): classes, or for ``next-symbols`` bits. An answer

@@ -453,7 +453,7 @@ def test_runs_that_do_not_exist(runs, asked, said):
 
 @pytest.mark.parametrize("answer", [[[1], [1, 0]], [1j], [object()]])
 def test_what_is_no_array_of_numbers_is_refused(load, answer):
-    with pytest.raises(RequestError, match="no array of numbers"):
+    with pytest.raises(fb.RequestError, match="no array of numbers"):
         fb.evaluate(lambda ids: answer, load("parity"))
 
 

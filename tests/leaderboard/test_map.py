@@ -254,3 +254,10 @@ def test_a_row_without_a_measurement_is_not_drawn(make_record):
     drawn = render(mapped(records, *many))
     assert drawn.count(">rnn</text>") == 2  # bands
     assert drawn.count(">lstm</text>") == 1
+
+
+def test_a_run_that_did_not_learn_its_training_lengths_solves_nothing(make_record):
+    ((_, _, cell),) = mapped([make_record(validation=0.6, accuracy=1.0)], "parity").cells
+    assert (cell.state, cell.learned, cell.solved) == ("unlearned", 0, 0)
+    ((_, _, cell),) = mapped([make_record(accuracy=1.0)], "parity").cells
+    assert (cell.learned, cell.solved) == (1, 1)

@@ -72,7 +72,7 @@ class MapCell:
         budget: the most optimiser steps of a run that did not learn; of one that all learned, the
             most that a run was given.
         capped: how many runs that did not learn ended before their budget.
-        solved: how many runs are right on 99 % of the strings, or more, at every tested length.
+        solved: number of runs that learned, and are right on 99 % of the strings at every length.
         solved_to: the length up to which the runs, on average, are right on 99 % of the strings,
             all that finished having learned (see `Result`).
         command: repeats it or, where it was not run, runs it.

@@ -39,7 +39,7 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
     runs = [run for result in results for run in result.runs]
     if not runs:
         return None
-    solved = [_most(run.learned and run.solved for run in result.runs) for result in results]
+    solved = [_most(run.solved for run in result.runs) for result in results]
     learned = [_most(run.learned for run in result.runs) for result in results]
     reached = sorted((_reach(run) for run in runs if run.learned), reverse=True)
     horizon = reached[(len(reached) - 1) // 2] if reached else 0
@@ -47,7 +47,7 @@ def profile_of(results: Sequence[Result]) -> Profile | None:
         solved=sum(solved),
         learned=sum(learned) - sum(solved),
         unlearned=len(results) - sum(learned),
-        solved_seeds=sum(run.learned and run.solved for run in runs) / len(runs),
+        solved_seeds=sum(run.solved for run in runs) / len(runs),
         learned_seeds=sum(run.learned for run in runs) / len(runs),
         horizon=horizon or None,
     )

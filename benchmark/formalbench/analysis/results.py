@@ -86,11 +86,15 @@ class SeedResult:
 
     @property
     def solved(self) -> bool:
-        """Whether the run is right on 99 % of the strings, or more, at every tested length."""
+        """Whether the run learned, and is right on 99 % of the strings at every tested length."""
         cells = self.cells
-        return cells is not None and all(
-            correct >= SOLVED * strings
-            for correct, strings in zip(cells.correct, cells.strings, strict=True)
+        return (
+            self.learned
+            and cells is not None
+            and all(
+                correct >= SOLVED * strings
+                for correct, strings in zip(cells.correct, cells.strings, strict=True)
+            )
         )
 
 

@@ -38,11 +38,11 @@ class Report:
         name: of who answered.
         task: what was answered, with its options.
         accuracy: the primary metric, the mean over the test lengths, each counting the same.
-        chance: the accuracy of the best answer that sees only the length, likewise.
+        chance: the accuracy of the best answer that sees only the length, the same mean.
         shortcut: as given.
         validation: accuracy on held-out strings of the training lengths; None if these were not
             answered.
-        learned: whether that is at least 99 %; None likewise.
+        learned: whether `validation` is at least 99 %; None if it is None.
         horizon: the longest test length up to which, at every length, the accuracy is at least
             99 %; None if there is none.
         extrapolated: whether that is the longest of all, and the training lengths are learned or

@@ -43,7 +43,7 @@ def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
 def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
     """Return the transitions of the smallest automaton that gives every string the same class.
 
-    States are told apart by their classes, then by those of the states they lead to, and so on
+    States are separated by their classes, then by those of the states they lead to, and so on
     (Moore 1956).
 
     Args:

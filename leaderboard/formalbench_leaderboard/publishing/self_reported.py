@@ -33,7 +33,7 @@ FOLDER = Path("leaderboard", "self-reported")
 """The records, below the repository's root."""
 
 PAGE = Path("leaderboard", "self-reported.md")
-"""What is rendered of them, likewise."""
+"""The page that is rendered from them, below the repository's root."""
 
 BEST = 5
 """Trained models that stand beside the answers to a task."""

@@ -57,7 +57,7 @@ GREATLY = 0.05
 """By how much less a setting must have to hurt greatly; the paper gives no number."""
 
 IMPROVED = 0.02
-"""By how much more a setting must have to be an improvement, likewise."""
+"""By how much more a setting must have to be an improvement; the paper gives no number."""
 
 Found = Mapping[str, Trials]
 """By setting."""
