@@ -339,6 +339,15 @@ def of_files(folder: Path, name: str) -> Section:
     return {f"{name}/{path.relative_to(folder)}": digest(path.read_bytes()) for path in files}
 
 
+def _without_folders(value: Any) -> Any:
+    """A value as JSON gives it, with the names of files in place of their absolute paths."""
+    if isinstance(value, dict):
+        return {key: _without_folders(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(one) for one in value]
+    return Path(value).name if isinstance(value, str) and value.startswith("/") else value
+
+
 def commands() -> Section:
     """The help of every command and every listing, as text."""
     found: Section = {}
@@ -356,8 +365,7 @@ def commands() -> Section:
             listed = json.loads(command("list", kind, "--json"))
             found[f"list {kind}"] = digest(command("list", kind))
             for row in listed:
-                named = {key: Path(one).name if key == "path" else one for key, one in row.items()}
-                found[f"list {kind} --json {row['name']}"] = digest(named)
+                found[f"list {kind} --json {row['name']}"] = digest(_without_folders(row))
     return found
 
 
