@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.metric import Measure, Metric, StringMetric
     from formalbench.contracts.network import ParameterGroup, Traits
     from formalbench.contracts.objective import Chance, Objective
-    from formalbench.contracts.optimiser import Optimiser, Schedule
+    from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
     from formalbench.contracts.source import (
         Corpus,
         Labels,
@@ -101,7 +101,7 @@ _PLACES = {
     "contracts.metric": ("Measure", "Metric", "StringMetric"),
     "contracts.network": ("ParameterGroup", "Traits"),
     "contracts.objective": ("Chance", "Objective"),
-    "contracts.optimiser": ("Optimiser", "Schedule"),
+    "contracts.optimiser": ("Optimiser", "ParameterInfo", "Schedule"),
     "contracts.source": (
         *("Corpus", "Labels", "Mask", "PairedCorpus", "Source", "Strings", "Symbols"),
         "Transduction",
@@ -159,6 +159,7 @@ __all__ = [
     "OptimiserSpec",
     "PairedCorpus",
     "ParameterGroup",
+    "ParameterInfo",
     "ProbeSpec",
     "Progress",
     "ProtocolSpec",

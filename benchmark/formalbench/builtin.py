@@ -160,6 +160,20 @@ def formalbench_optimisers() -> Iterable[OptimiserSpec]:
         f"{_OPTIMISERS}Sgd",
         f"{_CONFIGS}SgdConfig",
     )
+    yield OptimiserSpec(
+        "lion",
+        "the sign of a momentum, with a weight decay of its own",
+        f"{_OPTIMISERS}Lion",
+        f"{_CONFIGS}LionConfig",
+        "Chen et al. 2023",
+    )
+    yield OptimiserSpec(
+        "muon",
+        "orthogonalised momentum for hidden matrices, AdamW for the rest",
+        f"{_OPTIMISERS}Muon",
+        f"{_CONFIGS}MuonConfig",
+        "Jordan et al. 2024; Liu et al. 2025",
+    )
 
 
 @hookimpl

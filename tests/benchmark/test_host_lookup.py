@@ -111,7 +111,7 @@ def test_a_name_and_a_pattern_that_both_fit_are_a_clash(host):
         ("protocols", "quik", "did you mean quick"),
         ("protocols", "zzzzzz", "`formalbench list protocols` shows all"),
         ("suites", "zzzzzz", "`formalbench list suites` shows all"),
-        ("optimisers", "zzzzzz", "known: adam, adamw, sgd"),
+        ("optimisers", "zzzzzz", "known: adam, adamw, lion, muon, sgd"),
         ("tasks", "dyck-{k}", "task 'dyck-{k}' is a pattern: fill in k, as in dyck-2"),
         ("tasks", "dyck-{k}-{D}", "fill in k and D, as in dyck-2-2"),
         ("models", "exact-dyck-1-{D}", "fill in D, as in exact-dyck-1-2"),

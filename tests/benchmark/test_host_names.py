@@ -283,7 +283,7 @@ def test_what_the_engine_and_the_texts_announce(host):
         *("classify", "tag", "next-symbols", "generate", "transduce", "decode")
     }
     assert names(host.objectives, "formalbench-text") == {"causal-lm", "masked-lm", "translate"}
-    assert names(host.optimisers) == {"adam", "adamw", "sgd"}
+    assert names(host.optimisers) == {"adam", "adamw", "lion", "muon", "sgd"}
     assert names(host.schedules) == {"constant", "linear", "cosine", "inverse-sqrt", "plateau"}
     assert names(host.executors) == {"serial", "local"}
     assert names(host.probes) == {"attention-on-first", "attention-entropy"}

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from formalbench import ParameterInfo
 from formalbench.checks import check_plugin
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -102,23 +103,26 @@ def test_a_metric_is_measured_beside_the_objectives_own(run):
 @pytest.mark.slow
 def test_an_optimiser_trains(run):
     arguments = ("--model", "gru[width=16]", "--task", "first")
-    (lion,) = run("lion.py", *arguments, "--set", "protocol.optimiser.name=lion")
-    (adam,) = run("lion.py", *arguments)
-    assert lion["protocol"]["optimiser"]["name"] == "lion"
-    assert lion["train_id"] != adam["train_id"]
-    assert lion["selected"]["metrics"] != adam["selected"]["metrics"]
+    (lars,) = run("lars.py", *arguments, "--set", "protocol.optimiser.name=lars")
+    (adam,) = run("lars.py", *arguments)
+    assert lars["protocol"]["optimiser"]["name"] == "lars"
+    assert lars["train_id"] != adam["train_id"]
+    assert lars["selected"]["metrics"] != adam["selected"]["metrics"]
 
 
-def test_a_step_of_lion_is_what_the_paper_says(load_example):
-    module = load_example("lion.py")
-    config = module.LionConfig(weight_decay=0.1)
-    parameters, momentum = torch.tensor([[1.0, -2.0]]), torch.tensor([[0.5, 0.0]])
-    gradient, rate = torch.tensor([[-1.0, 3.0]]), torch.tensor([[0.01]])
-    module.Lion(config).step(parameters, gradient, [momentum], rate, torch.zeros(0), 0.1)
-    # 0.9 · 0.5 - 0.1 > 0 and 0.1 · 3 > 0: both go down, and both decay.
-    expected = torch.tensor([[1 - 0.01 * (1 + 0.1), -2 - 0.01 * (1 - 0.2)]])
-    torch.testing.assert_close(parameters, expected)
-    torch.testing.assert_close(momentum, torch.tensor([[0.5 * 0.99 - 0.01, 0.03]]))
+def test_a_step_of_lars_is_what_the_paper_says(load_example):
+    module = load_example("lars.py")
+    matrix = ParameterInfo("weight", (1, 2), slice(2), "hidden")
+    layout = (matrix, ParameterInfo("bias", (1,), slice(2, 3)))
+    config = module.LarsConfig(weight_decay=0.1, trust=0.5)
+    parameters, momentum = torch.tensor([[3.0, 4.0, 1.0]]), torch.tensor([[1.0, 0.0, 1.0]])
+    gradient, rate = torch.tensor([[0.3, 0.4, 2.0]]), torch.tensor([[0.01]])
+    lars = module.Lars(config).with_layout(layout)
+    lars.step(parameters, gradient, [momentum], rate, torch.zeros(0), 0.1)
+    # The matrix's direction has norm 1, and its step 0.5 times its norm, 5; the bias's is as it is.
+    step = torch.tensor([[0.9 + 0.01 * 2.5 * 0.6, 0.01 * 2.5 * 0.8, 0.9 + 0.01 * 2.1]])
+    torch.testing.assert_close(momentum, step)
+    torch.testing.assert_close(parameters, torch.tensor([[3.0, 4.0, 1.0]]) - step)
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.network import Traits
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import OptimiserChoice, Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
 from formalbench.training.programs import ManyTogether, OneByOne, Together, trains_together
@@ -54,6 +54,28 @@ def test_parameters_after_fifty_steps(name, task_name):
         device = torch.device("cpu")
         recipe = make_recipe(host, PROTOCOL)
         return train_cohort(Cohort(build, task, PROTOCOL, members, device, recipe, choose))
+
+    together = train(MEMBERS, Together)
+    for member, one in zip(MEMBERS, together, strict=True):
+        (alone,) = train([member], OneByOne)
+        torch.testing.assert_close(parameters(one), parameters(alone), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("optimiser", ["lion", "muon"])
+def test_a_cohort_under_another_optimiser(optimiser):
+    host = PluginHost.load()
+    task = host.task("cycle-navigation")
+    used = PROTOCOL.model_copy(update={"optimiser": OptimiserChoice(name=optimiser)})
+
+    def build():
+        return host.network("lstm", task, {"width": 8}).double()
+
+    def train(members, program):
+        def choose(networks, task, device, batch=None):
+            return program(networks, task)
+
+        recipe = make_recipe(host, used)
+        return train_cohort(Cohort(build, task, used, members, torch.device("cpu"), recipe, choose))
 
     together = train(MEMBERS, Together)
     for member, one in zip(MEMBERS, together, strict=True):

@@ -72,7 +72,7 @@ def test_a_notebook_shows_the_live_table(page):
 
 def test_links_out_of_the_site_lead_to_the_repository(page):
     linked = {a.get_text(): a["href"] for a in page("docs/plugins").find_all("a", href=True)}
-    assert linked["examples/lion.py"].endswith("/examples/lion.py")
+    assert linked["examples/lars.py"].endswith("/examples/lars.py")
     assert linked["examples/"].rstrip("/").endswith("/examples")
     assert linked["CONTRIBUTING.md"] == "../CONTRIBUTING.html"
 

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.optimiser import Optimiser, Schedule
+from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
 from formalbench.contracts.promises import demand
 from formalbench.contracts.stream import Stream
 
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 
     from formalbench.contracts.objective import Promise
 
-RUNS, PARAMETERS, STEPS = 3, 4, 3
+RUNS, STEPS = 3, 3
+LAYOUT = (
+    ParameterInfo("hidden.weight", (2, 3), slice(6), "hidden"),
+    ParameterInfo("hidden.bias", (2,), slice(6, 8)),
+)
+"""The parameters of each run."""
+
 BASE = 1e-3
 """The learning rate that is tried."""
 
 
 def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
     """Return what an optimiser promises."""
-    yield "steps every run as if it were alone", lambda: _alone(optimiser)
+    bound = optimiser.with_layout(LAYOUT)
+    yield "steps every run as if it were alone", lambda: _alone(bound)
 
 
 def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
@@ -63,7 +70,7 @@ def _drawn(what: str) -> Tensor:
     """Return numbers between -4 and 4, (R, P)."""
     import torch
 
-    numbers = Stream("check steps", what).uniform((RUNS, PARAMETERS))
+    numbers = Stream("check steps", what).uniform((RUNS, LAYOUT[-1].columns.stop))
     return torch.from_numpy(8 * numbers - 4).float()
 
 

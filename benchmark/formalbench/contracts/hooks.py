@@ -209,7 +209,7 @@ def formalbench_optimisers() -> Iterable[OptimiserSpec]:
     Example:
         >>> @hookimpl
         ... def formalbench_optimisers():
-        ...     yield OptimiserSpec("lion", "sign of the momentum", Lion, config=LionConfig)
+        ...     yield OptimiserSpec("lars", "by matrix", Lars, config=LarsConfig)
     """
     raise NotImplementedError
 

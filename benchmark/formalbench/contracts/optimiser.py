@@ -5,12 +5,35 @@ Legend: R runs, P parameters of a network, S numbers of a step.
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from formalbench.contracts.network import ParameterGroup
+
+
+class ParameterInfo(NamedTuple):
+    """One parameter tensor of a network, and its columns in a row of all P numbers.
+
+    Attributes:
+        name: as in ``network.named_parameters()``.
+        shape: of the tensor; the columns hold its numbers in this order.
+        columns: of the matrices that `Optimiser.step` is given.
+        kind: ``embedding``; ``readout``, the weight of the network's last `torch.nn.Linear`;
+            ``hidden``, the weight matrix of any other linear or recurrent layer of torch; else
+            ``other``, as biases, gains and parameters that a module made itself.
+        group: the group of `formalbench.Traits.groups` that it is in; None for none.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    columns: slice
+    kind: Literal["embedding", "readout", "hidden", "other"] = "other"
+    group: ParameterGroup | None = None
 
 
 class Optimiser(ABC):
@@ -21,6 +44,8 @@ class Optimiser(ABC):
 
     Attributes:
         slots: names of what it remembers of each parameter; zeros before the first step.
+        layout: the parameter tensors in the order of their columns, the same for every run; empty
+            before `with_layout`.
 
     Example:
         >>> class SignDescent(Optimiser):
@@ -29,9 +54,20 @@ class Optimiser(ABC):
     """
 
     slots: tuple[str, ...] = ()
+    layout: tuple[ParameterInfo, ...] = ()
 
     def __init__(self, config: Any = None) -> None:
         self.config = config
+
+    def with_layout(self, layout: tuple[ParameterInfo, ...]) -> Self:
+        """Return a copy of this optimiser for networks with this layout.
+
+        The trainer calls it once, before the first step. Override it to prepare what depends on
+        the layout.
+        """
+        bound = copy.copy(self)
+        bound.layout = layout
+        return bound
 
     @property
     def weight_decay(self) -> float:

@@ -40,6 +40,27 @@ class SgdConfig(Config):
     weight_decay: float = option(0.0, "times the parameters, added to the gradient", minimum=0.0)
 
 
+class LionConfig(Config):
+    """Of `Lion`."""
+
+    betas: Betas = option(
+        (0.9, 0.99), "weight of the momentum in a step, and in the momentum of the next step"
+    )
+    weight_decay: float = option(
+        0.0, "times the rate: the share of the parameters that a step takes away", minimum=0.0
+    )
+
+
+class MuonConfig(AdamWConfig):
+    """Of `Muon`; `betas` and `eps` are those of AdamW, for all but the hidden matrices."""
+
+    momentum: float = option(
+        0.95, "how slowly the mean of a matrix's gradients changes", minimum=0.0, maximum=1.0
+    )
+    nesterov: bool = option(True, "look ahead along the momentum")
+    iterations: int = option(5, "of Newton and Schulz, which make a step orthogonal", minimum=1)
+
+
 class ConstantConfig(Config):
     """Of `ConstantSchedule`."""
 

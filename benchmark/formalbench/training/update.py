@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from formalbench.contracts.network import ParameterGroup, traits_of
-from formalbench.contracts.optimiser import Optimiser
+from formalbench.contracts.optimiser import Optimiser, ParameterInfo
 from formalbench.training.flat import Layout, trained
 
 
@@ -75,10 +75,12 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
     Raises:
         ValueError: if a group names no parameter of it.
     """
+    layout = layout_of(network)
+    optimiser = optimiser.with_layout(layout)
     groups = traits_of(network).groups
     if not groups:
         return Update(optimiser, largest, None, optimiser.weight_decay)
-    found = [_group_of(name, groups) for name in trained(network)]
+    found = [info.group for info in layout]
     for group in groups:
         if group not in found:
             raise ValueError(f"no parameter is called {' or '.join(group.names)}")
@@ -90,6 +92,30 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
         for group in found
     ]
     return Update(optimiser, largest, _spread(factors, network), _spread(decays, network))
+
+
+def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
+    """Return the parameter tensors of a network as an optimiser is told of them."""
+    kinds: dict[nn.Parameter, Literal["embedding", "readout", "hidden"]] = {}
+    read_out: nn.Parameter | None = None
+    for module in network.modules():
+        own = module.parameters(recurse=False)
+        if isinstance(module, nn.Embedding):
+            kinds |= dict.fromkeys(own, "embedding")
+        elif isinstance(module, nn.Linear | nn.RNNBase | nn.RNNCellBase):
+            kinds |= {one: "hidden" for one in own if one.ndim == 2 and one not in kinds}
+            if isinstance(module, nn.Linear):
+                read_out = module.weight
+    if read_out is not None and kinds.get(read_out) == "hidden":  # not tied to the embedding
+        kinds[read_out] = "readout"
+    groups = traits_of(network).groups
+    layout, first = [], 0
+    for name, parameter in trained(network).items():
+        columns = slice(first, first + parameter.numel())
+        kind, group = kinds.get(parameter, "other"), _group_of(name, groups)
+        layout.append(ParameterInfo(name, tuple(parameter.shape), columns, kind, group))
+        first = columns.stop
+    return tuple(layout)
 
 
 def _group_of(name: str, groups: Sequence[ParameterGroup]) -> ParameterGroup | None:

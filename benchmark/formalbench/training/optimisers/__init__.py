@@ -2,6 +2,8 @@
 
 from formalbench.training.optimisers.adam import Adam
 from formalbench.training.optimisers.adamw import AdamW
+from formalbench.training.optimisers.lion import Lion
+from formalbench.training.optimisers.muon import Muon
 from formalbench.training.optimisers.sgd import Sgd
 
-__all__ = ["Adam", "AdamW", "Sgd"]
+__all__ = ["Adam", "AdamW", "Lion", "Muon", "Sgd"]
