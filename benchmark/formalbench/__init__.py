@@ -37,6 +37,8 @@ if TYPE_CHECKING:
     from formalbench.contracts.network import ParameterGroup, Traits
     from formalbench.contracts.objective import Chance, Objective
     from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
+    from formalbench.contracts.penalty import Penalty
+    from formalbench.contracts.sampler import Sampler
     from formalbench.contracts.source import (
         Corpus,
         Labels,
@@ -53,9 +55,11 @@ if TYPE_CHECKING:
         ModelSpec,
         ObjectiveSpec,
         OptimiserSpec,
+        PenaltySpec,
         ProbeSpec,
         ProtocolSpec,
         ReproductionSpec,
+        SamplerSpec,
         ScheduleSpec,
         Splits,
         SuiteSpec,
@@ -102,14 +106,16 @@ _PLACES = {
     "contracts.network": ("ParameterGroup", "Traits"),
     "contracts.objective": ("Chance", "Objective"),
     "contracts.optimiser": ("Optimiser", "ParameterInfo", "Schedule"),
+    "contracts.penalty": ("Penalty",),
+    "contracts.sampler": ("Sampler",),
     "contracts.source": (
         *("Corpus", "Labels", "Mask", "PairedCorpus", "Source", "Strings", "Symbols"),
         "Transduction",
     ),
     "contracts.specs": (
         *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
-        *("ProbeSpec", "ProtocolSpec", "ReproductionSpec", "ScheduleSpec", "Splits", "SuiteSpec"),
-        *("TableSpec", "TaskSpec", "TrackerSpec"),
+        *("PenaltySpec", "ProbeSpec", "ProtocolSpec", "ReproductionSpec", "SamplerSpec"),
+        *("ScheduleSpec", "Splits", "SuiteSpec", "TableSpec", "TaskSpec", "TrackerSpec"),
     ),
     "contracts.stream": ("Stream",),
     "contracts.task": ("Task",),
@@ -160,6 +166,8 @@ __all__ = [
     "PairedCorpus",
     "ParameterGroup",
     "ParameterInfo",
+    "Penalty",
+    "PenaltySpec",
     "ProbeSpec",
     "Progress",
     "ProtocolSpec",
@@ -167,6 +175,8 @@ __all__ = [
     "ReproductionSpec",
     "RequestError",
     "RunInfo",
+    "Sampler",
+    "SamplerSpec",
     "Schedule",
     "ScheduleSpec",
     "Session",

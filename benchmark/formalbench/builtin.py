@@ -11,8 +11,10 @@ from formalbench.contracts.specs import (
     MetricSpec,
     ObjectiveSpec,
     OptimiserSpec,
+    PenaltySpec,
     ProbeSpec,
     ProtocolSpec,
+    SamplerSpec,
     ScheduleSpec,
 )
 
@@ -22,6 +24,7 @@ _METRICS = "formalbench.metrics."
 _PROBES = "formalbench.probes.attention:"
 _OPTIMISERS = "formalbench.training.optimisers:"
 _SCHEDULES = "formalbench.training.schedules:"
+_SAMPLERS = "formalbench.training.curriculum:"
 _CONFIGS = "formalbench.training.configs:"
 _EXECUTORS = "formalbench.running.executors."
 
@@ -205,6 +208,36 @@ def formalbench_schedules() -> Iterable[ScheduleSpec]:
         "down whenever validation gets no better",
         f"{_SCHEDULES}PlateauSchedule",
         f"{_CONFIGS}PlateauConfig",
+    )
+
+
+@hookimpl
+def formalbench_samplers() -> Iterable[SamplerSpec]:
+    """Announce the samplers of this package."""
+    yield SamplerSpec(
+        "uniform",
+        "all lengths of the training split alike",
+        "formalbench.contracts.sampler:Sampler",
+    )
+    yield SamplerSpec("staged", "short strings first, longer ones later", f"{_SAMPLERS}Staged")
+    yield SamplerSpec(
+        "interleaved",
+        "staged and uniform by turns, from evaluation to evaluation",
+        f"{_SAMPLERS}Interleaved",
+    )
+    yield SamplerSpec(
+        "generated", "lengths as the task's own process has them", f"{_SAMPLERS}Generated"
+    )
+
+
+@hookimpl
+def formalbench_penalties() -> Iterable[PenaltySpec]:
+    """Announce the penalties of this package."""
+    yield PenaltySpec(
+        "l1",
+        "the sum of the sizes of all parameters",
+        "formalbench.training.penalties:L1",
+        "Tibshirani 1996",
     )
 
 

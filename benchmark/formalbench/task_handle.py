@@ -359,18 +359,17 @@ class TaskHandle:
         return self._training_batches(batch, seed, first, step)
 
     def _training_batches(self, batch: int, seed: int, first: int, step: int) -> Iterator[Pair]:
-        from formalbench.training.curriculum import draw_length, length_weights
-        from formalbench.training.data import draw_strings
+        from formalbench.training.curriculum import UNIFORM, draw_length
 
         task, protocol = self.task.of("train"), self.protocol
         with self.blaming():
             lengths = split_lengths(task, "train")
-            weights = length_weights(task, protocol, lengths)
+            weights = UNIFORM.weights(task, protocol, lengths)
         own = None if protocol.shared_lengths else seed
         for number in numbers(first, step):
             with self.blaming():
                 length = draw_length(protocol, lengths, number, weights, own)
-                drawn = draw_strings(task, protocol, seed, number, length, batch)
+                drawn = UNIFORM.strings(task, protocol, seed, number, length, batch)
             yield pair_of(drawn)
 
     def _fixed_batches(

@@ -7,18 +7,18 @@ from operator import eq
 import numpy as np
 import pytest
 from formalbench.contracts.protocol import Curriculum, Protocol
-from formalbench.training.curriculum import draw_length, draw_mix, stages
+from formalbench.training.curriculum import UNIFORM, Interleaved, Staged, draw_length, draw_mix
 
 
 def test_the_stages_of_the_default():
-    found = stages(Curriculum(), range(1, 41))
+    found = Interleaved().stages(Protocol(name="p", version=1), range(1, 41))
     assert [stage[-1] for stage in found] == [2, 4, 7, 11, 17, 26, 40]
     assert all(stage[0] == 1 for stage in found)
     assert found[-1] == list(range(1, 41))
 
 
 def test_a_uniform_curriculum_is_one_stage():
-    assert stages(Curriculum(kind="uniform"), range(1, 41)) == [list(range(1, 41))]
+    assert UNIFORM.stages(Protocol(name="p", version=1), range(1, 41)) == [list(range(1, 41))]
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_uniform_curriculum_is_one_stage():
     ],
 )
 def test_stages_grow_to_the_whole_split(curriculum, lengths, longest):
-    found = stages(curriculum, lengths)
+    found = Staged().stages(Protocol(name="p", version=1, curriculum=curriculum), lengths)
     assert [stage[-1] for stage in found] == longest
     assert found[-1] == list(lengths)
     assert all(len(one) < len(other) for one, other in pairwise(found))

@@ -187,8 +187,8 @@ def test_specs_of_all_kinds(write, tiny, cli):
         from pathlib import Path
         from formalbench import (
             ExecutorSpec, MetricSpec, ModelSpec, ObjectiveSpec, OptimiserSpec, ProbeSpec,
-            ProtocolSpec, ReproductionSpec, ScheduleSpec, SuiteSpec, TableSpec, TaskSpec,
-            TrackerSpec, hookimpl,
+            PenaltySpec, ProtocolSpec, ReproductionSpec, SamplerSpec, ScheduleSpec, SuiteSpec,
+            TableSpec, TaskSpec, TrackerSpec, hookimpl,
         )
 
         @hookimpl
@@ -228,6 +228,14 @@ def test_specs_of_all_kinds(write, tiny, cli):
             yield ScheduleSpec("sc", "", "a:b")
 
         @hookimpl
+        def formalbench_samplers():
+            yield SamplerSpec("sa", "", "a:b")
+
+        @hookimpl
+        def formalbench_penalties():
+            yield PenaltySpec("pe", "", "a:b")
+
+        @hookimpl
         def formalbench_executors():
             yield ExecutorSpec("ex", "", "a:b")
 
@@ -247,6 +255,7 @@ def test_specs_of_all_kinds(write, tiny, cli):
     names = {
         **{"tasks": "t", "models": "m", "suites": "s", "protocols": "tiny", "objectives": "o"},
         **{"metrics": "me", "probes": "p", "optimisers": "op", "schedules": "sc"},
+        **{"samplers": "sa", "penalties": "pe"},
         **{"executors": "ex", "trackers": "tr", "tables": "ta", "reproductions": "re"},
     }
     (row,) = [r for r in cli("plugins", "--json", "--plugin", path).data if r["name"] == "mine.py"]

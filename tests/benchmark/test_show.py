@@ -16,7 +16,7 @@ def test_listings_name_everything(cli):
 
 KINDS = (
     *("tasks", "models", "suites", "protocols", "objectives", "metrics", "probes"),
-    *("optimisers", "schedules", "executors", "trackers", "plugins"),
+    *("optimisers", "schedules", "samplers", "penalties", "executors", "trackers", "plugins"),
 )
 
 

@@ -227,7 +227,8 @@ def test_a_run_is_capped_where_validation_has_not_got_better_for_its_patience(tr
 )
 def test_patience_counts_the_validations_that_asked_something(host, accuracies, ended):
     used = protocol(steps=1000, validation={"every": 20}, patience=PATIENCE)
-    regime = Regime(used, [[2]], make_recipe(host, used).schedule, "accuracy")
+    made = make_recipe(host, used)
+    regime = Regime(used, [[2]], made.schedule, "accuracy", made.sampler)
     run = RunState()
     for done, accuracy in zip(range(20, 100, 20), accuracies, strict=False):
         run.points.append(LearningPoint(done, 1.0, 1.0, accuracy))

@@ -13,7 +13,7 @@ from formalbench.contracts.record import parse_record
 from formalbench.evaluation import cells
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.evaluation.saved_sets import saved_test_set
-from formalbench.training.curriculum import draw_length, length_weights, stages
+from formalbench.training.curriculum import UNIFORM, Generated, draw_length
 from formalbench.training.programs import OneByOne, Together
 from formalbench.training.recipe import make_recipe
 from formalbench.training.run_state import Member
@@ -119,8 +119,8 @@ def test_no_run_begins_on_a_task_without_a_process(cli, write, results, refused)
 def test_lengths_have_the_shares_that_they_have_in_a_corpus(host, change):
     task, asked = host.task("dyck-2-3:generate"), protocol(**change)
     lengths = list(range(2, 84, 2))
-    assert stages(asked.curriculum, lengths) == [lengths]
-    weighted = length_weights(task, asked, lengths)
+    assert Generated().stages(asked, lengths) == [lengths]
+    weighted = Generated().weights(task, asked, lengths)
     drawn = [draw_length(asked, lengths, step, weighted) for step in range(4000)]
     assert draw_length(asked, lengths, 17, weighted) == drawn[17]
     strings = {n: drawn.count(n) * asked.strings_at(n) for n in lengths}
@@ -133,7 +133,7 @@ def test_lengths_have_the_shares_that_they_have_in_a_corpus(host, change):
 
 def test_other_curricula_weigh_no_length(host):
     asked = Protocol(name="p", version=1)
-    assert length_weights(host.task("parity"), asked, [1, 2, 3]) is None
+    assert UNIFORM.weights(host.task("parity"), asked, [1, 2, 3]) is None
 
 
 @pytest.mark.parametrize("model", ["lstm", "transformer"])
@@ -163,7 +163,7 @@ def test_a_cohort_is_its_runs_alone(host, model):
         assert one.strings == other.strings
         for a, b in zip(one.network.parameters(), other.network.parameters(), strict=True):
             torch.testing.assert_close(a, b, rtol=1e-6, atol=1e-7)
-    weighted = length_weights(task, asked, lengths := cells.split_lengths(task, "train"))
+    weighted = Generated().weights(task, asked, lengths := cells.split_lengths(task, "train"))
     for seed, one in enumerate(alone):
         drawn = [draw_length(asked, lengths, step, weighted, seed) for step in range(20)]
         assert one.strings == sum(map(asked.strings_at, drawn)) > 20

@@ -100,7 +100,16 @@ SHORT_RUNS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 
 LISTED = (
     *("tasks", "models", "suites", "protocols", "objectives", "metrics", "probes", "optimisers"),
-    *("schedules", "executors", "trackers", "tables", "reproductions", "plugins"),
+    *(
+        "schedules",
+        "samplers",
+        "penalties",
+        "executors",
+        "trackers",
+        "tables",
+        "reproductions",
+        "plugins",
+    ),
 )
 
 

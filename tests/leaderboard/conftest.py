@@ -86,7 +86,7 @@ def build_host(folder: Path) -> PluginHost:
     """Make a host as if one distribution had announced four tasks and six models."""
     host = PluginHost()
     plugin = Plugin("formalbench", "formalbench", "0.1.0")
-    for kind in ("objectives", "optimisers", "schedules"):
+    for kind in ("objectives", "optimisers", "schedules", "samplers"):
         for spec in getattr(builtin, f"formalbench_{kind}")():
             host.registries[kind].add(spec, plugin)
     for spec in papers_plugin.formalbench_tables():

@@ -10,7 +10,7 @@ from formalbench.contracts.example import Example
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.objectives.classify import Classify
-from formalbench.training.curriculum import draw_length, length_weights
+from formalbench.training.curriculum import UNIFORM, draw_length
 from formalbench_tasks.datasets import description, source
 from formalbench_tasks.datasets.table import StringTable
 
@@ -339,7 +339,7 @@ def test_each_string_is_trained_on_equally_often(folder):
     task, protocol = host.task("my-data"), host.protocol("quick")
     lengths = cells.split_lengths(task, "train")
     assert lengths == [0, 2, 3]  # of the training strings alone
-    weights = length_weights(task, protocol, lengths)
+    weights = UNIFORM.weights(task, protocol, lengths)
     assert (weights / weights.sum()).tolist() == pytest.approx([1 / 5, 3 / 5, 1 / 5])
     early = Counter(draw_length(protocol, lengths[:2], batch, weights) for batch in range(2000))
     assert early[2] / 2000 == pytest.approx(3 / 4, abs=0.05)

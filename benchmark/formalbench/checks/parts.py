@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from formalbench.checks.promises import Check, keep
-from formalbench.checks.steps import optimiser_promises, schedule_promises
+from formalbench.checks.steps import optimiser_promises, sampler_promises, schedule_promises
 from formalbench.contracts.promises import demand
 
 if TYPE_CHECKING:
@@ -19,6 +19,8 @@ BUILT = {
     "metric": "contracts.metric:Metric",
     "optimiser": "contracts.optimiser:Optimiser",
     "schedule": "contracts.optimiser:Schedule",
+    "sampler": "contracts.sampler:Sampler",
+    "penalty": "contracts.penalty:Penalty",
 }
 """What a factory makes, by kind."""
 
@@ -28,8 +30,9 @@ CALLED = ("probe", "executor", "reproduction")
 
 def check_parts(host: PluginHost, plugin: Plugin) -> Iterator[Check]:
     """Check what a plugin announces beside tasks, models, suites and protocols."""
-    for kind in (*BUILT, *CALLED):
-        for entry in getattr(host, f"{kind}s").all():
+    for registry in host.registries.values():
+        kind = registry.kind
+        for entry in registry.all() if kind in (*BUILT, *CALLED) else ():
             if entry.plugin is plugin:
                 yield from keep(f"{kind} {entry.spec.name}", _promises(kind, entry.spec))
 
@@ -42,6 +45,8 @@ def _promises(kind: str, spec: Any) -> Iterator[Promise]:
             yield from optimiser_promises(one)
         elif kind == "schedule":
             yield from schedule_promises(one)
+        elif kind == "sampler":
+            yield from sampler_promises(one)
 
 
 def _make(kind: str, spec: Any) -> list[Any]:

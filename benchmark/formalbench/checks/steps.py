@@ -1,4 +1,4 @@
-"""What optimisers and schedules promise: every run is trained as if it were alone.
+"""What optimisers, schedules and samplers promise: every run is trained as if it were alone.
 
 Legend: R runs, P parameters of each.
 """
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
 from formalbench.contracts.promises import demand
+from formalbench.contracts.sampler import Sampler
 from formalbench.contracts.stream import Stream
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
 def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
     """Return what a schedule promises."""
     yield "gives a rate at every step", lambda: _rates(schedule)
+
+
+def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
+    """Return what a sampler promises."""
+    yield "draws lengths of the training split, the same every time", lambda: _lengths(sampler)
 
 
 def _alone(optimiser: Optimiser) -> None:
@@ -72,6 +78,23 @@ def _drawn(what: str) -> Tensor:
 
     numbers = Stream("check steps", what).uniform((RUNS, LAYOUT[-1].columns.stop))
     return torch.from_numpy(8 * numbers - 4).float()
+
+
+def _lengths(sampler: Sampler) -> None:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.training.curriculum import draw_mix
+
+    lengths = list(range(1, 41))
+    for mixed in (False, True):
+        protocol = Protocol(name="check", version=1, mixed_lengths=mixed)
+        stages = sampler.stages(protocol, lengths)
+        demand(bool(stages) and stages[-1] == lengths, "the last stage is not all lengths")
+        for stage in stages:
+            for batch in range(20):
+                first, again = (
+                    draw_mix(protocol, stage, batch, None, 0, sampler) for _ in range(2)
+                )
+                demand(first == again, f"batch {batch} has other lengths the second time")
 
 
 def _rates(schedule: Schedule) -> None:

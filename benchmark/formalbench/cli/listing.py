@@ -36,6 +36,8 @@ class ListKind(StrEnum):
     probes = "probes"
     optimisers = "optimisers"
     schedules = "schedules"
+    samplers = "samplers"
+    penalties = "penalties"
     executors = "executors"
     trackers = "trackers"
     tables = "tables"
@@ -53,6 +55,8 @@ _COLUMNS = {
     ListKind.probes: ("name", "summary"),
     ListKind.optimisers: ("name", "options", "summary"),
     ListKind.schedules: ("name", "options", "summary"),
+    ListKind.samplers: ("name", "options", "summary"),
+    ListKind.penalties: ("name", "summary"),
     ListKind.executors: ("name", "options", "summary"),
     ListKind.trackers: ("name", "options", "summary"),
     ListKind.tables: ("name", "summary"),

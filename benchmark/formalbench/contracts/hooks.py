@@ -20,9 +20,11 @@ from formalbench.contracts.specs import (
     ModelSpec,
     ObjectiveSpec,
     OptimiserSpec,
+    PenaltySpec,
     ProbeSpec,
     ProtocolSpec,
     ReproductionSpec,
+    SamplerSpec,
     ScheduleSpec,
     SuiteSpec,
     TableSpec,
@@ -222,6 +224,30 @@ def formalbench_schedules() -> Iterable[ScheduleSpec]:
         >>> @hookimpl
         ... def formalbench_schedules():
         ...     yield ScheduleSpec("triangle", "up and down", Triangle, config=TriangleConfig)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_samplers() -> Iterable[SamplerSpec]:
+    """Announce samplers, which a protocol's ``curriculum.kind`` can name.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_samplers():
+        ...     yield SamplerSpec("long-first", "longer strings more often", LongFirst)
+    """
+    raise NotImplementedError
+
+
+@hookspec
+def formalbench_penalties() -> Iterable[PenaltySpec]:
+    """Announce penalties, which a protocol can name under ``penalties``.
+
+    Example:
+        >>> @hookimpl
+        ... def formalbench_penalties():
+        ...     yield PenaltySpec("sure", "squares of the logits", SquaredLogits)
     """
     raise NotImplementedError
 

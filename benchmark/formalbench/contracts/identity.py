@@ -20,10 +20,13 @@ if TYPE_CHECKING:
 
 Code = Mapping[str, str]
 """Where code came from that is not formalbench's own, by what it is of: ``objective``,
-``optimiser``, ``schedule`` or ``metric NAME``. A distribution's name or, of a local file, the
-SHA-256 of its contents; with the version, if that is not 1."""
+``optimiser``, ``schedule``, ``sampler``, ``penalty NAME`` or ``metric NAME``. A distribution's name
+or, of a local file, the SHA-256 of its contents; with the version, if that is not 1."""
 
-_TRAINS = ("objective", "optimiser", "schedule")
+
+def _tests(role: str) -> bool:
+    """Say whether code decides a run's test alone, and not its weights."""
+    return role.startswith("metric ")
 
 
 def train_id(
@@ -41,7 +44,7 @@ def train_id(
     """
     # A page asks this for thousands of runs: the protocol's text is made once.
     trained = "null" if learning_rate is None else _train_text(protocol)
-    own = {role: told for role, told in code.items() if role in _TRAINS}
+    own = {role: told for role, told in code.items() if not _tests(role)}
     begun = f'"code":{_text(own)},' if own else ""
     return _hash(
         f'{{{begun}"learning_rate":{_text(learning_rate)},"model":{used_text(model)},'
@@ -57,7 +60,7 @@ def test_id(trained: str, protocol: Protocol, code: Code) -> str:
         protocol: says what it is tested on.
         code: of all that is not formalbench's own; metrics beside the objective's are of it.
     """
-    metrics = {role: told for role, told in code.items() if role not in _TRAINS}
+    metrics = {role: told for role, told in code.items() if _tests(role)}
     return _hash(
         f'{{"metrics":{_text(metrics or None)},"test":{_test_text(protocol)},'
         f'"trained":"{trained}"}}'

@@ -28,17 +28,14 @@ Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
 """What an option of something registered can hold."""
 
 
-class Choice(Part):
-    """Something registered by name, with the options of its own config beside the name.
+Name = Annotated[str, Field(max_length=64)]
 
-    Attributes:
-        name: of what is chosen.
-    """
+
+class Options(Part):
+    """A choice of something registered by name; the options of its own config are further keys."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Setting]
-
-    name: Annotated[str, Field(max_length=64)]
 
     @property
     def options(self) -> dict[str, Setting]:
@@ -46,25 +43,25 @@ class Choice(Part):
         return dict(self.__pydantic_extra__)
 
 
-class OptimiserChoice(Choice):
+class OptimiserChoice(Options):
     """The optimiser, the same for every model; its options stand beside its name.
 
     Attributes:
         gradient_clip: largest gradient norm of a run; None for no clipping.
     """
 
-    name: Annotated[str, Field(max_length=64)] = "adam"
+    name: Name = "adam"
     gradient_clip: Rate | None = 1.0
 
 
-class ScheduleChoice(Choice):
+class ScheduleChoice(Options):
     """How the learning rate goes before the decay; its options stand beside its name."""
 
-    name: Annotated[str, Field(max_length=64)] = "constant"
+    name: Name = "constant"
 
 
-class Curriculum(Part):
-    """Which lengths a run trains on.
+class Curriculum(Options):
+    """Which lengths a run trains on: a sampler by name, `kind`; its options stand beside it.
 
     ``uniform`` draws from the whole training split all along. ``staged`` begins with
     lengths up to `first` and makes the longest `growth` times as long plus one (in
@@ -77,7 +74,7 @@ class Curriculum(Part):
     strings of each length make up the share of those trained on that they have in a corpus.
     """
 
-    kind: Literal["uniform", "staged", "interleaved", "generated"] = "interleaved"
+    kind: Name = "interleaved"
     first: Positive = 2
     growth: Annotated[float, Field(ge=1.0)] = 1.5
     error: Fraction = 0.02
@@ -258,6 +255,7 @@ class Protocol(Part):
             safe is computed in bf16. Parameters and losses are in fp32 with all three.
         label_smoothing: the share of each label's probability that the loss spreads over all
             outputs; None for none. Only some objectives can (`translate`).
+        penalties: weights of what is added to the loss, by the name of the penalty; None for none.
         optimiser, schedule, curriculum, decay, validation: how a run is trained.
         patience: when a run that learns nothing more ends early; None for never.
         test: on what it is tested.
@@ -268,7 +266,7 @@ class Protocol(Part):
     later: ClassVar[frozenset[str]] = frozenset(
         {
             *("changed", "draws", "batch_tokens", "shared_lengths", "splits", "watch"),
-            *("label_smoothing", "fallback", "patience"),
+            *("label_smoothing", "fallback", "patience", "penalties"),
         }
     )
 
@@ -291,6 +289,7 @@ class Protocol(Part):
     time_limit: Rate | None = None
     precision: Literal["fp32", "tf32", "bf16"] = "fp32"
     label_smoothing: Annotated[float, Field(gt=0, lt=1)] | None = None
+    penalties: Annotated[dict[Name, Rate], Field(min_length=1)] | None = None
     optimiser: OptimiserChoice = OptimiserChoice()
     schedule: ScheduleChoice = ScheduleChoice()
     curriculum: Curriculum = Curriculum()

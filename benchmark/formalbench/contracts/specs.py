@@ -258,6 +258,46 @@ class ScheduleSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SamplerSpec:
+    """A sampler of training strings, announced; a protocol names it as ``curriculum.kind``.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called with its config, if it has one; returns a `formalbench.Sampler`.
+        config: the class of its options.
+        reference: where it comes from.
+        version: raise it whenever what it draws could change.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    config: Options = None
+    reference: str = ""
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PenaltySpec:
+    """A penalty, announced; a protocol names it, with a weight, under ``penalties``.
+
+    Attributes:
+        name: lower case with hyphens.
+        summary: one line for listings.
+        factory: called without arguments; returns a `formalbench.Penalty`.
+        reference: the paper that defines it.
+        version: raise it whenever its numbers could change.
+    """
+
+    name: str
+    summary: str
+    factory: Factory
+    reference: str = ""
+    version: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class ExecutorSpec:
     """Something that carries units of work out, announced; ``--executor`` names it.
 
@@ -352,6 +392,8 @@ Spec = (
     | ProbeSpec
     | OptimiserSpec
     | ScheduleSpec
+    | SamplerSpec
+    | PenaltySpec
     | ExecutorSpec
     | TrackerSpec
     | TableSpec

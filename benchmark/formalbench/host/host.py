@@ -268,7 +268,9 @@ class PluginHost(LoadedPlugins):
     def _protocol_names(self) -> Registries:
         from formalbench.host.protocols import Registries
 
-        return Registries(self.protocols, self.optimisers, self.schedules)
+        return Registries(
+            *(self.protocols, self.optimisers, self.schedules, self.samplers, self.penalties)
+        )
 
     def table(self, name: str) -> PublishedTable:
         """Return the numbers of a paper that are announced under a name.

@@ -23,9 +23,11 @@ from formalbench.contracts.specs import (
     ModelSpec,
     ObjectiveSpec,
     OptimiserSpec,
+    PenaltySpec,
     ProbeSpec,
     ProtocolSpec,
     ReproductionSpec,
+    SamplerSpec,
     ScheduleSpec,
     SuiteSpec,
     TableSpec,
@@ -79,6 +81,8 @@ class LoadedPlugins:
         self.probes: Registry[ProbeSpec] = Registry("probe", ProbeSpec)
         self.optimisers: Registry[OptimiserSpec] = Registry("optimiser", OptimiserSpec)
         self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
+        self.samplers: Registry[SamplerSpec] = Registry("sampler", SamplerSpec)
+        self.penalties: Registry[PenaltySpec] = Registry("penalty", PenaltySpec)
         self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
         self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
         self.tables: Registry[TableSpec] = Registry("table", TableSpec)
@@ -89,10 +93,10 @@ class LoadedPlugins:
         """Every registry, by the plural of what is in it."""
         kinds = (
             *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
-            *(self.metrics, self.probes, self.optimisers, self.schedules, self.executors),
-            *(self.trackers, self.tables, self.reproductions),
+            *(self.metrics, self.probes, self.optimisers, self.schedules, self.samplers),
+            *(self.penalties, self.executors, self.trackers, self.tables, self.reproductions),
         )
-        return {f"{registry.kind}s": registry for registry in kinds}
+        return {registry.plural: registry for registry in kinds}
 
     @classmethod
     def load(

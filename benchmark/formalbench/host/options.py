@@ -16,12 +16,21 @@ if TYPE_CHECKING:
         ExecutorSpec,
         ModelSpec,
         OptimiserSpec,
+        SamplerSpec,
         ScheduleSpec,
         TaskSpec,
         TrackerSpec,
     )
 
-    Configured = TaskSpec | ModelSpec | OptimiserSpec | ScheduleSpec | ExecutorSpec | TrackerSpec
+    Configured = (
+        TaskSpec
+        | ModelSpec
+        | OptimiserSpec
+        | ScheduleSpec
+        | SamplerSpec
+        | ExecutorSpec
+        | TrackerSpec
+    )
 
 SCOPES = ("model", "task", "protocol", "executor", "tracker")
 """What `--set` can mean."""

@@ -1,8 +1,8 @@
 """From a protocol's name to its contents: what it extends, what was changed, what is default.
 
 The mapping of a protocol's file is laid over that of the protocol it extends, and what
-``--set protocol.key=value`` changes over both. The options of its optimiser and its schedule that
-nobody named are written out, so that to state a default changes nothing.
+``--set protocol.key=value`` changes over both. The options of its optimiser, schedule and sampler
+that nobody named are written out, so that to state a default changes nothing.
 """
 
 from __future__ import annotations
@@ -26,11 +26,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.specs import OptimiserSpec, ProtocolSpec, ScheduleSpec
+    from formalbench.contracts.specs import (
+        OptimiserSpec,
+        PenaltySpec,
+        ProtocolSpec,
+        SamplerSpec,
+        ScheduleSpec,
+    )
     from formalbench.host.registry import Registry
 
 Contents = dict[str, Any]
 """A protocol as its file has it, with what it extends."""
+
+CHOICES = {"optimiser": "name", "schedule": "name", "curriculum": "kind"}
+"""The parts that name something with options of its own, and the key with the name."""
 
 ONE_OF = {"test.lengths": "must be how many, at least 1, or all, or which, as 50,100"}
 """What is allowed of the keys that hold values of several kinds."""
@@ -42,16 +51,13 @@ class Registries(NamedTuple):
     protocols: Registry[ProtocolSpec]
     optimiser: Registry[OptimiserSpec]
     schedule: Registry[ScheduleSpec]
+    curriculum: Registry[SamplerSpec]
+    penalties: Registry[PenaltySpec]
 
     def options(self, contents: Mapping[str, Any], part: str) -> OptionTable:
-        """Return the options of the optimiser or the schedule that contents choose."""
-        name = _named(contents, part)
-        spec: OptimiserSpec | ScheduleSpec
-        if part == "optimiser":
-            spec = self.optimiser.get(name)[0].spec
-        else:
-            spec = self.schedule.get(name)[0].spec
-        return option_facts(spec)
+        """Return the options of the optimiser, schedule or sampler that contents choose."""
+        registry: Registry[Any] = getattr(self, part)
+        return option_facts(registry.get(_named(contents, part))[0].spec)
 
 
 def resolve(
@@ -105,7 +111,7 @@ def takes_list(known: Registries, key: str) -> bool:
     from formalbench.contracts.protocol import Protocol
 
     part, _, option = key.partition(".")
-    if part in ("optimiser", "schedule") and option not in ("name", *_beside(part)):
+    if part in CHOICES and option not in (CHOICES[part], *_beside(part)):
         registry: Any = getattr(known, part)
         tables = (option_facts(entry.spec) for entry in registry.all())
         return any(isinstance(t[option]["default"], tuple) for t in tables if option in t)
@@ -148,7 +154,7 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Contents:
     for key, value in above.items():
         old = merged.get(key)
         if isinstance(old, Mapping) and isinstance(value, Mapping):
-            if key in ("optimiser", "schedule") and value.get("name", _named(below, key)) != (
+            if key in CHOICES and value.get(CHOICES[key], _named(below, key)) != (
                 _named(below, key)
             ):
                 old = {one: old[one] for one in _beside(key) if one in old}
@@ -159,15 +165,15 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> Contents:
 
 
 def _named(contents: Mapping[str, Any], part: str) -> Any:
-    """Return the name of the optimiser or the schedule that contents choose."""
+    """Return the name of the optimiser, the schedule or the sampler that contents choose."""
     chosen = contents.get(part)
-    given = chosen.get("name") if isinstance(chosen, Mapping) else None
-    return _fields(part)["name"].default if given is None else given
+    given = chosen.get(CHOICES[part]) if isinstance(chosen, Mapping) else None
+    return _fields(part)[CHOICES[part]].default if given is None else given
 
 
 def _beside(part: str) -> set[str]:
-    """Return what stands beside the name whichever optimiser or schedule it is."""
-    return set(_fields(part)) - {"name"}
+    """Return what stands beside the name whichever optimiser, schedule or sampler it is."""
+    return set(_fields(part)) - {CHOICES[part]}
 
 
 def _fields(part: str) -> dict[str, Any]:
@@ -197,8 +203,8 @@ def _changed(
 ) -> Protocol:
     where = " ".join(f"--set protocol.{key}={text}" for key, text in changes.items())
     changed = contents
-    # The name of an optimiser comes before its options.
-    for key in sorted(changes, key=lambda key: not key.endswith(".name")):
+    names = {f"{part}.{name}" for part, name in CHOICES.items()}
+    for key in sorted(changes, key=lambda key: key not in names):  # a name before its options
         changed = _laid_over(changed, _nested(key, _value(known, changed, key, changes[key])))
     if "steps" in changes and "decay.steps" not in changes:
         changed = _with_a_decay_that_fits(changed, own.decay.steps)
@@ -227,7 +233,10 @@ def _value(known: Registries, contents: Contents, key: str, text: str) -> Any:
     if key in keys:
         return as_written(keys[key], text)
     part, _, option = key.partition(".")
-    if part in ("optimiser", "schedule") and option:
+    if part == "penalties" and option:
+        known.penalties.get(option)
+        return text
+    if part in CHOICES and option:
         options = known.options(contents, part)
         if option not in options:
             raise unknown(f"option of {_named(contents, part)}", option, [*options, *_beside(part)])
@@ -245,7 +254,7 @@ def _nested(key: str, value: Any) -> Contents:
 def _at(protocol: Protocol, key: str) -> Any:
     value: Any = protocol
     for part in key.split("."):
-        value = getattr(value, part, None)
+        value = value.get(part) if isinstance(value, dict) else getattr(value, part, None)
     return value
 
 
@@ -253,18 +262,20 @@ def _at(protocol: Protocol, key: str) -> Any:
 
 
 def _completed(known: Registries, contents: Mapping[str, Any], where: str) -> Protocol:
-    """Check contents, and write out the options of the optimiser and the schedule."""
+    """Check contents, and write out the options of the optimiser, the schedule and the sampler."""
     protocol = _valid(contents, where)
 
     def written_out(part: str) -> tuple[str, Contents]:
         registry: Registry[Any] = getattr(known, part)
         choice = getattr(protocol, part)
-        config = make_config(registry.get(choice.name)[0].spec, choice.options)
+        name = getattr(choice, CHOICES[part])
+        config = make_config(registry.get(name)[0].spec, choice.options)
         fixed = {key: getattr(choice, key) for key in _fields(part)}
         return part, {**fixed, **(config.model_dump() if config else {})}
 
     try:
-        update = dict(each(written_out, ("optimiser", "schedule")))
+        update = dict(each(written_out, (*CHOICES,)))
+        each(known.penalties.get, protocol.penalties or ())
     except RequestError as error:
         raise RequestError(f"{where}: not a valid protocol: {error}") from None
     return _valid({**protocol.model_dump(), **update}, where)

@@ -35,6 +35,11 @@ class Registry(Generic[S]):
         self.spec_type = spec_type
         self._entries: dict[str, list[Entry[S]]] = {}
 
+    @property
+    def plural(self) -> str:
+        """What several of its specs are called, as in ``formalbench list``."""
+        return f"{self.kind[:-1]}ies" if self.kind.endswith("y") else f"{self.kind}s"
+
     def add(self, spec: S, plugin: Plugin) -> None:
         """Keep a spec; whether its name is taken is decided when the name is used."""
         check_spec(spec)
@@ -75,7 +80,7 @@ class Registry(Generic[S]):
         if not found:
             if name in self._entries:
                 raise _to_fill_in(self.kind, name)
-            listing = f"formalbench list {self.kind}s"
+            listing = f"formalbench list {self.plural}"
             raise unknown(self.kind, name, self._entries, listing, self._called(name))
         return self._only(found), fields
 

@@ -95,7 +95,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
 
     from formalbench.contracts.network import traits_of
     from formalbench.evaluation.cells import check_lengths
-    from formalbench.training.programs import least_together
+    from formalbench.training.programs import check_penalties, least_together
     from formalbench.training.recipe import make_recipe
     from formalbench.training.watch import check_watch
 
@@ -105,8 +105,9 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
             network = host.network(run.model.name, task, run.model.options)
             if run.learning_rate is not None:
                 check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)
-                probes = make_recipe(host, run.protocol).probes
-                check_watch(network, run.info.model, task, run.protocol, probes)
+                recipe = make_recipe(host, run.protocol)
+                check_watch(network, run.info.model, task, run.protocol, recipe.probes)
+                check_penalties(network, run.info.model, recipe.penalties)
             return least_together(network, device.partition(":")[0], run.protocol.batch)
         except RequestError:
             raise

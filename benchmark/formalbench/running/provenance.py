@@ -32,7 +32,10 @@ def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[obje
     """
     # A backbone stands inside a readout; the library's own layers are not anybody's code here.
     parts = [one for one in network.modules() if not type(one).__module__.startswith("torch.")]
-    trains = [recipe.optimiser, recipe.schedule] if recipe else []
+    trains: list[object] = []
+    if recipe:
+        trains = [recipe.optimiser, recipe.schedule, recipe.sampler]
+        trains += [one.penalty for one in recipe.penalties]
     return [task, task.source, task.objective, *trains, *parts]
 
 

@@ -93,7 +93,10 @@ def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, s
         "objective": host.objectives.get(objective)[0],
         "optimiser": host.optimisers.get(protocol.optimiser.name)[0],
         "schedule": host.schedules.get(protocol.schedule.name)[0],
+        "sampler": host.samplers.get(protocol.curriculum.kind)[0],
     }
+    for name in protocol.penalties or ():
+        entries[f"penalty {name}"] = host.penalties.get(name)[0]
     for entry in host.metrics.all():
         if objective in entry.spec.objectives:
             entries[f"metric {entry.spec.name}"] = entry
@@ -117,6 +120,8 @@ def local_plugins(host: PluginHost, model: str, task: str, protocol: Protocol) -
         host.objectives.get(objective)[0].plugin,
         host.optimisers.get(protocol.optimiser.name)[0].plugin,
         host.schedules.get(protocol.schedule.name)[0].plugin,
+        host.samplers.get(protocol.curriculum.kind)[0].plugin,
+        *(host.penalties.get(name)[0].plugin for name in protocol.penalties or ()),
         *(e.plugin for e in host.metrics.all() if objective in e.spec.objectives),
         *(host.probes.get(name)[0].plugin for name in probes),
     ]

@@ -17,8 +17,9 @@ from torch import Tensor
 
 from formalbench.contracts.example import Example, pad, stack
 from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.sampler import Sampler
 from formalbench.contracts.task import Task
-from formalbench.training.curriculum import Mix
+from formalbench.training.curriculum import UNIFORM, Mix
 from formalbench.training.step import Share
 
 
@@ -57,23 +58,6 @@ class Interval:
         return sum(length * count for mix in self.mixes for length, count in mix)
 
 
-def draw_strings(
-    task: Task, protocol: Protocol, seed: int, batch: int, length: int, count: int
-) -> Example:
-    """Draw the strings of one length that a run trains on in a batch.
-
-    Args:
-        task: the part of the task that is for training (`Task.of`).
-        protocol: of the run.
-        seed: of the run.
-        batch: which, counted from 0.
-        length: of the strings.
-        count: how many.
-    """
-    own = (length,) if protocol.mixed_lengths else ()
-    return task.sample(task.stream("train", *protocol.key, seed, batch, *own), length, count)
-
-
 class TrainingData:
     """Draws the training examples of a task under a protocol.
 
@@ -87,16 +71,22 @@ class TrainingData:
             the device works on the one before.
         padded: whether strings of several lengths come padded, as one example; else length by
             length, each with its share of the gradient.
+        sampler: draws the strings.
 
     Attributes:
         ahead: whether it draws in the background.
     """
 
     def __init__(
-        self, task: Task, protocol: Protocol, device: torch.device, padded: bool = False
+        self,
+        task: Task,
+        protocol: Protocol,
+        device: torch.device,
+        padded: bool = False,
+        sampler: Sampler = UNIFORM,
     ) -> None:
         self._task, self._protocol, self._device = task.of("train"), protocol, device
-        self._padded = padded
+        self._padded, self._sampler = padded, sampler
         self._rooms: dict[int, Example] = {}
         self.ahead = device.type != "cpu"
         self._pool = ThreadPoolExecutor(1) if self.ahead else None
@@ -163,7 +153,11 @@ class TrainingData:
         return self._rooms[length]
 
     def _sample(self, seed: int, batch: int, length: int, count: int) -> Example:
-        return self._known(draw_strings(self._task, self._protocol, seed, batch, length, count))
+        drawn = self._sampler.strings(self._task, self._protocol, seed, batch, length, count)
+        if len(drawn.inputs) != count:
+            told = f"{type(self._sampler).__name__}.strings gave {len(drawn.inputs)} strings"
+            raise ValueError(f"{told}: expected {count}")
+        return self._known(drawn)
 
     def _known(self, example: Example) -> Example:
         primary = self._task.primary.name  # no other metric is asked in training

@@ -30,9 +30,12 @@ def longest_step(cohort: Cohort) -> None:
     """Compute the gradients of one run at the longest training length."""
     networks = [cohort.build().to(cohort.device).train()]
     program = cohort.program(networks, cohort.task, cohort.device)
+    program.penalties = cohort.recipe.penalties
     longest = split_lengths(cohort.task, "train")[-1]
     mix = ((longest, cohort.protocol.strings_at(longest)),)
-    data = TrainingData(cohort.task, cohort.protocol, torch.device("cpu"))
+    data = TrainingData(
+        cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.recipe.sampler
+    )
     (((share),),) = data.take(Interval(0, (mix,), longest, (cohort.members[0].seed,)))
     example = share.example.map(lambda part: part.to(cohort.device))
     program.gradients(program.select([0]), program.layout.stack(networks), example, [0])

@@ -14,8 +14,11 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example
-from formalbench.contracts.network import traits_of
+from formalbench.contracts.network import Traceable, traits_of
+from formalbench.contracts.penalty import Weighted
 from formalbench.contracts.task import Task
 from formalbench.precision import forward_in
 from formalbench.training.flat import Layout, fixed, trained
@@ -46,9 +49,11 @@ class Program(ABC):
     Attributes:
         layout: of the parameters of a run.
         precision: of the forward pass, as a protocol says it.
+        penalties: what is added to the loss.
     """
 
     precision = "fp32"
+    penalties: Sequence[Weighted] = ()
 
     def __init__(self, networks: Sequence[nn.Module], task: Task) -> None:
         self.networks = networks
@@ -82,6 +87,22 @@ class Program(ABC):
         with forward_in(self.precision, device):
             logits = forward()
         return logits.float() if logits.dtype == torch.bfloat16 else logits
+
+    def _penalised(
+        self,
+        loss: Tensor,
+        logits: Tensor,
+        trace: Callable[[], Mapping[str, Tensor]],
+        parameters: Mapping[str, Tensor],
+    ) -> Tensor:
+        """Return a loss with the penalties, of which some may need a trace."""
+        traced = any(one.penalty.traced for one in self.penalties)
+        with forward_in(self.precision, logits.device):
+            seen = trace() if traced else {}
+        for one in self.penalties:
+            own = seen if one.penalty.traced else {}
+            loss = loss + one.weight * one.penalty.term(logits, own, parameters)
+        return loss
 
     def _right(self, logits: Tensor, example: Example) -> Tensor:
         return self._objective.right(logits, example, self._primary)
@@ -124,6 +145,10 @@ class OneByOne(Program):
         batch = self._objective.batch(example)
         logits = self._call(example.inputs.device, lambda: one.network(batch))
         loss = self._objective.loss(logits, example)
+        if self.penalties:
+            named = dict(zip(self.layout.names, one.parameters, strict=True))
+            traceable: Any = one.network
+            loss = self._penalised(loss, logits, lambda: traceable.trace(batch), named)
         gradients = torch.autograd.grad(loss, one.parameters, materialize_grads=True)
         with torch.no_grad():
             right_B = self._right(logits.detach(), example)
@@ -198,7 +223,29 @@ class Together(Program):
             return logits
 
         logits = self._call(batch.symbols.device, forward)
-        return self._objective.loss(logits, example), logits
+        loss = self._objective.loss(logits, example)
+        if self.penalties:
+            loss = self._penalised(loss, logits, lambda: self._trace(state, batch), parameters)
+        return loss, logits
+
+    def _trace(self, state: Mapping[str, Tensor], batch: Batch) -> Mapping[str, Tensor]:
+        inside = {f"network.{name}": tensor for name, tensor in state.items()}
+        trace: Mapping[str, Tensor] = torch.func.functional_call(
+            _Tracing(self._network), inside, (batch,)
+        )
+        return trace
+
+
+class _Tracing(nn.Module):
+    """A network whose forward pass is its trace: a functional call can ask for no other method."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, batch: Batch) -> Mapping[str, Tensor]:
+        trace: Mapping[str, Tensor] = self.network.trace(batch)
+        return trace
 
 
 def _present(example: Example) -> dict[str, Any]:
@@ -237,8 +284,19 @@ class ManyTogether(Together):
         """Compute one step of some runs; `Program.gradients` says how."""
         if isinstance(selected, dict):
             return super().gradients(selected, flat_RP, example, noise)
-        self._apart.precision = self.precision
+        self._apart.precision, self._apart.penalties = self.precision, self.penalties
         return self._apart.gradients(selected, flat_RP, example, noise)
+
+
+def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted]) -> None:
+    """Refuse a penalty that looks into a network which cannot be looked into.
+
+    Raises:
+        RequestError: naming both.
+    """
+    for one in penalties:
+        if one.penalty.traced and not isinstance(network, Traceable):
+            raise RequestError(f"penalty {one.name} looks into a network: {model} has no trace")
 
 
 FEW_STRINGS = 4

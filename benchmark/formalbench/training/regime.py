@@ -9,6 +9,7 @@ from typing import Literal
 
 from formalbench.contracts.optimiser import Schedule
 from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.sampler import Sampler
 from formalbench.training.run_state import RunState
 
 
@@ -21,22 +22,18 @@ class Regime:
         stages: the lengths of each stage, the whole training split last.
         schedule: of the learning rate, before the decay.
         primary: the name of the task's primary metric.
+        sampler: says at which stage a run trains.
     """
 
     protocol: Protocol
     stages: Sequence[Sequence[int]]
     schedule: Schedule
     primary: str
+    sampler: Sampler
 
     def lengths(self, run: RunState, done: int) -> Sequence[int]:
         """Return the string lengths a run trains on in the interval that begins after `done`."""
-        return self.stages[-1 if self._on_all(done) else run.stage]
-
-    def _on_all(self, done: int) -> bool:
-        """Say whether all runs train on the whole training split in that interval."""
-        protocol = self.protocol
-        interleaved = protocol.curriculum.kind == "interleaved"
-        return interleaved and done // protocol.evaluate_every % 2 == 1
+        return self.stages[self.sampler.stage(self.protocol, run.stage, done)]
 
     def end(self, run: RunState) -> int:
         """Return the step before which a run ends, as far as is known."""
@@ -81,7 +78,8 @@ class Regime:
                 steps; the training loss is not finite if the run diverged.
         """
         if not math.isfinite(metrics["train/loss"]):
-            self.diverge(run, done, "the loss is not finite")
+            with_penalties = " with its penalties" if self.protocol.penalties else ""
+            self.diverge(run, done, f"the loss{with_penalties} is not finite")
             return
         run.steps = done
         error, validation = metrics["train/error"], metrics.get(f"validation/{self.primary}")

@@ -27,7 +27,7 @@ from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
 from formalbench.precision import multiplying
 from formalbench.training.checkpoints import Checkpointer
-from formalbench.training.curriculum import draw_mix, length_weights, stages
+from formalbench.training.curriculum import draw_mix
 from formalbench.training.data import Interval, TrainingData
 from formalbench.training.graphs import GraphedGroup
 from formalbench.training.programs import Program, Together, choose_program
@@ -125,15 +125,22 @@ class _CohortTraining:
         self.networks = [self._fresh(member.seed) for member in cohort.members]
         self.program = cohort.program(self.networks, task, device)
         self.program.precision = protocol.precision
+        self.program.penalties = cohort.recipe.penalties
         self.layout = self.program.layout
         self.padded = traits_of(self.networks[0]).padding
-        self.data = TrainingData(task, protocol, device, self.padded)
+        self.sampler = cohort.recipe.sampler
+        self.data = TrainingData(task, protocol, device, self.padded, self.sampler)
         optimiser, clip = cohort.recipe.optimiser, protocol.optimiser.gradient_clip
         self.update = make_update(optimiser, clip, self.networks[0])
         self.groups: dict[tuple[int, ...], Group] = {}
-        lengths = stages(protocol.curriculum, split_lengths(task, "train"))
-        self.regime = Regime(protocol, lengths, cohort.recipe.schedule, task.primary.name)
-        self.weights = length_weights(task, protocol, lengths[-1])
+        lengths = split_lengths(task, "train")
+        stages = self.sampler.stages(protocol, lengths)
+        if not stages or list(stages[-1]) != lengths:
+            named = type(self.sampler).__name__
+            raise ValueError(f"{named}.stages: the last stage must be all lengths of training")
+        schedule, primary = cohort.recipe.schedule, task.primary.name
+        self.regime = Regime(protocol, stages, schedule, primary, self.sampler)
+        self.weights = self.sampler.weights(task, protocol, lengths)
         self.runs = [self._start(network) for network in self.networks]
         self.validator = Validator(task, protocol, device)
         self.watcher = make_watcher(task, protocol, device, cohort.recipe.probes)
@@ -247,7 +254,9 @@ class _CohortTraining:
             first * protocol.accumulate, (first + protocol.evaluate_every) * protocol.accumulate
         )
         own = self._lengths_of(indices[0])
-        mixes = tuple(draw_mix(protocol, stage, batch, self.weights, own) for batch in batches)
+        mixes = tuple(
+            draw_mix(protocol, stage, batch, self.weights, own, self.sampler) for batch in batches
+        )
         seeds = sorted({self.cohort.members[i].seed for i in indices})
         return Interval(first, mixes, stage[-1], tuple(seeds))
 

@@ -96,8 +96,8 @@ def make_update(optimiser: Optimiser, largest: float | None, network: nn.Module)
 
 def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
     """Return the parameter tensors of a network as an optimiser is told of them."""
-    kinds: dict[nn.Parameter, Literal["embedding", "readout", "hidden"]] = {}
-    read_out: nn.Parameter | None = None
+    kinds: dict[Tensor, Literal["embedding", "readout", "hidden"]] = {}
+    read_out: Tensor | None = None
     for module in network.modules():
         own = module.parameters(recurse=False)
         if isinstance(module, nn.Embedding):
@@ -112,8 +112,8 @@ def layout_of(network: nn.Module) -> tuple[ParameterInfo, ...]:
     layout, first = [], 0
     for name, parameter in trained(network).items():
         columns = slice(first, first + parameter.numel())
-        kind, group = kinds.get(parameter, "other"), _group_of(name, groups)
-        layout.append(ParameterInfo(name, tuple(parameter.shape), columns, kind, group))
+        shape, group = tuple(parameter.shape), _group_of(name, groups)
+        layout.append(ParameterInfo(name, shape, columns, kinds.get(parameter, "other"), group))
         first = columns.stop
     return tuple(layout)
 

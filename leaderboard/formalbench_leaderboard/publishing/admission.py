@@ -34,6 +34,7 @@ from formalbench.contracts.verification import (
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
 from formalbench.running.rates import rates_wanted
 from formalbench.running.used import code_of, extra_metrics
+from formalbench.training.recipe import make_sampler
 
 from formalbench_leaderboard.publishing.expected import (
     ExpectedTest,
@@ -104,7 +105,7 @@ class Admission:
         self._check_task(record.task)
         self._check_code(record)
         task = self._task(record.task, record.protocol)
-        check_training(record, task)
+        check_training(record, task, make_sampler(self._host, record.protocol))
         check_history(record, task)
         if record.test is not None:
             expected = self._expected(record, task)

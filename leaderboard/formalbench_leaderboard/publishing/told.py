@@ -20,10 +20,10 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Environment, Record, Training
 from formalbench.contracts.verification import AnyRecord
 from formalbench.evaluation.cells import split_lengths
-from formalbench.training.curriculum import stages
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.sampler import Sampler
     from formalbench.contracts.task import Task
 
 EARLIEST = datetime.datetime(2026, 1, 1, tzinfo=datetime.UTC)
@@ -126,12 +126,13 @@ def _check_command(record: AnyRecord) -> None:
         raise RequestError("its command is not the one that repeats it")
 
 
-def check_training(record: Record, task: Task) -> None:
+def check_training(record: Record, task: Task, sampler: Sampler) -> None:
     """Refuse a training that its protocol cannot give.
 
     Args:
         record: of a run.
         task: as the protocol applies it.
+        sampler: of the protocol.
 
     Raises:
         RequestError: one line that says why.
@@ -146,7 +147,7 @@ def check_training(record: Record, task: Task) -> None:
     _check_seconds("training", told.seconds)
     _check_steps(record, told)
     lengths = split_lengths(task, "train")
-    reached = [stage[-1] for stage in stages(record.protocol.curriculum, lengths)]
+    reached = [stage[-1] for stage in sampler.stages(record.protocol, lengths)]
     if told.stage not in reached:
         raise RequestError(f"its curriculum has no stage that ends at length {told.stage}")
     _check_strings(record, told, lengths)

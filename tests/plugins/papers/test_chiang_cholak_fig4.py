@@ -32,7 +32,8 @@ def test_the_protocols_are_the_papers(installed, length):
     assert split_lengths(task, "test") == [1000]
     assert (protocol.batch, protocol.steps, protocol.seeds) == (1, 10_000, 20)
     assert protocol.optimiser.gradient_clip is None
-    regime = Regime(protocol, [[length]], make_recipe(installed, protocol).schedule, "accuracy")
+    made = make_recipe(installed, protocol)
+    regime = Regime(protocol, [[length]], made.schedule, "accuracy", made.sampler)
     run, (base,) = RunState(), protocol.learning_rates
     regime.begin_interval(run, 0)
     assert {regime.rate(run, base, step) for step in (0, 5000, 9999)} == {0.0003}

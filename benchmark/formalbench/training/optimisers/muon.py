@@ -96,7 +96,7 @@ class Muon(Optimiser):
         runs, parts, first = len(direction_RQ), [], 0
         for shape, same in itertools.groupby(self._matrices, key=lambda one: one.shape):
             count = len(list(same)) * math.prod(shape)
-            stacked_RKMN = direction_RQ[:, first : first + count].unflatten(1, (-1, *shape))
+            stacked_RKMN = direction_RQ[:, first : first + count].view(runs, -1, *shape)
             orthogonal_RKMN = orthogonalised(stacked_RKMN, self.config.iterations)
             length = LENGTH * math.sqrt(max(shape))
             parts.append((length * orthogonal_RKMN).reshape(runs, count))
@@ -111,7 +111,8 @@ def orthogonalised(matrices: Tensor, iterations: int) -> Tensor:
     """
     tall = matrices.shape[-2] > matrices.shape[-1]
     x = matrices.mT if tall else matrices  # so that products are of the smaller side
-    x = x / torch.linalg.matrix_norm(x, keepdim=True).clamp(min=1e-7)
+    norm: Tensor = torch.linalg.matrix_norm(x, keepdim=True)
+    x = x / norm.clamp(min=1e-7)
     linear, cubic, quintic = COEFFICIENTS
     for _ in range(iterations):
         gram = x @ x.mT
@@ -136,4 +137,5 @@ def _put_back(
     """Copy gathered columns to where they are from."""
     sizes = [math.prod(info.shape) for info in infos]
     targets = [flat[:, info.columns] for flat in whole for info in infos]
-    torch._foreach_copy_(targets, [part for one in gathered for part in one.split(sizes, dim=1)])
+    parts = [part for one in gathered for part in torch.split(one, sizes, dim=1)]
+    torch._foreach_copy_(targets, parts)
