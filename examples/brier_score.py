@@ -2,7 +2,8 @@
 
     formalbench run --plugin brier_score.py --model gru --task parity --json
 
-It stands in the records beside the objective's own metrics, under ``test.cells.metrics``.
+It stands beside the objective's own metrics: in the records, under ``test.cells.metrics``, and as a
+column of the board.
 
 Reference: Brier (1950), "Verification of forecasts expressed in terms of probability".
 """

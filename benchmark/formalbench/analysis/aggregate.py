@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import statistics as averages
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -165,7 +165,21 @@ def _seed_result(run: Record, measure: ShownBy, facts: TaskFacts | None) -> Seed
         answers=_answers_right(run),
         capped=bool(run.training and run.training.ended == "capped" and not has_learned(run)),
         information=_information(run, facts),
+        metrics=tuple(_plugin_metrics(run)),
     )
+
+
+def _plugin_metrics(run: Record) -> Iterator[tuple[str, float]]:
+    """Yield what metrics of plugins measured; one may measure several things, ``NAME-…``."""
+    if run.test is None or not run.test.extra_metrics:
+        return
+    cells = run.test.cells
+    for name in cells.metrics:
+        if any(name == one or name.startswith(f"{one}-") for one in run.test.extra_metrics):
+            means = cells.means_of(name)
+            known = [mean for mean in means or () if not math.isnan(mean)]
+            if known:
+                yield name, math.fsum(known) / len(known)
 
 
 def _information(run: Record, facts: TaskFacts | None) -> tuple[float | None, ...] | None:

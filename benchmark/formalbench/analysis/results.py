@@ -68,6 +68,8 @@ class SeedResult:
         information: the mutual information of answer and target at each cell, in bits; None if it
             was not measured, a logit at the cell was not finite, or the length alone decides the
             answers there, which leaves nothing to tell.
+        metrics: metrics that plugins add to the objective's, by name: the mean over the cells at
+            which an answer counts.
     """
 
     seed: int
@@ -83,6 +85,7 @@ class SeedResult:
     answers: float | None = None
     capped: bool = False
     information: tuple[float | None, ...] | None = None
+    metrics: tuple[tuple[str, float], ...] = ()
 
     @property
     def solved(self) -> bool:
@@ -188,6 +191,15 @@ class Result:
         known = (one for run in self.runs for one in run.information or () if one is not None)
         found = list(known)
         return math.fsum(found) / len(found) if found else None
+
+    @property
+    def metrics(self) -> dict[str, float]:
+        """Metrics that plugins add to the objective's, by name: the mean over the seeds."""
+        by_name: dict[str, list[float]] = {}
+        for run in self.runs:
+            for name, value in run.metrics:
+                by_name.setdefault(name, []).append(value)
+        return {name: math.fsum(found) / len(found) for name, found in by_name.items()}
 
     @property
     def solved(self) -> int:

@@ -37,7 +37,10 @@ def render(page: Page) -> str:
 def _measured(board: Board) -> dict[str, Any]:
     """Return a board, with the Wilson interval of every run at every length."""
     data = asdict(board)
-    runs = (run for row in data["rows"] for result in row["results"] for run in result["runs"])
+    runs = [run for row in data["rows"] for result in row["results"] for run in result["runs"]]
+    for run in runs:
+        if metrics := dict(run.pop("metrics")):
+            run["metrics"] = metrics
     for cells in (run["cells"] for run in runs if run["cells"] is not None):
         low, high = wilson_each(cells["correct"], cells["strings"])
         cells.update(wilson_low=low.tolist(), wilson_high=high.tolist())

@@ -24,7 +24,8 @@ def render(page: Page) -> str:
     for table in page.published:
         origin = f"published: {table.source}"
         lines += [{"origin": origin, **line} for line in published_data(table)]
-    return as_csv(lines, _header())
+    further = (name for line in lines for name in line)  # metrics that plugins add
+    return as_csv(lines, list(dict.fromkeys([*_header(), *further])))
 
 
 def as_csv(lines: Iterable[_Line], names: Sequence[str]) -> str:

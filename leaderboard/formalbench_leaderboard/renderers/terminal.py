@@ -26,6 +26,7 @@ from formalbench.analysis.tables import (
     published_table,
     ranking,
 )
+from formalbench.analysis.tables.outcomes import plugin_metrics
 from formalbench.analysis.text import harmless, plural
 from formalbench.contracts.published import PublishedTable
 from rich.box import SIMPLE_HEAD
@@ -171,7 +172,14 @@ def _print_besides(page: Page, console: Console) -> None:
         for title in (*board.tasks, *board.other_tasks):
             if title not in board.otherwise and (shown := of_task(board, title)).items:
                 console.print(Text(harmless(f"{title}, protocol {board.name}"), style="bold"))
-                told = ("model", "validation", "mean", "interval", "seeds")
+                told = (
+                    "model",
+                    "validation",
+                    "mean",
+                    "interval",
+                    *plugin_metrics(shown.items),
+                    "seeds",
+                )
                 _print_table(shown.only(*told), console, narrow=_MODEL_WIDTH)
 
 

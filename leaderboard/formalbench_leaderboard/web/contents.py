@@ -163,6 +163,7 @@ def _result(
             }
             for run in result.runs
         ],
+        **({"metrics": result.metrics} if result.metrics else {}),
         "strings": _strings(result),
         "shown": facts.measure.text(result.shown) if facts and not facts.measure.accuracy else None,
         "value": result.shown,

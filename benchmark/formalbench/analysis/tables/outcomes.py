@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from formalbench.analysis.board import Board, Row
@@ -208,6 +209,22 @@ def of_row(board: Board, row: Row) -> Sheet[Outcome]:
 
 
 def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
-    sheet = Sheet(OUTCOME, found)
     informed = any(on.result.information is not None for on in found)
-    return sheet if informed else sheet.without(INFORMATION)
+    columns: list[Column[Outcome]] = []
+    for column in OUTCOME:
+        if column.heading != INFORMATION or informed:
+            columns.append(column)
+        if column.heading == INFORMATION:
+            columns += map(_metric_column, plugin_metrics(found))
+    return Sheet(columns, found)
+
+
+def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
+    """Return the names of the metrics that plugins added to any of some outcomes."""
+    return list(dict.fromkeys(name for on in found for name in on.result.metrics))
+
+
+def _metric_column(name: str) -> Column[Outcome]:
+    """Return the column of a metric that a plugin adds to the objective's."""
+    meaning = "a plugin's metric, the mean over seeds and test lengths"
+    return number(name, meaning, lambda on: on.result.metrics.get(name), told="{:.4g}".format)
