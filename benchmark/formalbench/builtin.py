@@ -223,7 +223,7 @@ def formalbench_samplers() -> Iterable[SamplerSpec]:
     yield SamplerSpec(
         "interleaved",
         "staged and uniform by turns, from evaluation to evaluation",
-        f"{_SAMPLERS}Interleaved",
+        f"{_SAMPLERS}InterleavedStages",
     )
     yield SamplerSpec(
         "generated", "lengths as the task's own process has them", f"{_SAMPLERS}Generated"

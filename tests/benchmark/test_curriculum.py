@@ -7,11 +7,17 @@ from operator import eq
 import numpy as np
 import pytest
 from formalbench.contracts.protocol import Curriculum, Protocol
-from formalbench.training.curriculum import UNIFORM, Interleaved, Staged, draw_length, draw_mix
+from formalbench.training.curriculum import (
+    UNIFORM,
+    InterleavedStages,
+    Staged,
+    draw_length,
+    draw_mix,
+)
 
 
 def test_the_stages_of_the_default():
-    found = Interleaved().stages(Protocol(name="p", version=1), range(1, 41))
+    found = InterleavedStages().stages(Protocol(name="p", version=1), range(1, 41))
     assert [stage[-1] for stage in found] == [2, 4, 7, 11, 17, 26, 40]
     assert all(stage[0] == 1 for stage in found)
     assert found[-1] == list(range(1, 41))

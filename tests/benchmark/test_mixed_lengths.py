@@ -14,7 +14,7 @@ from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.source import Transduction
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
-from formalbench.training.curriculum import Interleaved, draw_mix
+from formalbench.training.curriculum import InterleavedStages, draw_mix
 from formalbench.training.data import Interval, TrainingData
 from formalbench.training.flat import Layout
 from formalbench.training.programs import Gradients, OneByOne, Together
@@ -158,7 +158,7 @@ def test_answers_that_are_decoded(host, mixed):
 
 
 def interval(used, first=0, steps=4):
-    (*_, whole) = Interleaved().stages(used, range(2, 9, 2))
+    (*_, whole) = InterleavedStages().stages(used, range(2, 9, 2))
     batches = range(first * used.accumulate, (first + steps) * used.accumulate)
     mixes = tuple(draw_mix(used, whole, batch) for batch in batches)
     return Interval(first, mixes, whole[-1], (0, 1))

@@ -8,7 +8,7 @@ import pytest
 from built_records import PROTOCOL
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import CohortMember
-from formalbench.training.curriculum import Interleaved
+from formalbench.training.curriculum import InterleavedStages
 from formalbench_leaderboard.publishing.admission import Admission
 from formalbench_leaderboard.publishing.told import check_training
 
@@ -100,10 +100,10 @@ def test_mastery_without_its_validation_is_refused(host, make_record):
         protocol = {**PROTOCOL, "decay": decay}
         return make_record(protocol=protocol, validation=validation, training=TRAINING | told)
 
-    check_training(trained(0.995), host.task("parity"), Interleaved())
+    check_training(trained(0.995), host.task("parity"), InterleavedStages())
     reason = "ended as mastered, and its validation reached 98.0% of the 99% that it takes"
     with pytest.raises(RequestError, match=reason):
-        check_training(trained(0.98), host.task("parity"), Interleaved())
+        check_training(trained(0.98), host.task("parity"), InterleavedStages())
 
 
 @pytest.mark.parametrize(
@@ -123,10 +123,10 @@ def test_a_training_capped_before_its_patience_ran_out_is_refused(
     training = {**TRAINING, **told, "strings_per_second": strings / 64}
     record = make_record(protocol={**PROTOCOL, "patience": patience}, training=training)
     if reason is None:
-        check_training(record, host.task("parity"), Interleaved())
+        check_training(record, host.task("parity"), InterleavedStages())
     else:
         with pytest.raises(RequestError, match=reason):
-            check_training(record, host.task("parity"), Interleaved())
+            check_training(record, host.task("parity"), InterleavedStages())
 
 
 @pytest.mark.parametrize("reason", MADE)

@@ -41,7 +41,7 @@ class Staged(Sampler):
         return [*result, whole]
 
 
-class Interleaved(Staged):
+class InterleavedStages(Staged):
     """The same in every other interval between two evaluations, and all lengths in the others."""
 
     def stage(self, protocol: Protocol, reached: int, done: int) -> int:
