@@ -224,7 +224,9 @@ def test_names(cli, mine, name, says):
 
 def test_a_name_that_is_taken_is_refused(refused, write):
     write("mine.py", MINE.replace("class Mine", "class LSTM"))
-    assert "'lstm' is announced twice" in refused("run", "--model", "mine.py:LSTM")
+    assert "there is a model 'lstm' already: rename the class" in refused(
+        "run", "--model", "mine.py:LSTM"
+    )
 
 
 def test_a_broken_file_shows_its_own_frames(cli, write):

@@ -193,9 +193,11 @@ class LoadedPlugins:
                 self.load_local(local)
             plugin = self.local_plugin(local)
             assert plugin is not None
-            self.check_clashes(plugin)
-            own = (entry.spec.name for entry in self.models.all() if entry.plugin is plugin)
-            found.append(f"{next(own)}{bracket}{options}")
+            (own,) = (one.spec.name for one in self.models.every() if one.plugin is plugin)
+            if len([one for one in self.models.every() if one.spec.name == own]) > 1:
+                named = f"class {local.attribute} of {local.path.name}"
+                raise RequestError(f"{named}: there is a model {own!r} already: rename the class")
+            found.append(f"{own}{bracket}{options}")
         return tuple(found)
 
     def check_clashes(self, plugin: Plugin) -> None:
