@@ -89,5 +89,12 @@ def _models() -> Iterator[ModelSpec]:
         "blocks of recurrences and attention in one network",
         "Lieber et al. 2024, Jamba; De et al. 2024, Griffin",
     )
+    yield family(
+        "hf",
+        "hf.model:build",
+        "hf.config:HfConfig",
+        "any architecture of the library transformers, from a config (formalbench[hf])",
+        "Wolf et al. 2020, Transformers",
+    )
     yield from MEMORY_MODELS
     yield from CONSTRUCTIONS

@@ -190,6 +190,8 @@ def weights() -> Section:
         return f"{form.hexdigest()[:8]} {contents.hexdigest()[:8]} {total:.9g} {placed:.9g}"
 
     for entry in host.models.all():
+        if entry.spec.name == "hf":  # another library's weights, of whatever version it is
+            continue
         name = instances(entry.spec.name)
         task = NEEDS.get(name, "parity:classify")
         tried: list[dict[str, Any]] = [{}]
