@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -295,8 +296,8 @@ def trained(
 
 def _check_lists(*lists: Sequence[str | type] | None) -> None:
     for names in lists:
-        if isinstance(names, str | type):
-            shown = names.__name__ if isinstance(names, type) else repr(names)
+        if isinstance(names, str) or inspect.isclass(names):
+            shown = names.__name__ if inspect.isclass(names) else repr(names)
             raise RequestError(
                 f"models, tasks, trackers, protocols are lists of names: write [{shown}]"
             )

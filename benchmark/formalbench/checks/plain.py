@@ -50,8 +50,8 @@ def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
     traits = traits_of(next(iter(found.values())))
     yield Check(f"model {name}", f"gives states (B, N, {traits.width}) of ids (B, N)")
     yield Check(f"model {name}", f"can do {', '.join(found)}")
-    for objective, why in refused.items():
-        yield Check(f"model {name}", f"cannot do {objective}: {str(why).partition(': ')[2]}")
+    for objective, refusal in refused.items():
+        yield Check(f"model {name}", f"cannot do {objective}: {str(refusal).partition(': ')[2]}")
     if not traits.vmap:
         why = "torch.func.vmap does not take it, so on a GPU they train one after another"
         yield Check(f"model {name}", f"cannot train several runs as one program: {why}")

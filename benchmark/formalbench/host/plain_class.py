@@ -79,6 +79,7 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
             expected.
         BrokenPluginError: if its file cannot be imported.
     """
+    get: Callable[[], Any] = partial(import_class, local)
     if local.path == SESSION:
         if local.sha256 not in _session:
             raise RequestError(
@@ -86,8 +87,6 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
                 "to this process: put it in a file"
             )
         get = partial(_session.__getitem__, local.sha256)
-    else:
-        get = partial(import_class, local)
     found, where = get(), local.path.name
     _check_class(found, f"{local.attribute} of {where}")
     # Two modules of a package may have a class of one name, and share the hash.
@@ -96,7 +95,9 @@ def class_spec(local: LocalPlugin) -> ModelSpec:
         check_name(name)
     except ValueError as error:
         raise RequestError(f"class {found.__name__} of {where}: {error}") from None
-    options = {key: (kind, option(default, "")) for key, kind, default in _options(found)}
+    options: dict[str, Any] = {
+        key: (kind, option(default, "")) for key, kind, default in _options(found)
+    }
     config = create_model(f"{found.__name__}Options", __base__=PlainOptions, **options)
     return ModelSpec(
         name=name,
@@ -141,7 +142,7 @@ def class_plugin(found: type) -> LocalPlugin:
 
 
 def _check_class(found: object, what: str) -> None:
-    """Refuse what is no class of networks, or is called otherwise than it will be."""
+    """Refuse what is no class of networks, or cannot be called as it will be."""
     from torch import nn
 
     if not (isinstance(found, type) and issubclass(found, nn.Module)):
@@ -149,11 +150,11 @@ def _check_class(found: object, what: str) -> None:
     first, *others = _parameters(found)
     needed = [one.name for one in others if one.kind in _BY_NAME and one.default is one.empty]
     if first.default is not first.empty or first.kind not in _FIRST or needed:
-        signature = f"__init__{inspect.signature(found.__init__)}"
+        told = f"__init__{inspect.signature(found.__init__)}"
         why = f"{needed[0]} has no default" if needed else "the first argument is the task"
-        raise RequestError(f"{what}: expected {CONSTRUCTOR}, found {signature}: {why}")
+        raise RequestError(f"{what}: expected {CONSTRUCTOR}, found {told}: {why}")
+    signature = inspect.signature(found.forward)
     try:
-        signature = inspect.signature(found.forward)
         signature.bind(None, None)
     except TypeError:
         raise RequestError(f"{what}: expected {FORWARD}, found forward{signature}") from None
