@@ -378,6 +378,8 @@ def shown() -> Section:
         for kind in ("task", "model", "protocol", "suite"):
             for row in json.loads(command("list", f"{kind}s", "--json")):
                 name = instances(row["name"])
+                if name == "hf":
+                    continue
                 told = json.loads(command("show", kind, name, "--json"))
                 options = told.pop("options", None) or {}
                 parts = {key: digest(value) for key, value in told.items()}
