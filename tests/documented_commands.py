@@ -93,7 +93,7 @@ def as_run(command: str) -> str:
         command += "".join(f" --set {setting}" for setting in SHORT.split())
         command += "" if "--seeds" in command else " --seeds 1"
         if "--model my-network" in command and "--plugin" not in command:
-            command += " --plugin my_network.py"  # the page says so
+            command += " --plugin my_network.py:MyNetwork"  # the page says so
     if "formalbench reproduce chi" in command:
         command += " --no-training"
     return command

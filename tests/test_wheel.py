@@ -52,7 +52,7 @@ WORKS = [  # what a command is given, and what it must say
     ("check first", "0 broken"),
     ("new task my-language", "my_language.py"),
     ("new model my-network", "my_network.py"),
-    ("check my_network.py", "0 broken"),
+    ("check my_network.py:MyNetwork", "0 broken"),
     (f"run --model lstm --task parity {' '.join(SHORT)} --results runs", "lstm"),
     ("verify exact-parity --exhaustive 4 --lengths 5 --count 2 --results runs", "exact-parity"),
     ("leaderboard --suite chomsky", "rnn"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import parse_settings
+from formalbench.host.plugins import SESSION
 from formalbench.running.plan import RunRequest
 from formalbench.running.scheduler import execute
 from formalbench.running.seeds import Seeds
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from torch import nn
 
     from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
 
 COMPARED = ["protocol", "version", "task", "a", "b", "difference", "low", "high", "better"]
 """The columns of `compare`."""
@@ -52,7 +55,7 @@ def models(*, plugins: Sequence[Path | str] = ()) -> list[str]:
 
 
 def run(
-    models: Sequence[str],
+    models: Sequence[str | type],
     tasks: Sequence[str] | None = None,
     *,
     suite: str = "",
@@ -73,7 +76,9 @@ def run(
     """Train and test models on tasks; the same as ``formalbench run``.
 
     Args:
-        models: model names, with options as in ``lstm[width=32]``.
+        models: model names, with options as in ``lstm[width=32]``; plain classes, as
+            ``"mine.py:Mine"`` or the class itself. One that no file has, as of a notebook, runs in
+            this process, and its records cannot be published.
         tasks: task names, with options; None for those of `suite`, and that empty for the default
             suite.
         suite: a suite's name.
@@ -112,9 +117,11 @@ def run(
     wait_passively()
     check_threads(threads)
     host = load_plugins(plugins)
+    names = host.models_named(models)
+    _check_session(host, jobs, executor)
     texts = [f"{key}={show_value(value)}" for key, value in (settings or {}).items()]
     settings_ = parse_settings(texts)
-    request = RunRequest(tuple(models), tuple(tasks or ()), suite, protocol, seeds, settings_)
+    request = RunRequest(names, tuple(tasks or ()), suite, protocol, seeds, settings_)
     store = Store(Path(results) if results else default_results())
     manner = Manner(
         *(device, jobs, threads, executor, fail_fast, debug), quiet=True, trackers=tuple(trackers)
@@ -287,11 +294,23 @@ def trained(
     return network_from(host, run, lookup.read(run), f"run {run.test_id}")
 
 
-def _check_lists(*lists: Sequence[str] | None) -> None:
+def _check_lists(*lists: Sequence[str | type] | None) -> None:
     for names in lists:
-        if isinstance(names, str):
+        if isinstance(names, str) or inspect.isclass(names):
+            shown = names.__name__ if inspect.isclass(names) else repr(names)
             raise RequestError(
-                f"models, tasks, trackers, protocols are lists of names: write [{names!r}]"
+                f"models, tasks, trackers, protocols are lists of names: write [{shown}]"
+            )
+
+
+def _check_session(host: PluginHost, jobs: int, executor: str) -> None:
+    """Refuse to hand a class that no file has to another process."""
+    for local in host.locals():
+        elsewhere = jobs != 1 or executor not in ("", "serial") or host.runs_local_code()
+        if local.path == SESSION and elsewhere:
+            raise RequestError(
+                f"class {local.attribute} is in no file, so it runs in this process alone: put it "
+                "in a file, or leave out jobs, executor and other plugins"
             )
 
 

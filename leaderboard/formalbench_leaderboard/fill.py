@@ -300,7 +300,7 @@ def _reproduce(host: PluginHost, entry: PlanEntry, place: ResultFolders, manner:
     words += ["--results", str(place.results), "--output", str(place.pages)]
     words += ["--device", manner.device]
     words += ["--jobs", str(manner.jobs)] if manner.jobs is not None else []
-    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.path))]
+    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.named))]
     print(f"entry {entry.number}: {entry.title}", file=sys.stderr, flush=True)
     # Ctrl-C reaches it once, from here. It inherits the lock of `make evidence`, if that called,
     # so that nobody else trains there if this process is killed.

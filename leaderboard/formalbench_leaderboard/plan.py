@@ -210,7 +210,7 @@ def _check_points(host: PluginHost, wanted: ReproductionEntry) -> None:
     words = [sys.executable, "-m", "formalbench", "reproduce", wanted.reproduce]
     words += ["--scale", wanted.scale, "--no-training"]
     words += [word for point in wanted.only for word in ("--only", point)]
-    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.path))]
+    words += [word for plugin in host.locals() for word in ("--plugin", str(plugin.named))]
     with TemporaryDirectory() as folder:
         words += ["--results", folder, "--output", folder]
         done = subprocess.run(words, capture_output=True, text=True)  # noqa: S603  # ours

@@ -8,6 +8,7 @@ from formalbench import ModelSpec, hookimpl
 
 from formalbench_models.attention_kinds import ATTENTION_KINDS
 from formalbench_models.constructions.catalogue import CONSTRUCTIONS
+from formalbench_models.families.announced import family
 from formalbench_models.families.catalogue import LINEAR_RECURRENCES
 from formalbench_models.families.encoder_decoder.spec import ENCODER_DECODERS
 from formalbench_models.families.looped_transformer.spec import LOOPED_TRANSFORMER
@@ -81,5 +82,19 @@ def _models() -> Iterator[ModelSpec]:
     yield STACK_ATTENTION
     yield from PAPERS
     yield from LINEAR_RECURRENCES
+    yield family(
+        "hybrid",
+        "hybrid.model:build",
+        "hybrid.config:HybridConfig",
+        "blocks of recurrences and attention in one network",
+        "Lieber et al. 2024, Jamba; De et al. 2024, Griffin",
+    )
+    yield family(
+        "hf",
+        "hf.model:build",
+        "hf.config:HfConfig",
+        "any architecture of the library transformers, from a config (formalbench[hf])",
+        "Wolf et al. 2020, Transformers",
+    )
     yield from MEMORY_MODELS
     yield from CONSTRUCTIONS

@@ -37,7 +37,9 @@ def test_what_it_writes_keeps_the_contract(cli, kind, name):
     assert str(file) in done.out
     assert str(test) in done.out
     ast.parse(test.read_text())
-    checks = check_plugin(file)
+    told = next(line.split()[-1] for line in done.lines if "formalbench check" in line)
+    assert Path(told.partition(":")[0]) == file
+    checks = check_plugin(told)
     assert len(checks) > 5
     assert [check for check in checks if not check.passed] == []
 
@@ -52,13 +54,14 @@ def test_what_it_writes_is_short_and_imports_the_facade_alone(cli, kind):
     assert len(lines) <= 25
     imported = [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
     modules = {getattr(node, "module", None) for node in imported}
-    assert modules - {"torch"} == {"formalbench"}
+    assert modules - {"torch", None} == ({"formalbench"} if kind == "task" else set())
 
 
 @pytest.mark.slow
-def test_its_test_passes(cli, python):
-    cli("new", "task", "my-language")
-    out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_language.py")
+@pytest.mark.parametrize("kind", ["model", "task"])
+def test_its_test_passes(cli, python, kind):
+    cli("new", kind, "my-own")
+    out = python("-m", "pytest", "-q", "-p", "no:cacheprovider", "test_my_own.py")
     assert "1 passed" in out
 
 
@@ -76,12 +79,13 @@ def test_its_test_needs_no_more_than_the_install(cli, python):
 def test_a_new_model_runs(cli, tiny):
     cli("new", "model", "my-network")
     done = cli(
-        "run", "--model", "my-network", "--plugin", "my_network.py", "--task", "parity",
+        "run", "--model", "my_network.py:MyNetwork[width=8]", "--task", "parity",
         "--seeds", 1, "--protocol", "tiny", "--plugin", tiny, "--device", "cpu", "--json",
     )  # fmt: skip
     assert done.code == 0
     (row,) = done.data
     assert row["status"] == "finished"
+    assert row["model"]["name"] == "my-network"
     assert parse_record(json.dumps(row), "row")
 
 

@@ -14,6 +14,7 @@ from formalbench.cli.main import take_plugins
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_instance, split_list
+from formalbench.host.plain_class import names_class
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -71,7 +72,7 @@ def test_the_command_is_one(line, host, root):
     for key, kind in NAMES.items():
         for name in split_list(asked.get(key) or ""):
             bare = parse_instance(name)[0].partition(":")[0]
-            if bare.isupper() or plugins or (bare, kind) == ("all", "models"):
+            if names_class(name) or bare.isupper() or plugins or (bare, kind) == ("all", "models"):
                 continue
             if re.match("my-|mine|more-ones|NAME", bare) or kind == "protocols":
                 continue

@@ -62,6 +62,15 @@ def test_an_example_imports_from_the_facade_alone(file):
     assert [line for line in lines if line.startswith("from formalbench.")] == []
 
 
+def test_a_network_of_mixers_runs(run):
+    (record,) = run(
+        "hybrid.py:MambaAttention", "--model", "mamba-attention[width=8]", "--task", "parity"
+    )
+    assert record["status"] == "finished"
+    text = (EXAMPLES / "hybrid.py").read_text("utf-8")
+    assert len([line for line in text.splitlines() if line.strip()]) <= 16
+
+
 def test_the_string_function_keeps_the_contract():
     checks = check_plugin(EXAMPLES / "rewriting.py")
     assert {check.subject for check in checks} >= {

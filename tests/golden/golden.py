@@ -199,6 +199,8 @@ def weights() -> Section:
         return f"{form.hexdigest()[:8]} {contents.hexdigest()[:8]} {total:.9g} {placed:.9g}"
 
     for entry in host.models.all():
+        if entry.spec.name == "hf":  # another library's weights, of whatever version it is
+            continue
         name = instances(entry.spec.name)
         task = NEEDS.get(name, "parity:classify")
         tried: list[dict[str, Any]] = [{}]
@@ -385,6 +387,8 @@ def shown() -> Section:
         for kind in ("task", "model", "protocol", "suite"):
             for row in json.loads(command("list", f"{kind}s", "--json")):
                 name = instances(row["name"])
+                if name == "hf":
+                    continue
                 told = json.loads(command("show", kind, name, "--json"))
                 options = told.pop("options", None) or {}
                 parts = {key: digest(value) for key, value in told.items()}

@@ -16,6 +16,7 @@ from formalbench.analysis import repeating
 from formalbench.analysis.build import build_page
 from formalbench.host import LocalPlugin
 from formalbench.host.local import content_hash
+from formalbench.host.plugins import SESSION
 from formalbench.store import Store, weights_path
 from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
 from formalbench_leaderboard.sources import suite_view
@@ -43,10 +44,24 @@ def formalbench_models():
     return [ModelSpec("mine", 1, "always the same", Mine)]
 '''
 
+PLAIN = """
+from torch import nn
+
+
+class Mine(nn.Module):
+    def __init__(self, task):
+        super().__init__()
+        self.embed = nn.Embedding(len(task.alphabet), 1)
+
+    def forward(self, ids):
+        return self.embed(ids)
+"""
+
 COMMANDS = {
     "formalbench run --model mine": set(),
     "formalbench run --plugin a/mine.py": {"mine.py"},
     "formalbench run --plug'in' mine.py": {"mine.py"},
+    "formalbench run --plugin a/mine.py:Mine": {"mine.py:Mine"},
     r"formalbench run --plug\in mine.py": {"mine.py"},
     'formalbench run "--plu"gin mine.py --plugin ../b.py': {"mine.py", "b.py"},
     "formalbench run --plugin": set(),
@@ -92,7 +107,7 @@ def run(repository, make_runs):
 
     def write(local, **keys):
         source = {"distribution": local.path.name, "sha256": local.sha256, "parameters": 2}
-        for record in make_runs("mine", **source, **keys):
+        for record in make_runs("mine", **(source | keys)):
             weights = f"weights of {record.test_id}".encode()
             digest = hashlib.sha256(weights).hexdigest()
             changed = record.model_copy(update={"weights": digest})
@@ -123,6 +138,28 @@ def test_the_source_goes_along(invoke, repository, plugin, run, package):
     place = repository / "leaderboard" / "plugins" / local.sha256 / local.path.name
     assert content_hash(place) == local.sha256
     assert invoke("check").exit_code == 0
+
+
+@pytest.mark.parametrize("in_session", [False, True])
+def test_a_plain_class_is_published_with_its_file_or_not_at_all(
+    invoke, repository, tmp_path, host, run, in_session, monkeypatch
+):
+    path = tmp_path / "mine.py"
+    path.write_text(PLAIN)
+    host.models_named([f"{path}:Mine"])
+    (local,) = host.locals()
+    run(replace(local, path=SESSION) if in_session else local, parameters=7)
+    for file in (tmp_path / "own").rglob("*.json"):
+        text = file.read_text()
+        file.write_text(text.replace(" --seeds", " --plugin mine.py:Mine --seeds"))
+    done = invoke("publish")
+    assert (done.exit_code, kept(repository)) == (
+        (1, set()) if in_session else (0, {f"{local.sha256}/mine.py"})
+    ), done.output
+    if in_session:
+        assert "its model is a class that no file has" in done.stderr
+    else:
+        assert invoke("check").exit_code == 0
 
 
 def test_what_cannot_be_checked_is_a_failure(invoke, repository, plugin, run, forget):

@@ -22,7 +22,7 @@ from torch.func import functional_call, stack_module_state
 SPECS = {
     spec.name: spec
     for spec in formalbench_models()
-    if spec.kind == "learned" and "decode" not in (spec.objectives or ())
+    if spec.kind == "learned" and "decode" not in (spec.objectives or ()) and spec.name != "hf"
 }
 AT_ONCE = {"scalar", "parity", "sinusoidal-from-end"}
 """Positions that tell every prefix the length of the whole string."""

@@ -14,7 +14,7 @@ from formalbench.verification.command import verifying
 _QUOTES = frozenset("\"'\\")
 """Signs by which a shell puts a word together of parts."""
 
-_FILE = re.compile(r"[A-Za-z0-9_.+=-]{1,300}")
+_FILE = re.compile(r"[A-Za-z0-9_.+=:-]{1,300}")
 
 
 def repeating(record: AnyRecord) -> str:

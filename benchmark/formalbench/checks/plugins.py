@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.checks.parts import check_parts
+from formalbench.checks.plain import plain_facts
 from formalbench.checks.promises import Check, begun, keep
 from formalbench.checks.trials import asked, trial_task, trials
 from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
 from formalbench.host.options import parse_instance
+from formalbench.host.plain_class import PlainFactory, names_class
 
 if TYPE_CHECKING:
     from formalbench.contracts.specs import MetricSpec
@@ -25,18 +27,18 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
     """Check everything that a local plugin provides.
 
     Args:
-        path: a .py or .yaml file, or a folder.
+        path: a .py or .yaml file, a folder, or a plain class: ``mine.py:Mine``.
         host: where to load it; None for a host of its own.
     """
-    from formalbench.host import LocalPlugin, PluginHost
-    from formalbench.host.local import content_hash, plugin_files
+    from formalbench.host import PluginHost
+    from formalbench.host.local import find_plugins
 
     host = host or PluginHost.load()
     checks: list[Check] = []
-    for file in plugin_files(Path(path)):
-        if host.local_plugin(file) is None:
-            checks += _load_lightly(host, LocalPlugin(file, content_hash(file)))
-        plugin = host.local_plugin(file)
+    for local in find_plugins(Path(path)):
+        if host.local_plugin(local) is None:
+            checks += _load_lightly(host, local)
+        plugin = host.local_plugin(local)
         assert plugin is not None
         host.check_clashes(plugin)
         checks += _check_provided(host, plugin)
@@ -116,6 +118,8 @@ def check_spec(host: PluginHost, name: str) -> list[Check]:
     Raises:
         RequestError: if there is neither.
     """
+    if names_class(name):
+        (name,) = host.models_named([name])
     checks: list[Check] = []
     language = parse_instance(name)[0].partition(":")[0]
     known = [e.spec.name for e in host.tasks.all()] + [e.spec.name for e in host.models.all()]
@@ -155,6 +159,8 @@ def _check_model(host: PluginHost, name: str) -> list[Check]:
         return [Check(f"model {name}", "is a pattern: check one of its names instead")]
     checks: list[Check] = []
     begun.get()(Check(f"model {name}", "can be tried"))
+    if isinstance(host.models.get(parse_instance(name)[0])[0].spec.factory, PlainFactory):
+        checks += plain_facts(host, name)
     for objective, task_name in trials(host, name):
         if task_name is None:
             problem = f"no registered task has the objective {objective}"

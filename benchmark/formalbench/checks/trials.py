@@ -70,7 +70,11 @@ def _of(host: PluginHost, source: str, objective: str) -> str | None:
 
 
 def _answers(host: PluginHost, model: str, task: str) -> bool:
-    """Say whether the engine takes a model's network for a task, as far as it can be built."""
+    """Say whether the engine takes a model's network for a task, as far as it can be built.
+
+    Raises:
+        MissingPackageError: if the model needs a package.
+    """
     import torch
 
     from formalbench.contracts.network import traits_of
@@ -82,6 +86,8 @@ def _answers(host: PluginHost, model: str, task: str) -> bool:
     with torch.random.fork_rng(devices=[]):
         try:
             network = host.network(model, built)
+        except MissingPackageError:  # it would be so on every task
+            raise
         except RequestError:
             return False
     return built.layout == "decoded" or not traits_of(network).encoder_decoder

@@ -14,6 +14,7 @@ from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.calls import PROJECT
 from formalbench.host.local import plugin_files
 from formalbench.host.options import parse_instance
+from formalbench.host.plain_class import names_class
 from formalbench.ui.completion import offers
 from formalbench.ui.flags import JsonFlag
 from formalbench.ui.output import print_json
@@ -34,7 +35,7 @@ def add_commands(app: typer.Typer) -> None:
             str,
             typer.Argument(
                 metavar="NAME|PATH",
-                help="A task, a model, or a plugin's path.",
+                help="A task, a model, a plugin's path, or a class: mine.py:Mine.",
                 autocompletion=_names,
             ),
         ],
@@ -49,6 +50,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench check regulargpt
         formalbench check 'parity:tag[p=0.3]'
         formalbench check my-language.yaml
+        formalbench check mine.py:Mine
         """
         from formalbench.checks import check_plugin, check_spec
         from formalbench.checks.apart import check_apart
@@ -57,7 +59,7 @@ def add_commands(app: typer.Typer) -> None:
             raise RequestError("check needs a name or a path")
         host = host_of(ctx)
         bare = what.partition("[")[0]  # an option may have a point
-        is_path = "/" in bare or "." in bare or Path(what).is_dir()
+        is_path = not names_class(what) and ("/" in bare or "." in bare or Path(what).is_dir())
         if is_strangers(host, what, is_path=is_path):
             checks = check_apart(host, Path(what) if is_path else what)
         else:
@@ -88,6 +90,8 @@ def is_strangers(host: PluginHost, what: str, *, is_path: bool) -> bool:
     """Say whether code that is not formalbench's own would be run."""
     if is_path:
         return any(LocalPlugin(file, "").is_code for file in plugin_files(Path(what)))
+    if names_class(what):
+        return True
     bare = parse_instance(what)[0].partition(":")[0]
     named = [one.plugin for one in host.tasks.all() if one.spec.name == bare]
     named += [one.plugin for one in host.models.all() if one.spec.name == bare]

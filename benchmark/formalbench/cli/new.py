@@ -1,4 +1,4 @@
-"""``formalbench new``: a working plugin file with its test."""
+"""``formalbench new``: a working file of a model or a task, with its test."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.ui.state import host_of
 
-SUFFIXES = {"model": "Network", "task": "Language"}
 SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
 
 
@@ -33,7 +32,9 @@ def add_commands(app: typer.Typer) -> None:
         kind: Annotated[NewKind, typer.Argument(help="What to start.")],
         name: Annotated[str, typer.Argument(help="Its name: lower case with hyphens.")],
     ) -> None:
-        """Write a working plugin file and its test into this folder.
+        """Write a working model or task and its test into this folder.
+
+        A model is a class, a task is a plugin.
 
         \b
         formalbench new model my-network
@@ -43,18 +44,21 @@ def add_commands(app: typer.Typer) -> None:
         registry = host.models if kind is NewKind.model else host.tasks
         if any(entry.spec.name == name for entry in registry.all()):
             raise RequestError(f"there is a {kind} {name!r} already: choose another name")
-        file, test = write_plugin(kind, name, Path())
+        file, test, checked = write_files(kind, name, Path())
         print(f"wrote {file} and {test}; now try")
-        print(f"  formalbench check {file}")
+        print(f"  formalbench check {checked}")
         print(f"  python -m unittest {test.stem}")
         if kind is NewKind.model:
-            print(f"  formalbench run --model {name} --plugin {file} --task parity --seeds 1")
+            print(f"  formalbench run --model {checked} --task parity --seeds 1")
         else:
             print(f"  formalbench run --model lstm --plugin {file} --task {name} --seeds 1")
 
 
-def write_plugin(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path]:
-    """Write the plugin and its test.
+def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str]:
+    """Write a class or a plugin, and its test.
+
+    Returns:
+        Both files, and what `formalbench check` is given.
 
     Raises:
         RequestError: if the name is bad or a file is there already; then nothing is written.
@@ -76,18 +80,22 @@ def write_plugin(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path]:
         if path.exists():
             raise RequestError(f"{path} is there already")
     camel = "".join(part.capitalize() for part in name.split("-"))
+    # The suffix keeps it apart from keywords and from what the template imports.
+    class_name = camel if kind is NewKind.model else f"{camel.removesuffix('Language')}Language"
+    if keyword.iskeyword(class_name):
+        raise RequestError(f"{class_name} is a keyword of Python: choose another name")
+    checked = f"{file.name}:{class_name}" if kind is NewKind.model else file.name
     words = {
         "name": name,
         "module": module,
         "file": file.name,
         "test_module": test.stem,
         "summary": SUMMARIES[kind],
-        # The suffixes keep them apart from keywords and from what the template imports.
-        "class_name": camel.removesuffix(SUFFIXES[kind]) + SUFFIXES[kind],
-        "config_name": f"{camel}Config",
+        "checked": checked,
+        "class_name": class_name,
     }
     templates = Path(__file__).parent.parent / "templates"
     for path, template in ((file, f"{kind}.py.txt"), (test, "test.py.txt")):
         text = (templates / template).read_text("utf-8").format(**words)
         write_atomically(path, text)
-    return file, test
+    return file, test, checked

@@ -13,6 +13,7 @@ from formalbench.contracts.execution import JobsLeft
 from formalbench.device import check_threads
 from formalbench.ui.completion import lists_of, names_of
 from formalbench.ui.flags import DeviceOption, ExecutorOption, JobsOption, ResultsOption
+from formalbench.ui.output import plugins_print_to_stderr
 from formalbench.ui.state import host_of
 
 
@@ -26,7 +27,7 @@ def add_commands(app: typer.Typer) -> None:
             str,
             typer.Option(
                 metavar="M[,M]|all",
-                help="Which models (`formalbench list models`).",
+                help="Which models (`formalbench list models`), or a class: mine.py:Mine.",
                 autocompletion=lists_of("models"),
             ),
         ],
@@ -121,6 +122,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench run --model lstm --set width=16,32 --set protocol.steps=400
         formalbench run --model lstm --task parity --tracker tensorboard
         formalbench run --model all --suite chomsky --dry-run
+        formalbench run --model 'mine.py:Mine[width=32]' --task parity
 
         Exit code 1 if a run failed; its record says why.
         """
@@ -135,8 +137,11 @@ def add_commands(app: typer.Typer) -> None:
         from formalbench.ui.live import execute_live, summary
 
         check_threads(threads)
+        models = split_names("--model", model)
+        with plugins_print_to_stderr():
+            models = host_of(ctx).models_named(models)
         request = RunRequest(
-            models=split_names("--model", model),
+            models=models,
             tasks=split_names("--task", task) if task is not None else (),
             suite=suite or "",
             protocol=protocol or "",

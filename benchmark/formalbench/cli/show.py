@@ -75,6 +75,8 @@ def add_commands(app: typer.Typer) -> None:
             ShowKind.suite: suite_facts,
         }
         with plugins_print_to_stderr():
+            if kind is ShowKind.model:
+                (name,) = host.models_named([name])
             facts = kinds[kind](host, name)
         _warn(facts)
         if as_json:

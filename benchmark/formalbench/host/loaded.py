@@ -40,11 +40,11 @@ from formalbench.host.local import (
     YAML_SUFFIXES,
     broken,
     content_hash,
+    find_plugins,
     import_local,
-    plugin_files,
 )
 from formalbench.host.names import check_name
-from formalbench.host.plugins import LocalPlugin, Plugin
+from formalbench.host.plugins import SESSION, LocalPlugin, Plugin
 from formalbench.host.registry import Registry
 from formalbench.host.untouched import untouched
 from formalbench.host.validate import check_spec
@@ -120,15 +120,14 @@ class LoadedPlugins:
         host.load_installed()
         extra = os.environ.get(ENVIRONMENT, "")
         asked = [Path(part) for part in extra.split(os.pathsep) if part]
-        files = dict.fromkeys(file for path in asked for file in plugin_files(path, ENVIRONMENT))
-        files |= dict.fromkeys(file for path in paths for file in plugin_files(path))
-        own = [LocalPlugin(file, content_hash(file)) for file in files]
+        own = dict.fromkeys(one for path in asked for one in find_plugins(path, ENVIRONMENT))
+        named = dict.fromkeys(one for path in paths for one in find_plugins(path))
+        own |= named
         only_noted = apart and any(one.is_code for one in own)
         for one in own:
             (host.note_local if only_noted else host.load_local)(one)
-        named = {file for path in paths for file in plugin_files(path)}
         for plugin in host.plugins:
-            if plugin.local and plugin.local.path in named:
+            if plugin.local in named:
                 host.check_clashes(plugin)
         return host
 
@@ -152,24 +151,58 @@ class LoadedPlugins:
             RequestError: if its contents changed, or a file is bad.
             BrokenPluginError: if its Python is broken.
         """
-        if content_hash(local.path) != local.sha256:
+        if local.path != SESSION and content_hash(local.path) != local.sha256:
             raise RequestError(f"plugin {local.path} changed while it was in use: start again")
         plugin = self.note_local(local)
-        if local.is_code:
+        if local.attribute:
+            self._load_class(plugin, local)
+        elif local.is_code:
             self._load_python(plugin, local)
         else:
             self._load_file(plugin, local.path)
 
     def note_local(self, local: LocalPlugin) -> Plugin:
         """Know of a plugin the user named, and load nothing."""
-        plugin = Plugin(local.path.name, str(local.path), "", local=local)
+        plugin = Plugin(local.named.name, str(local.named), "", local=local)
         self.plugins.append(plugin)
         return plugin
 
-    def local_plugin(self, file: Path) -> Plugin | None:
-        """Return the local plugin of a file or package, if it is loaded."""
-        own = (one for one in self.plugins if one.local and one.local.path == file)
-        return next(own, None)
+    def local_plugin(self, local: LocalPlugin) -> Plugin | None:
+        """Return the plugin of a file, a package or a class, if it is loaded."""
+        return next((one for one in self.plugins if one.local == local), None)
+
+    def models_named(self, names: Sequence[str | type]) -> tuple[str, ...]:
+        """Return the names of models, and load the plain classes among them.
+
+        Args:
+            names: as ``lstm``, ``mine.py:Mine[width=32]`` or, of a Python session, the class.
+
+        Raises:
+            RequestError: if a class is not there or does not fit, or a model has its name already.
+            BrokenPluginError: if its file cannot be imported.
+        """
+        from formalbench.host.plain_class import class_plugin
+
+        found = []
+        for name in names:
+            text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
+            if isinstance(name, type):
+                local = class_plugin(name)
+            elif ":" in text:
+                (local,) = find_plugins(Path(text.strip()), "--model")
+            else:
+                found.append(name)
+                continue
+            if self.local_plugin(local) is None:
+                self.load_local(local)
+            plugin = self.local_plugin(local)
+            assert plugin is not None
+            (own,) = (one.spec.name for one in self.models.every() if one.plugin is plugin)
+            if len([one for one in self.models.every() if one.spec.name == own]) > 1:
+                named = f"class {local.attribute} of {local.path.name}"
+                raise RequestError(f"{named}: there is a model {own!r} already: rename the class")
+            found.append(f"{own}{bracket}{options}")
+        return tuple(found)
 
     def check_clashes(self, plugin: Plugin) -> None:
         """Refuse a plugin that announces a name somebody else announced.
@@ -193,6 +226,17 @@ class LoadedPlugins:
             raise BrokenPluginError(
                 f"plugin {local.path} has no function marked @formalbench.hookimpl"
             )
+
+    def _load_class(self, plugin: Plugin, local: LocalPlugin) -> None:
+        from formalbench.host.plain_class import class_spec
+
+        try:
+            with untouched(), contained(), self.blaming(plugin):
+                spec = class_spec(local)
+        except FormalbenchError as error:
+            self._calls.drop(plugin, error)
+            raise
+        self._add("models", spec, plugin)
 
     def _register(self, plugin: Plugin, module: Any) -> None:
         self._calls.register(plugin, module)

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Mapping
-from importlib.machinery import ModuleSpec
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import ModuleType
 
-from formalbench.contracts.errors import PLUGIN_FAILURES, BrokenPluginError, RequestError
+from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
+    BrokenPluginError,
+    RequestError,
+    unknown,
+)
 from formalbench.host.data_files import data_hash
 from formalbench.host.outdated import advice
+from formalbench.host.plugins import LocalPlugin
 
 YAML_SUFFIXES = (".yaml", ".yml")
 SUFFIXES = (".py", *YAML_SUFFIXES, ".att")
 """Of the files that a folder stands for; a file with another can be named itself."""
+
+MOST_FILES = 1000
+"""Of a package of which a class is a model: all are read for their hash."""
 
 
 def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
@@ -48,6 +58,63 @@ def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
     return [path.resolve()]
 
 
+def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
+    """Return the plugins that a path stands for, or the plain class: ``mine.py:Mine``.
+
+    Of a class, what is before the colon may also be the name of a module, as ``package.module``:
+    it is looked for in the working directory and where Python finds modules.
+
+    Args:
+        path: of the plugin, as the user names it.
+        named_by: the option or the variable that names it, for errors.
+
+    Raises:
+        RequestError: if there is nothing that can be a plugin.
+    """
+    before, colon, name = str(path).rpartition(":")
+    if not colon or path.exists() or not all(map(str.isidentifier, name.split("."))):
+        return [LocalPlugin(file, content_hash(file)) for file in plugin_files(path, named_by)]
+    if Path(before).exists() or "/" in before or before.endswith(".py"):
+        (file,) = plugin_files(Path(before), named_by)
+    elif (found := find_module(before)) is None:
+        raise RequestError(f"{named_by} {path}: there is no file or module {before}")
+    else:
+        file, name = found[0], ".".join((*found[1], name))
+    local = LocalPlugin(file, content_hash(file), name)
+    if not local.is_code:
+        raise RequestError(f"{named_by} {path}: a class is in a .py file or a package")
+    return [local]
+
+
+def find_module(name: str) -> tuple[Path, list[str]] | None:
+    """Return where a module's code is; nothing is imported.
+
+    Returns:
+        Its file or, if it is in a package, that package's folder and the module's place in it.
+    """
+    parts = name.split(".")
+    search: Sequence[str] | None = ["", *sys.path]
+    for index in range(len(parts)):
+        found = PathFinder.find_spec(".".join(parts[: index + 1]), search)
+        if found is None:
+            return None
+        if found.origin is None:  # a folder without `__init__.py`: it only holds packages
+            search = found.submodule_search_locations
+            continue
+        file = Path(found.origin).resolve()
+        inside = parts[index + 1 :]
+        if file.name == "__init__.py":
+            files = sum(1 for _ in file.parent.rglob("*"))
+            if files > MOST_FILES:
+                raise RequestError(
+                    f"package {name} has {files} files, too many to be a model's code: "
+                    "import it in a file of your own, and name a class of that"
+                )
+            return file.parent, inside
+        return None if inside or file.suffix != ".py" else (file, [])
+    return None
+
+
 def content_hash(path: Path) -> str:
     """Return the SHA-256 of a file, or of the names and contents of a package's files.
 
@@ -73,11 +140,16 @@ def package_hash(files: Mapping[Path, bytes]) -> str:
     return digest.hexdigest()
 
 
-def import_local(path: Path, sha256: str) -> ModuleType:
+def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
     """Import a Python plugin under a module name of its own.
 
     The name holds a hash of path and contents, so that two files called ``model.py`` do not
     meet; it stands in `sys.modules` before the code runs, because dataclasses look there.
+
+    Args:
+        path: of a file, or of a package's folder.
+        sha256: of its contents.
+        named: whether a package's modules can import each other by its name, too.
 
     Raises:
         BrokenPluginError: if it cannot be imported.
@@ -93,7 +165,8 @@ def import_local(path: Path, sha256: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        _execute(module, spec, init)
+        with _package_names(path, module) if named else contextlib.nullcontext():
+            _execute(module, spec, init)
     except BaseException as error:
         for loaded in [key for key in sys.modules if key.split(".")[0] == name]:
             del sys.modules[loaded]
@@ -101,6 +174,43 @@ def import_local(path: Path, sha256: str) -> ModuleType:
             raise BrokenPluginError(broken(path, error)) from None
         raise
     return module
+
+
+def import_class(local: LocalPlugin) -> object:
+    """Import what a local plugin names in a file or a package.
+
+    Raises:
+        RequestError: if there is no such thing.
+        BrokenPluginError: if it cannot be imported.
+    """
+    found = import_local(local.path, local.sha256, named=True)
+    *modules, name = local.attribute.split(".")
+    with _package_names(local.path, found):
+        for part in modules:
+            try:
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            except PLUGIN_FAILURES as error:
+                raise BrokenPluginError(broken(local.path, error)) from None
+    if not hasattr(found, name):
+        kinds = (one for one, value in vars(found).items() if isinstance(value, type))
+        raise unknown(f"class of {local.path}", name, kinds)
+    return getattr(found, name)
+
+
+@contextlib.contextmanager
+def _package_names(path: Path, package: ModuleType) -> Iterator[None]:
+    """Let a package's modules import each other by its name while they are imported."""
+    if not path.is_dir() or path.name in sys.modules:
+        yield
+        return
+    sys.modules[path.name] = package
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+        for key in [key for key in sys.modules if key.split(".")[0] == path.name]:
+            del sys.modules[key]
 
 
 def _execute(module: ModuleType, spec: ModuleSpec, init: Path) -> None:

@@ -9,13 +9,29 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from formalbench.contracts.record import Origin
 
+SESSION = Path("(session)")
+"""The path of a class that only this Python session knows, as one of a notebook."""
+
 
 @dataclass(frozen=True, slots=True)
 class LocalPlugin:
-    """A local plugin as a worker process is told of it: where it is and what it must contain."""
+    """A local plugin as a worker process is told of it: where it is and what it must contain.
+
+    Attributes:
+        path: of the file or the package; `SESSION` for a class of this Python session.
+        sha256: of its contents, or of the class's source text.
+        attribute: of a plain class, which is a model: its name, in a package behind that of its
+            module, as in ``module.Mine``. Empty for a plugin with hooks.
+    """
 
     path: Path
     sha256: str
+    attribute: str = ""
+
+    @property
+    def named(self) -> Path:
+        """The plugin as ``--plugin`` takes it; only its name is in records."""
+        return Path(f"{self.path}:{self.attribute}") if self.attribute else self.path
 
     @property
     def is_code(self) -> bool:
@@ -59,5 +75,5 @@ class Plugin:
     def describe(self) -> str:
         """Return where the plugin comes from, for errors."""
         if self.local:
-            return str(self.local.path)
+            return str(self.local.named)
         return f"{self.distribution} {self.version}".strip()

@@ -21,6 +21,7 @@ from formalbench.host.options import (
     option_facts,
     parse_instance,
 )
+from formalbench.host.plugins import SESSION
 from formalbench.running.seeds import Seeds, check_seeds
 from formalbench.running.sweep import changes_of, sweep
 from formalbench.running.used import (
@@ -116,7 +117,9 @@ class Run:
         sources = {self.model.source.distribution, self.task.source.distribution}
         parts = {told.partition(" version ")[0] for told in self.code.values()}
         named = sources | parts | {*self.plugins}
-        code = (name for name in named - {PROJECT} if not name.endswith((*YAML_SUFFIXES, ".att")))
+        # A class of this session runs in its process.
+        named = {name for name in named - {PROJECT} if not name.startswith(SESSION.name)}
+        code = (name for name in named if not name.endswith((*YAML_SUFFIXES, ".att")))
         return tuple(sorted(code))
 
     @property

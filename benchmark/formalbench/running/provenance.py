@@ -42,12 +42,16 @@ def parts_of(task: Task, network: nn.Module, recipe: Recipe | None) -> list[obje
 def packages_of(parts: list[object]) -> dict[str, str]:
     """Return the versions of the packages that plugins imported, by distribution.
 
+    Of a library whose network a plugin took whole, it is the library's own.
+
     Args:
         parts: `parts_of` a run; formalbench's own code among them does not count.
     """
     found: dict[str, str] = {}
     for package in sorted({type(one).__module__.partition(".")[0] for one in parts}):
-        if package not in _own_packages():
+        if package in _libraries():
+            found |= {dist: metadata.version(dist) for dist in _distributions()[package]}
+        elif package not in _own_packages():
             found |= _imported_by(package)
     return dict(sorted(found.items())[:MOST_PACKAGES])
 
@@ -87,6 +91,13 @@ def _own_packages() -> frozenset[str]:
     """Return formalbench's own packages; one installed for editing lists no others of its files."""
     entries = metadata.distribution(PROJECT).entry_points
     return frozenset(entry.value.partition(".")[0] for entry in entries)
+
+
+@lru_cache
+def _libraries() -> frozenset[str]:
+    """Return the installed packages that are no plugins."""
+    plugins = {point.value.partition(".")[0] for point in metadata.entry_points(group=PROJECT)}
+    return frozenset(_distributions()) - plugins - _own_packages()
 
 
 @lru_cache

@@ -91,7 +91,7 @@ def run_session(
     """
     asked = _look_at(host, request, store, manner)
     todo = len(due(asked.plan.runs, asked.done))
-    plugins = tuple(plugin.path for plugin in host.locals())
+    plugins = tuple(plugin.named for plugin in host.locals())
     published = host.published()
     session = Session(store.path, manner.quiet, len(asked.plan.runs), todo, plugins, published)
     printed = contextlib.redirect_stdout(sys.stderr) if manner.quiet else contextlib.nullcontext()

@@ -59,4 +59,4 @@ def home_of(run: Run, plugins: Sequence[LocalPlugin]) -> object:
 
 def plugins_of(host: PluginHost, run: Run) -> tuple[LocalPlugin, ...]:
     """Return the local plugins that a run needs, in the order they were loaded."""
-    return tuple(one for one in host.locals() if one.path.name in run.plugins)
+    return tuple(one for one in host.locals() if one.named.name in run.plugins)

@@ -126,4 +126,4 @@ def local_plugins(host: PluginHost, model: str, task: str, protocol: Protocol) -
         *(host.probes.get(name)[0].plugin for name in probes),
     ]
     needed = [one for plugin in plugins for one in (plugin.reader, plugin) if one and one.local]
-    return tuple(dict.fromkeys(one.local.path.name for one in needed if one.local))
+    return tuple(dict.fromkeys(one.local.named.name for one in needed if one.local))

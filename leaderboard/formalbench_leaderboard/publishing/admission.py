@@ -32,6 +32,7 @@ from formalbench.contracts.verification import (
     VerificationRecord,
 )
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
+from formalbench.host.plugins import SESSION
 from formalbench.running.rates import rates_wanted
 from formalbench.running.used import code_of, extra_metrics
 from formalbench.training.recipe import make_sampler
@@ -94,6 +95,11 @@ class Admission:
         Raises:
             RequestError: one line that says why.
         """
+        if record.model.source.distribution == SESSION.name:
+            raise RequestError(
+                "its model is a class that no file has: put it in one, and run it from there "
+                "(--model mine.py:Mine)"
+            )
         check_made(record, self._now)
         check_outcome(record)
         trained, tested = ids_of(record)

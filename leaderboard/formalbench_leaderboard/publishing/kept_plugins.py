@@ -53,14 +53,14 @@ def plugins_of(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     named = named_by(record, host)
     if isinstance(record, Record):
         names = local_plugins(host, record.model.name, record.task.name, record.protocol)
-        return [one for one in host.locals() if one in named or one.path.name in names]
+        return [one for one in host.locals() if one in named or one.named.name in names]
     return named
 
 
 def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
     """Return the local plugins that a record names."""
     wanted, names = _hashes(record), plugin_files(record.command)
-    return [one for one in host.locals() if one.sha256 in wanted or one.path.name in names]
+    return [one for one in host.locals() if one.sha256 in wanted or one.named.name in names]
 
 
 def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:

@@ -43,7 +43,7 @@ LIBRARIES = ("python", "formalbench", "torch", "numpy")
 
 _VERSION = re.compile(r"\d{1,4}(\.\d{1,6}){1,3}[A-Za-z0-9.+-]{0,40}")
 _DISTRIBUTION_VERSION = re.compile(r"\d[A-Za-z0-9.!+-]{0,60}")
-_FILE = re.compile(r"[A-Za-z0-9_./+=-]{1,300}")
+_FILE = re.compile(r"[A-Za-z0-9_./+=:-]{1,300}")
 
 
 def check_made(record: AnyRecord, now: datetime.datetime) -> None:

@@ -1,0 +1,190 @@
+"""Plain classes as models: built with the task, `forward(ids)` gives states (B, N, D).
+
+A class needs no hooks and no config: the host makes the spec, and the options from the signature of
+its constructor.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin
+
+from pydantic import ConfigDict, create_model
+
+from formalbench.contracts.config import Config, option
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.specs import ModelSpec
+from formalbench.host.local import content_hash, find_module, import_class
+from formalbench.host.names import check_name
+from formalbench.host.plugins import SESSION, LocalPlugin
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+    from formalbench.host.plain_network import PlainNetwork
+
+CONSTRUCTOR = "__init__(self, task, *, width=64, …)"
+FORWARD = "forward(self, ids): LongTensor (B, N) to states (B, N, D)"
+
+_session: dict[str, type] = {}
+"""The classes of this Python session that are models, by the SHA-256 of their source."""
+
+
+class PlainOptions(Config):
+    """The options of a plain class; each has the name that the constructor gives it."""
+
+    model_config = ConfigDict(protected_namespaces=())
+
+
+class PlainFactory:
+    """Builds the networks of a plain class.
+
+    Args:
+        get: returns the class.
+    """
+
+    def __init__(self, get: Callable[[], type]) -> None:
+        self.get = get
+
+    def __call__(self, task: Task, *configs: Config) -> PlainNetwork:
+        """Return a backbone around a network of the class."""
+        from formalbench.host.plain_network import PlainNetwork
+
+        options = configs[0].model_dump() if configs else {}
+        return PlainNetwork(self.get()(task, **options), task)
+
+
+def names_class(text: str) -> bool:
+    """Say whether a text can only be the name of a plain class, and not that of a task.
+
+    Example:
+        >>> names_class("mine.py:Mine[width=8]"), names_class("parity:tag[p=0.3]")
+        (True, False)
+    """
+    before, _, name = text.partition("[")[0].rpartition(":")
+    return bool(before) and (before.endswith(".py") or name.rpartition(".")[2][:1].isupper())
+
+
+def class_spec(local: LocalPlugin) -> ModelSpec:
+    """Return the spec of a plain class that the user named.
+
+    Raises:
+        RequestError: if it is no class of networks, or does not fit; one line says what is
+            expected.
+        BrokenPluginError: if its file cannot be imported.
+    """
+    get: Callable[[], Any] = partial(import_class, local)
+    if local.path == SESSION:
+        if local.sha256 not in _session:
+            raise RequestError(
+                f"class {local.attribute} is known to the Python session that defined it, and not "
+                "to this process: put it in a file"
+            )
+        get = partial(_session.__getitem__, local.sha256)
+    found, where = get(), local.path.name
+    _check_class(found, f"{local.attribute} of {where}")
+    # Two modules of a package may have a class of one name, and share the hash.
+    name = model_name(local.attribute.replace(".", "_"))
+    try:
+        check_name(name)
+    except ValueError as error:
+        raise RequestError(f"class {found.__name__} of {where}: {error}") from None
+    options: dict[str, Any] = {
+        key: (kind, option(default, "")) for key, kind, default in _options(found)
+    }
+    config = create_model(f"{found.__name__}Options", __base__=PlainOptions, **options)
+    return ModelSpec(
+        name=name,
+        version=1,  # its contents are part of its identity
+        summary=f"the class {found.__name__} of {where}",
+        factory=PlainFactory(get),
+        config=config if options else None,
+    )
+
+
+def model_name(name: str) -> str:
+    """Return what the model of a class is called: lower case with hyphens.
+
+    Example:
+        >>> model_name("MyGRU2Network")
+        'my-gru2-network'
+    """
+    parts = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])|_+", "-", name)
+    return parts.lower().strip("-")
+
+
+def class_plugin(found: type) -> LocalPlugin:
+    """Return the plugin of a class object: its file's or, if none can be imported, its own.
+
+    Raises:
+        RequestError: if its source text is not known.
+    """
+    module = sys.modules.get(found.__module__)
+    importable = getattr(module, found.__name__, None) is found and found.__module__ != "__main__"
+    place = find_module(found.__module__) if importable else None
+    if place and Path(inspect.getfile(found)).resolve().is_relative_to(place[0]):
+        return LocalPlugin(place[0], content_hash(place[0]), ".".join((*place[1], found.__name__)))
+    try:
+        source = textwrap.dedent(inspect.getsource(found))
+    except (OSError, TypeError):
+        raise RequestError(
+            f"the source of class {found.__name__} is not known: put it in a file"
+        ) from None
+    sha256 = hashlib.sha256(source.encode()).hexdigest()
+    _session[sha256] = found
+    return LocalPlugin(SESSION, sha256, found.__name__)
+
+
+def _check_class(found: object, what: str) -> None:
+    """Refuse what is no class of networks, or cannot be called as it will be."""
+    from torch import nn
+
+    if not (isinstance(found, type) and issubclass(found, nn.Module)):
+        raise RequestError(f"{what} is no class of torch.nn.Module")
+    first, *others = _parameters(found)
+    needed = [one.name for one in others if one.kind in _BY_NAME and one.default is one.empty]
+    if first.default is not first.empty or first.kind not in _FIRST or needed:
+        told = f"__init__{inspect.signature(found.__init__)}"
+        why = f"{needed[0]} has no default" if needed else "the first argument is the task"
+        raise RequestError(f"{what}: expected {CONSTRUCTOR}, found {told}: {why}")
+    signature = inspect.signature(found.forward)
+    try:
+        signature.bind(None, None)
+    except TypeError:
+        raise RequestError(f"{what}: expected {FORWARD}, found forward{signature}") from None
+
+
+_FIRST = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def _parameters(found: type) -> Sequence[inspect.Parameter]:
+    """Return the parameters of a class's constructor; of one without any, one that cannot be."""
+    try:
+        signature = inspect.signature(found.__init__, eval_str=True)  # type: ignore[misc]
+    except NameError:  # an annotation that is only for type checkers
+        signature = inspect.signature(found.__init__)  # type: ignore[misc]
+    nothing = inspect.Parameter("nothing", inspect.Parameter.KEYWORD_ONLY)
+    return [*signature.parameters.values()][1:] or [nothing]
+
+
+def _options(found: type) -> Iterator[tuple[str, Any, Any]]:
+    """Yield the name, the type and the default of each option of a class.
+
+    A keyword whose default is no bool, int, float or str keeps that default: it is no option.
+    """
+    for one in _parameters(found)[1:]:
+        kind, default = one.annotation, one.default
+        if one.kind in _BY_NAME and isinstance(default, bool | int | float | str):
+            if get_origin(kind) is Literal and default in get_args(kind):
+                yield one.name, kind, default
+            elif kind is float and isinstance(default, int):
+                yield one.name, float, float(default)
+            else:
+                yield one.name, type(default), default

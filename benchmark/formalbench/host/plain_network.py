@@ -1,0 +1,130 @@
+"""A network of a plain class as a backbone; what it is, a few ids tell.
+
+Legend: B strings, N symbols, D width of a state.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.network import Traits
+
+if TYPE_CHECKING:
+    from formalbench.contracts.batch import Batch
+    from formalbench.contracts.task import Task
+
+TRIED = (2, 8)
+"""B and N of the ids that a network is tried on."""
+
+NOISE = 0.1
+"""Standard deviation of what is added to weights to see what a state depends on: many networks
+begin with a zero in front of all that mixes symbols."""
+
+
+class PlainNetwork(nn.Module):
+    """A backbone around a network whose `forward(ids)` gives states.
+
+    It is causal if no state changed with a later symbol, and fit for `torch.func.vmap` if its
+    gradients could be computed so.
+
+    Args:
+        network: of a plain class.
+        task: what it was built for.
+
+    Raises:
+        RequestError: if it gives anything else than states (B, N, D).
+    """
+
+    def __init__(self, network: nn.Module, task: Task) -> None:
+        super().__init__()
+        self.network = network
+        ids_BN = (torch.arange(TRIED[0] * TRIED[1]).reshape(TRIED) * 7) % len(task.alphabet)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            tried = copy.deepcopy(network)
+            width, ids_BN = _width(tried, ids_BN)
+            causal, vmap = _causal(tried, ids_BN, len(task.alphabet)), _vmap(tried, ids_BN)
+        self.traits = Traits(backbone=width, causal=causal, vmap=vmap, width=width)
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return states (B, N, D)."""
+        states: Tensor = self.network(batch.symbols)
+        expected = (*batch.symbols.shape, self.traits.backbone)
+        if tuple(states.shape) != expected:
+            raise RequestError(_wrong(self.network, batch.symbols, states, expected))
+        return states
+
+
+def _wrong(network: nn.Module, ids_BN: Tensor, gave: object, expected: object) -> str:
+    found = f"a {type(gave).__name__}"
+    if isinstance(gave, Tensor):
+        found = f"{tuple(gave.shape)} of {gave.dtype}"
+    shown = str(expected).replace("'", "")
+    return (
+        f"{type(network).__name__}.forward: of ids {tuple(ids_BN.shape)} states (B, N, D) = "
+        f"{shown} are expected, and it gave {found}"
+    )
+
+
+def _width(network: nn.Module, ids_BN: Tensor) -> tuple[int, Tensor]:
+    """Return D, and the ids on the device that the network works on."""
+    network.eval()
+    try:
+        states = network(ids_BN)
+    except Exception:
+        if not torch.cuda.is_available():
+            raise
+        network.cuda()  # its kernels may be for a GPU alone
+        ids_BN = ids_BN.cuda()
+        states = network(ids_BN)
+    right = isinstance(states, Tensor) and states.ndim == 3 and states.is_floating_point()
+    if not right or states.shape[:2] != ids_BN.shape:
+        raise RequestError(_wrong(network, ids_BN, states, (*ids_BN.shape, "D")))
+    return states.shape[2], ids_BN
+
+
+def _causal(network: nn.Module, ids_BN: Tensor, symbols: int) -> bool:
+    """Say whether no state changed with a symbol behind it, the weights being any."""
+    weights = {name: value + NOISE * torch.randn_like(value) for name, value in _floats(network)}
+
+    def states(ids: Tensor) -> Tensor:
+        found: Tensor = torch.func.functional_call(network, weights, (ids,))
+        return found[:, :-1]
+
+    changed_BN = ids_BN.clone()
+    changed_BN[:, -1] = (changed_BN[:, -1] + 1) % symbols
+    with torch.no_grad():
+        return torch.allclose(states(ids_BN), states(changed_BN), rtol=1e-4, atol=1e-5)
+
+
+def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
+    """Say whether states and gradients of two networks can be computed as one program."""
+    network.train()  # as it trains: random numbers, as of dropout, cannot be drawn under vmap
+    weights = {name: torch.stack((value, value)) for name, value in _floats(network)}
+
+    def loss(one: dict[str, Tensor]) -> Tensor:
+        states: Tensor = torch.func.functional_call(network, one, (ids_BN,))
+        return states.square().mean()
+
+    gradient: Callable[..., Any] = torch.func.grad(loss)
+    try:
+        with warnings.catch_warnings():  # an operation that torch does run by run
+            warnings.filterwarnings("error", "There is a performance drop")
+            torch.func.vmap(loss)(weights)
+            torch.func.vmap(gradient)(weights)
+    except Exception:  # noqa: BLE001  # whatever it is: it trains run by run
+        return False
+    return True
+
+
+def _floats(network: nn.Module) -> list[tuple[str, Tensor]]:
+    """Return the parameters that can have gradients, by name."""
+    every = network.named_parameters()
+    return [(name, value.detach()) for name, value in every if value.is_floating_point()]

@@ -1,0 +1,1 @@
+"""Architectures of the library transformers, built from their configs."""

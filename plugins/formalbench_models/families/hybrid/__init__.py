@@ -1,0 +1,1 @@
+"""Hybrids: blocks of several families in one network."""

@@ -1,0 +1,117 @@
+"""Hybrids are blocks of their families, and every mixer is public."""
+
+from __future__ import annotations
+
+import inspect
+
+import formalbench_models.layers as layers
+import pytest
+import torch
+from formalbench import RequestError
+from formalbench.contracts.batch import Batch
+from formalbench.host import PluginHost
+from formalbench_models.families.hybrid.config import PARTS, RECURRENCES
+from formalbench_models.layers import AttentionMixer, SlstmConfig, SlstmMixer
+
+NOT_ALONE = {"Mixer", "AttentionMixer", "SlstmMixer", "Rwkv7Mixer"}
+"""Built with something else than a config alone."""
+
+
+@pytest.fixture(scope="module")
+def host():
+    return PluginHost.load()
+
+
+def built(host, options):
+    torch.manual_seed(0)
+    network = host.network(f"hybrid[{options}]", host.task("parity:tag"))
+    return network.backbone.double()
+
+
+@pytest.mark.parametrize("part", sorted(RECURRENCES))
+def test_a_block_is_one_of_its_family(host, part):
+    hybrid = built(host, f"pattern={part}+attention, width=8, heads=2")
+    heads = ", heads=2" if hasattr(hybrid.blocks[0].mixer, "heads") else ""
+    task = host.task("parity:tag")
+    own = host.network(f"{part}[width=8, layers=1{heads}]", task).backbone.double().blocks[0]
+    own.load_state_dict(hybrid.blocks[0].state_dict())
+    x_BNW = torch.randn(2, 7, 8, dtype=torch.float64)
+    torch.testing.assert_close(hybrid.blocks[0](x_BNW, ())[0], own(x_BNW, ())[0])
+
+
+def test_attention_is_the_equation_position_by_position():
+    mixer = AttentionMixer(8, 2).double()
+    x_ND = torch.randn(6, 8, dtype=torch.float64)
+    layer = mixer.attention
+    key_ND, value_ND = layer.key_value(x_ND).chunk(2, dim=-1)
+    expected = []
+    for place in range(6):
+        query_D, heads = layer.query(x_ND[place]), []
+        for head in (slice(0, 4), slice(4, 8)):
+            logits = torch.stack([query_D[head] @ key_ND[j, head] / 2 for j in range(place + 1)])
+            heads.append(sum(w * value_ND[j, head] for j, w in enumerate(logits.softmax(0))))
+        expected.append(layer.merge_heads(torch.cat(heads)))
+    torch.testing.assert_close(mixer(x_ND[None], ())[0][0], torch.stack(expected))
+
+
+def test_a_string_can_be_read_in_pieces(host):
+    network = built(host, "pattern=mamba-2+attention+deltanet, repeats=2, width=8")
+    assert len(network.blocks) == 6
+    ids = torch.randint(2, (3, 9))
+    whole = network(Batch(ids))
+    first, kept = network.go_on(ids[:, :4], [()] * 6)
+    then, _ = network.go_on(ids[:, 4:], kept)
+    torch.testing.assert_close(torch.cat((first, then), dim=1), whole)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ("pattern=mamba2+attention", "unknown part of pattern 'mamba2': did you mean mamba-2"),
+        ("pattern=mamba+", "unknown part of pattern ''"),
+        ("width=10", "width must be divisible by heads"),
+        ("repeats=64", "128 blocks, and at most 64"),
+    ],
+)
+def test_what_is_no_pattern_is_refused(host, options, says):
+    with pytest.raises(RequestError, match=says):
+        host.network(f"hybrid[{options}]", host.task("parity"))
+
+
+def test_every_mixer_of_the_families_is_public():
+    mixers = set()
+    for part in (*PARTS, "rwkv-7", "slice", "slstm"):
+        host = PluginHost.load()
+        name = "hybrid[pattern=attention]" if part == "attention" else part
+        network = host.network(name, host.task("parity:tag"))
+        mixers |= {type(m) for m in network.modules() if isinstance(m, layers.Mixer)}
+    public = {getattr(layers, name) for name in layers.__all__}
+    assert mixers <= public
+    assert set(layers.__all__) == set(layers._MODULES)
+
+
+@pytest.mark.parametrize("name", [name for name in layers.__all__ if name.endswith("Config")])
+def test_a_mixer_gives_a_change_of_the_shape_of_its_input(name):
+    found = [getattr(layers, one) for one in layers.__all__ if one not in NOT_ALONE]
+    config = getattr(layers, name)
+    takes = [
+        kind
+        for kind in found
+        if inspect.isclass(kind)
+        and issubclass(kind, layers.Mixer)
+        and inspect.signature(kind).parameters["config"].annotation == name
+    ]
+    mixers = [kind(config(width=8)) for kind in takes if name != "LinearAttentionConfig"]
+    if name == "LinearAttentionConfig":
+        decays = {"LinearAttention": "none", "Retention": "fixed", "GatedAttention": "gated"}
+        mixers = [kind(config(width=8, decay=decays[kind.__name__])) for kind in takes]
+    if name == "SlstmConfig":
+        mixers = [SlstmMixer(SlstmConfig(width=8), 0.5)]
+    if name == "Rwkv7Config":
+        mixers = [layers.Rwkv7Mixer(config(width=8), 0)]
+    assert mixers
+    for mixer in mixers:
+        x_BNW = torch.randn(2, 5, 8)
+        change_BNW, memory = mixer(x_BNW, ())
+        assert change_BNW.shape == x_BNW.shape
+        assert mixer(x_BNW, memory)[0].shape == x_BNW.shape
