@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
-.PHONY: demo test test-all golden test-base render test-published test-slurm test-page campaign docs picture lint format speed gpu evidence wheels lock clean
+.PHONY: demo test test-all golden test-base render test-published test-slurm test-page campaign docs picture tutorial lint format speed gpu evidence wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -98,6 +98,10 @@ speed: $(VENV)/.installed-speed $(VENV)/.installed-published
 # The picture of a terminal that README shows: a run of two minutes and its board.
 picture: $(VENV)/.installed
 	$(BIN)/python docs/terminal.py
+
+# The tutorial's outputs and plots, as they are kept in docs/tutorial.ipynb.
+tutorial: $(VENV)/.installed-docs
+	$(BIN)/python docs/execute_tutorial.py
 
 # Train what leaderboard/plan.yaml lacks, with the code that it names, for HOURS hours; what is new is
 # published into leaderboard/results. The same command continues (docs/clusters.md).
