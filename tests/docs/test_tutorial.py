@@ -25,9 +25,7 @@ LEAST = """{
 
 
 CELLS = [
-    cell
-    for cell in json.loads(TUTORIAL.read_text("utf-8"))["cells"]
-    if cell["cell_type"] == "code"
+    cell for cell in json.loads(TUTORIAL.read_text("utf-8"))["cells"] if cell["cell_type"] == "code"
 ]
 SOURCES = ["".join(cell["source"]) for cell in CELLS]
 
