@@ -7,7 +7,7 @@ PIP = $(BIN)/python -m pip --disable-pip-version-check
 EXTRAS = base test page published docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
-.PHONY: demo test test-all golden test-base render test-published test-slurm test-page campaign docs lint format speed gpu evidence wheels lock clean
+.PHONY: demo test test-slow test-all golden test-base render test-published test-slurm test-page campaign docs picture tutorial lint format speed gpu evidence wheels lock clean
 
 # Train RegularGPT on two languages and see it ranked, in under two minutes on two cores.
 demo: $(VENV)/.installed
@@ -20,9 +20,13 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and $(ELSEWHERE)"
 
 # The whole test suite: these tests, then the others.
-test-all: test
-	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and $(ELSEWHERE)"
+test-all: test test-slow
 	$(BIN)/formalbench leaderboard check
+
+# The other tests; of some folders with TESTS="tests/benchmark tests/tasks".
+TESTS = tests
+test-slow: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n auto --dist worksteal -m "slow and $(ELSEWHERE)" $(TESTS)
 
 # After a change that is meant: what tests/golden compares is written anew, and what changed is printed.
 golden: $(VENV)/.installed-test
@@ -94,6 +98,14 @@ format: $(VENV)/.installed-dev
 speed: $(VENV)/.installed-speed $(VENV)/.installed-published
 	$(BIN)/python speed/measure.py \
 		$(if $(PEER),--peer '$(PEER)') $(if $(PEER_PYTHON),--peer-python '$(PEER_PYTHON)')
+
+# The picture of a terminal that README shows: a run of two minutes and its board.
+picture: $(VENV)/.installed
+	$(BIN)/python docs/terminal.py
+
+# The tutorial's outputs and plots, as they are kept in docs/tutorial.ipynb.
+tutorial: $(VENV)/.installed-docs
+	$(BIN)/python docs/execute_tutorial.py
 
 # Train what leaderboard/plan.yaml lacks, with the code that it names, for HOURS hours; what is new is
 # published into leaderboard/results. The same command continues (docs/clusters.md).

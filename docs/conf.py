@@ -13,6 +13,8 @@ from formalbench import __version__
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+from address import address
+
 project = "formalbench"
 author = "formalbench contributors"
 copyright = author
@@ -23,10 +25,10 @@ root_doc = "docs/index"
 include_patterns = ["docs/**", "CONTRIBUTING.md", "CHANGELOG.md", "speed/README.md"]
 exclude_patterns = ["**/__pycache__", ".*", "benchmark", "build", "leaderboard", "plugins", "tests"]
 
-# On GitHub, where links that leave the site lead; elsewhere they lead to the files on this disk.
-if name := os.environ.get("GITHUB_REPOSITORY"):
-    repository = f"{os.environ['GITHUB_SERVER_URL']}/{name}"
-    commit = os.environ["GITHUB_SHA"]
+# Where links that leave the site lead: the project's address. Without one they lead to the files on
+# this disk.
+repository = address()
+commit = os.environ.get("GITHUB_SHA", "main")
 
 myst_heading_anchors = 4
 nb_execution_mode = "force"

@@ -64,41 +64,37 @@ Best = dict[str, dict[str, float]]
 
 INTRODUCTION = """# Shortcuts
 
-How far does one get without the language? Here are logistic regressions and decision trees (1 to 6
-questions deep) that see little of the order, and automata that are small and cannot count modulo
-anything. Accuracies in percent, over {cells} test lengths with {strings} strings each; fitted on
-{train:,} strings of the training lengths. Columns are what they see, always with the length and
-whether it is odd:
+This page shows how well simple baselines answer each task without knowing the language. A
+network's accuracy is evidence that it has learned a language only as far as it is above the best
+baseline. `formalbench show task` prints that baseline beside chance.
+
+The baselines are logistic regressions and decision trees (1 to 6 questions deep), fitted on
+{train:,} strings of the training lengths, and small automata. Accuracies are in percent, over
+{cells} test lengths with {strings} strings each. Every column also sees the length and its
+parity:
 
 - *ends*: the first and the last symbol, and both together;
-- *symbols*: how many there are of each, and as a share of the length;
-- *neighbours*: how many there are of each pair of neighbours, as a share, and whether there are
-  none;
-- *balance*: for each pair of symbols, how many more there are of one, with and without a sign, as a
-  share, and whether they are as many; how far brackets are from adding up, type by type;
-- *places*: how many there are of each symbol in each half, and at every other place, and as a
-  share;
-- *apart*: how many there are of each pair of symbols two apart, as *neighbours*;
-- *runs*: how many runs of each symbol are of length 1 to 7, or longer; and how many of two runs
-  that follow each other, by the lengths of both (to less than 7, if there are many symbols);
-- *remainders*: what dividing by 2, 3, 4 and 5 leaves of how many there are of each symbol, of each
-  at every other place, of how many more there than at the rest, and of these differences. This is
-  no part of *all* and *best*: an automaton has it, and it tells how much of an answer that gives.
+- *symbols*: the count of each symbol, also as a share of the length;
+- *neighbours*: the count of each pair of neighbours, as a share, and whether there are none;
+- *balance*: for each pair of symbols the difference of their counts, with and without sign, as a
+  share, and whether it is 0; for brackets how far each type is from balanced;
+- *places*: the count of each symbol in each half and at every second position, also as a share;
+- *apart*: as *neighbours*, for pairs of symbols two positions apart;
+- *runs*: the number of runs of each symbol of length 1 to 7, or longer, and of pairs of
+  successive runs by their lengths (less than 7 for large alphabets);
+- *remainders*: the counts of *symbols* and *places* and their differences modulo 2, 3, 4 and 5.
+  This column is not part of *all* and *best*, because an automaton can compute it.
 
-*Automaton* is the best automaton of at most four states whose monoid has no groups (every cycle of
-every word is a single state, so it has a star-free language), and sees nothing else. Of two symbols
-all such automata are tried; of more, those of as few states as there are at most 65,536 tables of,
-and others are searched for by changing one transition at a time. So it is a lower bound. Where the
-language itself is of such an automaton, which is no shortcut, there is a =.
+*Automaton* is the best automaton of at most four states whose monoid has no groups, and so a
+star-free language. For two symbols all such automata are tried; for more, all with at most 65,536
+transition tables, and a local search beyond, which gives a lower bound. `=` means that the
+language itself has such an automaton, which is no shortcut.
 
-Every other column has the best of the five classifiers, chosen at the test lengths, so it says what
-counting *can* do; *best* is the best of all columns but *remainders*. A network's accuracy shows
-that it has learned a language only as far as it is above that. Where *best* is 100, the language
-itself is a matter of counting, of neighbours or of its ends, or has so few members that counting
-tells them. *Chance* sees the length only. A dash says that a column is not measured yet, so *best*
-is the best of the others (`--missing` measures what is).
-
-Written by `python speed/shortcuts.py`; `formalbench show task` has *best* beside chance.
+The other columns have the best of five classifiers, chosen on the test lengths: they show what
+counting *can* do. *Best* is the best of all columns except *remainders*. Where it is 100,
+counting, neighbours or the ends determine the language, or it has very few members. *Chance* sees
+only the length. A dash means that a column was not measured (`python speed/shortcuts.py
+--missing`).
 
 | task | version | chance | remainders | {columns} | best |
 |---|{rules}|
@@ -107,60 +103,57 @@ Written by `python speed/shortcuts.py`; `formalbench show task` has *best* besid
 NOTES = """
 ## Weak evidence
 
-Where a rule that is wrong still answers more than 95 %, a network's accuracy is weak evidence of
-the language. Of these, some are a matter of what the rule sees, and no strings can hide it: the
-ends tell `first`, `even-pairs`, `ends-in-b` and `blocks-ab`; neighbours or runs tell `contains-ab`,
-`no-bb`, `one-aa-at-most`, `subsequence-ab`, `ordered-abc`, `ordered-abcde`, `three-blocks-ab`,
-`repeat-01`, `repeat-abab`, `tomita-1`, `tomita-2`, `tomita-7`, `d1` and `dyck-1-1`; numbers tell
-`majority`, `anbn`, `anbncn` and `anbncndn`; of `even-a` chance is right every time. The others:
+Where a wrong rule answers more than 95 %, high accuracy is weak evidence. For some languages no
+choice of strings can change that: the ends determine `first`, `even-pairs`, `ends-in-b` and
+`blocks-ab`; neighbours or runs determine `contains-ab`, `no-bb`, `one-aa-at-most`,
+`subsequence-ab`, `ordered-abc`, `ordered-abcde`, `three-blocks-ab`, `repeat-01`, `repeat-abab`,
+`tomita-1`, `tomita-2`, `tomita-7`, `d1` and `dyck-1-1`; counts determine `majority`, `anbn`,
+`anbncn` and `anbncndn`; on `even-a` chance is always right. The others are:
 
-- `d2`, `d3`, `d4`, `d12`: half of their non-members are uniform strings, as published, which
-  numbers of symbols and runs give away (99.5 % of `d2`). `dyck-1-3` and its kin, whose non-members
-  are near misses, take their place where this matters;
-- `ab-then-b-blocks`, `even-a-no-bb`, `cycle-navigation-check`: a member lacks some pairs of
-  symbols, neighbours or two apart, and most near misses have one.
+- `d2`, `d3`, `d4`, `d12`: half of their non-members are uniform strings, as published, and are
+  recognised by counts and runs (99.5 % of `d2`). Use `dyck-1-3` and similar languages instead,
+  whose non-members are near misses.
+- `ab-then-b-blocks`, `even-a-no-bb`, `cycle-navigation-check`: members lack some pairs of
+  symbols, and most near misses have one.
 
-`tomita-3` was one of them: its strings were uniform ones and edited members, in which runs are
-short, and counting runs up to 7 answered 99.0 %. Since its version 2 a string has runs of 2 symbols
-on average, or of about a sixteenth, an eighth, a quarter or a half of its length, and a non-member
-is a member with the border between two runs moved. A rule that knows the parity of runs up to 3, 7,
-15, 31 and 63 symbols, and takes every longer run to be even, answers {bounded} %
+The strings of `tomita-3` have runs of 2 symbols on average, or of about a sixteenth, an eighth, a
+quarter or a half of their length, and a non-member is a member with the border between two runs
+moved. A rule that knows the parity of runs of up to 3, 7, 15, 31 and 63 symbols, and takes every
+longer run as even,
+answers {bounded} %
 of the strings at the test lengths.
 
-## How strings are drawn
+## How strings are sampled
 
-D_n and Tomita's languages but `tomita-3` are as published: half of their non-members are uniform
-strings, which hardly ever have as many `a` as `b`. Non-members of `dyck-*` are balanced type by
-type in three quarters of all cases since version 2, and half of them have every pair of neighbours
-of a member (of many types, few such strings exist). The same holds for languages from YAML files,
-where there are such strings. In `dyck-k-1` neighbours decide everything, and no sampler can hide
-it.
+D_n and Tomita's languages except `tomita-3` are sampled as published: half of their non-members
+are uniform strings, which rarely have as many `a` as `b`. Three quarters of the non-members of
+`dyck-*` are balanced type by type, and half have the pairs of neighbours of a member, where such
+strings exist. The same holds for languages from YAML files. In `dyck-k-1` neighbours decide
+everything.
 
-`majority`, `anbn` and its kin are counting and nothing else, but for which letter follows which. Of
+`majority`, `anbn`, `anbncn` and `anbncndn` only count, apart from the order of letters. For
 `shuffle-dyck-*`, `boolean-*`, reversals, copies and the other languages beyond the regular ones,
-half of the non-members have a member's symbols, ends and, where such strings exist, neighbours.
+half of the non-members have a member's symbols, ends and, where possible, neighbours.
 
 ## What remainders tell
 
-`missing-duplicate` shows a string of bits said twice, one of them left out, and asks which.
-Delétang et al. (2023) call it context-sensitive, since an automaton cannot find the place's
-partner. It need not be found: a string said twice has an even number of ones, so the answer is the
-parity of the ones in sight, which two states tell. Networks find it: under `standard` all seeds of
-`rnn`, with tanh and with ReLU, of `gru` and of `lstm` learn it, and have more than 99 % on strings
-of 42 to 500 symbols; `regulargpt` learns it and keeps it with one seed of three, `stack-rnn` with
-two. The paper's plain RNN, which learns parity where it is asked for, generalises on none of the
-tasks beyond the regular ones, of which the paper counts this one: that says nothing of its memory.
+`missing-duplicate` shows a string of bits twice with one bit left out, and asks which. Delétang
+et al. (2023) call it context-sensitive. But a string written twice has an even number of ones, so
+the answer is the parity of the visible ones, which two states compute. Networks find this: under
+`standard` all seeds of `rnn` (tanh and ReLU), `gru` and `lstm` learn it and have more than 99 %
+on strings of 42 to 500 symbols; `regulargpt` keeps it with one seed of three, `stack-rnn` with
+two. In the paper a plain RNN fails on it, as on all tasks beyond the regular ones. That says
+nothing about its memory.
 
-So here the class of the task is that of parity. No star-free language tells its strings apart: an
-aperiodic monoid that the bits generate has x and y for which x0y and x1y are one element, and then
-`x_y x0y` and `x_y x1y` are one, too. But a network may count besides, so theorems on regular
-languages alone are not applied to it; of C-RASP it is open.
+The class of the task here is therefore that of parity. No star-free language separates its
+strings: an aperiodic monoid has x and y such that x0y and x1y are equal, and then `x_y x0y` and
+`x_y x1y` are equal as well. Theorems about regular languages are not applied to it, because a
+network may also count; whether it is in C-RASP is open.
 
-Copies, reversals and the like say something twice, so that members have an even number of each bit
-(of `missing-duplicate-check` an odd number of ones), and partners are at places of known parity. A
-part of the non-members differ there. So *remainders* is a lower bound of what an automaton has, and
-up to there an accuracy is no sign of a memory: 81 % of the copies, 85 of `bucket-sort-check`, 87 of
-`unmarked-reversal`, 91 of `missing-duplicate-check`.
+In copies, reversals and similar languages, members have an even number of each bit (an odd number
+of ones in `missing-duplicate-check`), and some non-members do not. *Remainders* is thus a lower
+bound of what an automaton can answer. Accuracy up to it shows no memory: 81 % for copies, 85 %
+for `bucket-sort-check`, 87 % for `unmarked-reversal`, 91 % for `missing-duplicate-check`.
 """
 
 

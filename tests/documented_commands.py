@@ -8,6 +8,7 @@ itself, so that one which only an extra installs is missed where it is needed.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -18,7 +19,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGES = ("README.md", "CONTRIBUTING.md", "docs/tutorial.md")
+PAGES = ("README.md", "CONTRIBUTING.md", "docs/tutorial.ipynb")
 
 ALSO = (
     "formalbench check lstm",
@@ -63,12 +64,21 @@ _COMMAND = re.compile(
 _INLINE = re.compile(r"(?<!`)`(formalbench [^`\n]*)`(?!`)")
 
 
+def text_of(page: Path) -> str:
+    """Return the text of a page; of a notebook its cells, those of code as blocks."""
+    text = page.read_text("utf-8")
+    if page.suffix != ".ipynb":
+        return text
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in json.loads(text)["cells"]]
+    return "\n\n".join(f"```\n{it}\n```" if kind == "code" else it for kind, it in cells)
+
+
 def shown(page: Path) -> list[str]:
     """Return the commands of a page's blocks, and those in its sentences that have options.
 
     A command has what is piped into it, and the comment behind it.
     """
-    text = page.read_text("utf-8").replace("\\\n", " ")
+    text = text_of(page).replace("\\\n", " ")
     blocks = [*_FENCED.findall(text), *_INDENTED.findall(text)]
     found = [fed + line for block in blocks for fed, line in _COMMAND.findall(block)]
     inline = [code for code in _INLINE.findall(text) if " --" in code and "…" not in code]
@@ -82,7 +92,7 @@ def bare(line: str) -> str:
 
 def files_of(page: Path) -> dict[str, str]:
     """Return the files that a page shows: blocks whose first line is a comment with the name."""
-    blocks = _FENCED.findall(page.read_text("utf-8"))
+    blocks = _FENCED.findall(text_of(page))
     found = (re.match(r"# (\S+\.yaml)\n", block) for block in blocks)
     return {match[1]: match.string for match in found if match}
 

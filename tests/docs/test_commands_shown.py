@@ -18,6 +18,7 @@ from formalbench.host.plain_class import names_class
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES += [ROOT / "docs" / "tutorial.ipynb"]
 PAGES += [ROOT / "speed" / "README.md", ROOT / "examples" / "README.md"]
 
 NAMES = {  # parameters that hold names, and what these are names of

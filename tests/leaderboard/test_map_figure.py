@@ -13,7 +13,7 @@ from formalbench.analysis.map_sentences import NOTHING, sentences
 from formalbench.analysis.text import harmless
 from formalbench.store import Store
 from formalbench_leaderboard.renderers.map_drawing import Addresses
-from formalbench_leaderboard.renderers.map_figure import render
+from formalbench_leaderboard.renderers.map_figure import render, render_compact
 from formalbench_leaderboard.renderers.map_layout import NARROW, WIDE, bands
 
 
@@ -111,3 +111,24 @@ def test_the_command_writes_one_file(invoke, repository, make_runs, tmp_path):
     assert told_by(ElementTree.fromstring(text), "model") == ["rnn"]
     root = ElementTree.fromstring(invoke(*told, "map", "--task", "first").stdout)
     assert told_by(root, "task") == ["first"]
+
+
+@pytest.mark.parametrize("frame", [WIDE, NARROW])
+def test_a_compact_map_is_as_tall_as_it_may_be_with_its_legend_on_top(frame):
+    shown = large(30, 6)
+    whole = float(drawn(shown, "light", frame)[1].get("height"))
+    tallest = 0.6 * whole
+    root = ElementTree.fromstring(render_compact(shown, "light", frame, tallest))
+    assert float(root.get("height")) <= tallest
+    kept, every = told_by(root, "model"), told_by(drawn(shown, "light", frame)[1], "model")
+    rest = iter(every)
+    assert all(name in rest for name in kept)  # in the same order
+    assert 0 < len(kept) < len(every)
+    tops = {kind: min(at(root, kind)) for kind in ("legend", "group")}
+    assert tops["legend"] < tops["group"]
+    least = ElementTree.fromstring(render_compact(shown, "light", frame, 0))
+    assert 0 < len(told_by(least, "model")) <= len(shown.families) * len(bands(shown, frame))
+
+
+def at(root, kind):
+    return [float(text.get("y")) for text in root.iter(f"{SVG}text") if text.get("class") == kind]

@@ -97,19 +97,29 @@ class Canvas:
         self.texts.append(Lettering(x, self.y + 12, text, kind))
 
 
-def draw(shown: LanguageMap, frame: Frame, to: Addresses, *, targets: bool) -> Canvas:
-    """Draw a map, but for its legend.
+def draw(
+    shown: LanguageMap,
+    frame: Frame,
+    to: Addresses,
+    *,
+    targets: bool,
+    legend: Callable[[Canvas, LanguageMap], None] | None = None,
+) -> Canvas:
+    """Draw a map.
 
     Args:
         shown: the map.
         frame: how wide it is.
         to: where models and tasks are told.
         targets: whether cells are told one by one where they are pointed at.
+        legend: writes the legend above the map; without it there is none.
     """
     labels = [_label(row.model, f.name) for f in shown.families for row in f.rows]
     longest = max((width_of(label, TEXT) for label in labels), default=0.0)
     label = min(max(longest, frame.label), _LONGEST_LABEL)
     sheet = Canvas(replace(frame, label=label), to)
+    if legend:
+        legend(sheet, shown)
     for band in bands(shown, sheet.frame):
         _head(sheet, band)
         for family in shown.families:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -17,9 +17,9 @@ from formalbench.analysis.map import LanguageMap
 from formalbench.analysis.map_sentences import sentences
 
 from formalbench_leaderboard.renderers.links import FIGURES
-from formalbench_leaderboard.renderers.map_drawing import Addresses, draw
+from formalbench_leaderboard.renderers.map_drawing import Addresses, Canvas, draw
 from formalbench_leaderboard.renderers.map_ink import number
-from formalbench_leaderboard.renderers.map_layout import MARGIN, NARROW, WIDE, Frame
+from formalbench_leaderboard.renderers.map_layout import MARGIN, NARROW, ROW, WIDE, Frame
 from formalbench_leaderboard.renderers.map_legend import add_legend
 from formalbench_leaderboard.templating import render as from_template
 
@@ -109,6 +109,13 @@ def _both() -> Look:
     return Look(**one, ramp=tuple(map(either, LIGHT.ramp, DARK.ramp)))
 
 
+README_VARIANTS = tuple(replace(one, name=f"readme-{one.name}") for one in VARIANTS)
+"""The files that the README of the repository shows one of."""
+
+README_HEIGHTS = {WIDE: 500.0, NARROW: 640.0}
+"""How tall a map in the README may be: 500 pixels at 960 and, on a phone, at 360 of a width."""
+
+
 _LOOKS: dict[Theme, Look] = {"light": LIGHT, "dark": DARK, "page": _both()}
 
 
@@ -130,13 +137,39 @@ def render(
     """
     sheet = draw(shown, frame, to or Addresses(), targets=len(shown.cells) <= FEW)
     add_legend(sheet, shown)
+    return _svg(shown, sheet, theme, name, sheet.y + MARGIN / 2)
+
+
+def render_compact(shown: LanguageMap, theme: Theme, frame: Frame, tallest: float) -> str:
+    """Return the map as SVG with its legend on top, and with as many rows as there is room for.
+
+    Rows are left out one by one: the last one of the family that has the most.
+
+    Args:
+        shown: the map.
+        theme: of its colours.
+        frame: how wide it is.
+        tallest: how tall it may be; each family keeps one row, however tall that is.
+    """
+    while True:
+        sheet = draw(shown, frame, Addresses(), targets=False, legend=add_legend)
+        height = sheet.y - ROW + MARGIN
+        most = max(shown.families, key=lambda family: len(family.rows))
+        if height <= tallest or len(most.rows) <= 1:
+            return _svg(shown, sheet, theme, "map", height)
+        fewer = replace(most, rows=most.rows[:-1])
+        families = tuple(fewer if family is most else family for family in shown.families)
+        shown = replace(shown, families=families)
+
+
+def _svg(shown: LanguageMap, sheet: Canvas, theme: Theme, name: str, height: float) -> str:
     return from_template(
         "map.svg.j2",
         id=name,
         theme=theme,
         look=_LOOKS[theme],
-        width=round(frame.width),
-        height=math.ceil(sheet.y + MARGIN / 2),
+        width=round(sheet.frame.width),
+        height=math.ceil(height),
         title=TITLE,
         description=" ".join(sentences(shown)),
         texts=sheet.texts,
@@ -156,8 +189,14 @@ def variants(shown: LanguageMap) -> list[tuple[Variant, Path]]:
 
 
 def map_files(shown: LanguageMap) -> dict[Path, str]:
-    """Return every file of a map, by its path below the repository's root."""
-    return {path: render(shown, one.theme, one.frame) for one, path in variants(shown)}
+    """Return every file of a map, those of README too, by its path below the repository's root."""
+    if not shown.columns:
+        return {}
+    files = {path: render(shown, one.theme, one.frame) for one, path in variants(shown)}
+    for one in README_VARIANTS:
+        svg = render_compact(shown, one.theme, one.frame, README_HEIGHTS[one.frame])
+        files[FIGURES / f"{one.name}.svg"] = svg
+    return files
 
 
 def map_fields(shown: LanguageMap) -> Mapping[str, object]:

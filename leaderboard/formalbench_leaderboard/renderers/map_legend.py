@@ -21,7 +21,7 @@ _VERDICTS: dict[Verdict, str] = {
 
 
 def add_legend(sheet: Canvas, shown: LanguageMap) -> None:
-    """Write the legend below a map."""
+    """Write the legend where the sheet is filled to: below a map, or above it."""
     sheet.y += GROUP_GAP / 2
     flow(sheet, list(_entries(shown)))
 

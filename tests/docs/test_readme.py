@@ -1,0 +1,121 @@
+"""README says what the published records say, and is short."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import formalbench
+import pytest
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+LEADERBOARD = ROOT / "leaderboard"
+FINDINGS = re.findall(r"^- (\*\*.*?)(?=\n- |\n\n)", README.partition("<a href")[0], re.M | re.S)
+
+sys.path.insert(0, str(ROOT / "docs"))
+
+import terminal  # noqa: E402
+
+
+def runs_on_parity(model):
+    frame = formalbench.results(LEADERBOARD / "results" / "default" / model)
+    return frame[(frame.task == "parity") & (frame.protocol == "quick")].groupby("seed").first()
+
+
+def linked_text(finding):
+    (link,) = re.findall(r"\]\(([^)]*)\)", finding)
+    return (ROOT / link.partition("#")[0]).read_text("utf-8")
+
+
+def test_it_is_short():
+    assert len(README.split()) <= 900
+    assert len(FINDINGS) == 3
+
+
+def test_a_gru_learns_parity_and_a_transformer_does_not():
+    finding, page = FINDINGS[0], linked_text(FINDINGS[0])
+    gru, transformer = runs_on_parity("gru"), runs_on_parity("transformer")
+    assert len(gru) == len(transformer) == 3
+    assert f"{100 * gru.mean_accuracy.mean():.1f} %" in finding
+    assert f"[{100 * transformer.validation.mean():.1f} %]" in finding
+    assert f"after {transformer.steps.max():,} steps" in finding
+    lengths = formalbench.results(LEADERBOARD / "results" / "default" / "gru")
+    lengths = lengths[(lengths.task == "parity") & (lengths.protocol == "quick")].length
+    assert f"of {lengths.min():.0f} to {lengths.max():.0f} symbols" in finding
+    assert all(number in page for number in re.findall(r"\d+\.\d", finding))
+
+
+def test_the_construction_is_right_up_to_the_length_that_its_record_says():
+    finding, page = FINDINGS[1], linked_text(FINDINGS[1])
+    (path,) = (LEADERBOARD / "results/exact/exact-parity").rglob("*.json")
+    record = json.loads(path.read_text("utf-8"))
+    breaks = record["break_length"]
+    assert sum(record["by_length"]["errors"]) == record["exhaustive"]["errors"] == 0
+    assert f"[{breaks['fp64']:,} symbols]" in finding
+    assert f"in bf16 only up to {breaks['bf16']}." in finding
+    assert f"{breaks['fp64']:,}" in page
+
+
+def test_mamba_needs_negative_eigenvalues():
+    finding, page = FINDINGS[2], linked_text(FINDINGS[2])
+    told = json.loads((LEADERBOARD / "reproductions/grazzi-table3.json").read_text("utf-8"))
+    mean = {row["column"]: row["mean"] for row in told["data"] if row["row"] == "parity"}
+    assert f"[{100 * mean['Mamba [-1, 1]']:.1f} %]" in finding
+    assert f"without them {100 * mean['Mamba [0, 1]']:.1f} %" in finding
+    assert all(number in page for number in re.findall(r"\d+\.\d", finding))
+
+
+def test_the_program_prints_what_the_published_records_say():
+    shown = dict(re.findall(r"^# \d +(\w+) +(\d\.\d+)$", README, re.M))
+    assert shown.keys() == {"gru", "transformer"}
+    for model, accuracy in shown.items():
+        published = runs_on_parity(model).mean_accuracy[0]
+        assert float(accuracy) == pytest.approx(published, abs=0.02)
+
+
+@pytest.mark.slow
+def test_the_program_runs(tmp_path, monkeypatch, capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", README, re.S)
+    short = {"protocol.steps": 20, "protocol.decay.steps": 20, "protocol.test.lengths": 2}
+    given = formalbench.run
+
+    def run(**arguments):
+        return given(**arguments, settings=short, device="cpu")
+
+    monkeypatch.setenv("FORMALBENCH_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setattr(formalbench, "run", run)
+    exec(code, {})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[-3:]] == ["model", "0", "1"]
+
+
+@pytest.mark.parametrize(("name", "tallest"), [("", 500), ("-dark", 500)])
+def test_the_map_is_no_taller_than_it_may_be(name, tallest):
+    path = LEADERBOARD / "figures" / f"readme-map{name}.svg"
+    assert path.name in README
+    assert float(ElementTree.parse(path).getroot().get("height")) <= tallest
+
+
+def test_the_map_of_a_phone_is_no_taller_at_its_width():
+    for name in ("readme-map-narrow", "readme-map-narrow-dark"):
+        root = ElementTree.parse(LEADERBOARD / "figures" / f"{name}.svg").getroot()
+        assert float(root.get("height")) * 358 / float(root.get("width")) <= 500
+
+
+def test_the_picture_of_a_terminal_is_of_what_make_demo_runs():
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    assert terminal.COMMAND in makefile.partition("\ndemo:")[2].partition("\n\n")[0]
+    svg = terminal.PICTURE.read_text("utf-8").replace("&#160;", " ")
+    assert terminal.COMMAND in svg
+    assert "regulargpt (new)" in svg
+    assert not re.search(r"(href|src|url)\W+https?:", svg)
+
+
+def test_it_is_told_from_a_benchmark_of_nearly_the_same_name():
+    for file in ("README.md", "CITATION.cff"):
+        text = " ".join((ROOT / file).read_text("utf-8").split())
+        assert "not FormalBench (ACL 2025)" in text, file
