@@ -9,6 +9,7 @@ from formalbench import HasFixedStrings, Language, RequestError, Stream, read_ya
 from formalbench.contracts.example import Example
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
+from formalbench.host.local import find_plugins
 from formalbench.objectives.classify import Classify
 from formalbench.training.curriculum import UNIFORM, draw_length
 from formalbench_tasks.datasets import description, source
@@ -223,7 +224,8 @@ def test_changed_data_is_other_data(folder):
     path.write_text(DATA)
 
     def digest():
-        return PluginHost.load([path]).local_plugin(path).source.sha256
+        (plugin,) = find_plugins(path)
+        return PluginHost.load([path]).local_plugin(plugin).source.sha256
 
     first = digest()
     assert digest() == first

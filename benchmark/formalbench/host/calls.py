@@ -8,7 +8,6 @@ from typing import Any
 import pluggy
 
 from formalbench.contracts import hooks
-from formalbench.host.outdated import advice
 from formalbench.host.plugins import Plugin
 
 PROJECT = "formalbench"
@@ -40,7 +39,7 @@ class HookCalls:
         """Forget what a plugin implements, and remember why."""
         self.unregister(plugin)
         plugin.module = None
-        plugin.error = advice(error) or " ".join(f"{type(error).__name__}: {error}".split())
+        plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
 
     def implements_any(self, plugin: Plugin) -> bool:
         """Say whether a plugin implements any hook."""

@@ -12,7 +12,6 @@ from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec
 from formalbench.host.loaded import LoadedPlugins, Warn, to_stderr
 from formalbench.host.names import split_task
 from formalbench.host.options import instance_options, make_config, option_facts, parse_instance
-from formalbench.host.outdated import check_network
 from formalbench.host.registry import Entry
 
 if TYPE_CHECKING:
@@ -227,7 +226,6 @@ class PluginHost(LoadedPlugins):
             network = load(entry.spec.factory)(task, *configs, **fields)
             if not callable(getattr(network, "state_dict", None)):
                 raise TypeError(f"the factory of {plain} gave a {type(network).__name__}")
-            check_network(network)
             traits = traits_of(network)
         _check_traits(plain, traits, task)
         return answering(network, task)

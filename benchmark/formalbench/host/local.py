@@ -20,7 +20,6 @@ from formalbench.contracts.errors import (
     unknown,
 )
 from formalbench.host.data_files import data_hash
-from formalbench.host.outdated import advice
 from formalbench.host.plugins import LocalPlugin
 
 YAML_SUFFIXES = (".yaml", ".yml")
@@ -228,8 +227,6 @@ def broken(path: Path, error: BaseException) -> str:
     """Say what is wrong with a plugin: one line for its syntax, else its own frames only."""
     if isinstance(error, SyntaxError):
         return f"{error.filename or path}:{error.lineno}: {type(error).__name__}: {error.msg}"
-    if outdated := advice(error):
-        return f"plugin {path}: {outdated}"
     inside = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
