@@ -9,22 +9,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench_papers.framework.accuracies import Score
     from formalbench_papers.framework.bench import Bench
-    from formalbench_papers.framework.claims import is_at_chance, reaches, stays_below
-    from formalbench_papers.framework.findings import Claim, Findings, TableCell
+    from formalbench_papers.framework.claims import Claim, Findings, TableCell
     from formalbench_papers.framework.runs import Got, Wanted
+    from formalbench_papers.framework.scores import Score, is_at_chance, reaches, stays_below
     from formalbench_papers.framework.tables import AccuracyTable, PaperModel
 
 _PLACES = {
-    "accuracies": ("Score",),
-    "bench": ("Bench",),
-    "claims": ("is_at_chance", "reaches", "stays_below"),
-    "findings": ("Claim", "Findings", "TableCell"),
-    "runs": ("Got", "Wanted"),
-    "tables": ("AccuracyTable", "PaperModel"),
+    "bench": "Bench",
+    "claims": "Claim Findings TableCell",
+    "runs": "Got Wanted",
+    "scores": "Score is_at_chance reaches stays_below",
+    "tables": "AccuracyTable PaperModel",
 }
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 __all__ = [
     "AccuracyTable",

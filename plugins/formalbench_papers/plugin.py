@@ -73,6 +73,6 @@ def formalbench_commands(app: typer.Typer) -> None:
 @hookimpl
 def formalbench_check_repository(repository: Path, host: Any) -> Sequence[str]:
     """Hold the pages of reproductions to their data, and the data to the records beside them."""
-    from formalbench_papers.framework.checking import reproductions_problems
+    from formalbench_papers.framework.checks import reproductions_problems
 
     return reproductions_problems(repository, host)

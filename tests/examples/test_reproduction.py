@@ -9,8 +9,7 @@ from formalbench.analysis.reproduced import Document
 from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
 from formalbench_papers import Bench
-from formalbench_papers.framework.document import Circumstances, document
-from formalbench_papers.framework.page import as_markdown
+from formalbench_papers.framework.report import Circumstances, as_markdown, document
 
 FILE = Path(__file__).parents[2] / "examples" / "reproduction.py"
 TINY = """

@@ -228,7 +228,7 @@ PAGE = {
 
 MADE = """
     from formalbench import ReproductionSpec, hookimpl
-    from formalbench_papers.framework.findings import Findings
+    from formalbench_papers.framework.claims import Findings
 
     def measure(bench):
         return Findings([], [], None)

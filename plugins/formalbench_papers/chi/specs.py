@@ -6,8 +6,7 @@ from pathlib import Path
 
 from formalbench.contracts.specs import ReproductionSpec, TableSpec
 
-from formalbench_papers.framework.announcing import protocols
-from formalbench_papers.framework.rule import RULE
+from formalbench_papers.framework.specs import RULE, protocols
 
 _HERE = Path(__file__).parent
 
@@ -62,7 +61,7 @@ REPRODUCTIONS = (
             "1s modulo 2; the sum of the steps modulo 5). A network that composes transition "
             "functions has one cluster for each."
         ),
-        factory="formalbench_papers.chi.fig3:carry_out",
+        factory="formalbench_papers.chi.figure3:carry_out",
         reduced=_QUICK_PROTOCOL,
         core_hours=(0.06, 7),
         inside=True,
@@ -77,7 +76,7 @@ REPRODUCTIONS = (
             "symbol (right) to the earliest (left). If all count alike, that is a straight line "
             "from the lower right to the upper left."
         ),
-        factory="formalbench_papers.chi.fig4a:carry_out",
+        factory="formalbench_papers.chi.figure4:carry_out",
         reduced=_QUICK_PROTOCOL,
         core_hours=(0.1, 90),
         inside=True,
@@ -92,7 +91,7 @@ REPRODUCTIONS = (
             "the most recent token (right) to the earliest (left). If recent tokens alone count, "
             "the curve is up after a few of them."
         ),
-        factory="formalbench_papers.chi.fig4b:carry_out",
+        factory="formalbench_papers.chi.figure4_text:carry_out",
         reduced=(
             "bytes of State of the Union addresses instead of OpenWebText2, and the network of "
             "chi-table3 at the scale quick: width 64, two blocks a level, one seed."

@@ -16,11 +16,17 @@ from formalbench_papers.chi.models import (
     on_parameters,
 )
 from formalbench_papers.chi.specs import TABLES
-from formalbench_papers.framework.accuracies import Score, averaged
-from formalbench_papers.framework.answers import best_reaches, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import is_at_chance, reaches
-from formalbench_papers.framework.findings import Answer, Claim, Findings
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    best_reaches,
+    every,
+    of_learned,
+    rises,
+)
+from formalbench_papers.framework.scores import Score, averaged, is_at_chance, reaches
 from formalbench_papers.framework.tables import AccuracyTable, Key, records_of
 
 TASKS = (

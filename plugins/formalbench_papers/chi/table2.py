@@ -13,13 +13,19 @@ from formalbench.host.tables import read_table
 
 from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER, on_parameters
 from formalbench_papers.chi.specs import TABLES
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, every, learned_reach, rises
-from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings
-from formalbench_papers.framework.retest import draw_strings, retest
+from formalbench_papers.framework import scores as framework_scores
+from formalbench_papers.framework.bench import Bench, draw_strings, retest
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    at_least,
+    every,
+    learned_reach,
+    rises,
+)
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score
 
 MODELS = {"RegularGPT": REGULARGPT, "RNN": RNN, "Transformer": TRANSFORMER}
 """By the names of the table."""
@@ -128,11 +134,11 @@ def findings(
         score = scores.get((setting, model, p))
         trained = 0.5 if setting.endswith(AT_HALF) else p
         paper = TABLE.result(model, f"{setting.removesuffix(AT_HALF)}, p={p:g}")
-        cell = accuracies.cell(f"{setting}, {model}", _column(p), paper, score)
+        cell = framework_scores.cell(f"{setting}, {model}", _column(p), paper, score)
         cells.append(cell)
         if _can_tell(paper.mean):
             telling.append(cell.verdict)
-        rows.append(accuracies.data(cell, paper, score, got.get((model, trained))))
+        rows.append(framework_scores.data(cell, paper, score, got.get((model, trained))))
     records = [record for found in got.values() for record in found.records]
     titles = {used.name: model for model, used in MODELS.items()}
     remarks = (_apart(telling), *_REMARKS, on_parameters(records, titles), *REMARKS)

@@ -10,11 +10,19 @@ from formalbench.analysis.measures import perplexities
 from formalbench.contracts.config import Value
 
 from formalbench_papers.chi.specs import LENGTHS
-from formalbench_papers.framework.answers import across, every, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    Row,
+    TableCell,
+    across,
+    every,
+    higher,
+)
 from formalbench_papers.framework.runs import Got, Wanted
-from formalbench_papers.framework.texts import text_task
+from formalbench_papers.framework.tables import text_task
 
 PAPER: Mapping[str, tuple[float, ...]] = {
     "RegularGPT 32/6": (32.06, 32.03, 791.74, 812.00, 818.49),

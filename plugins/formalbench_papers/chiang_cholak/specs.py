@@ -6,7 +6,7 @@ from pathlib import Path
 
 from formalbench.contracts.specs import ReproductionSpec
 
-from formalbench_papers.framework.announcing import protocols
+from formalbench_papers.framework.specs import protocols
 
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
@@ -32,7 +32,7 @@ REPRODUCTIONS = (
             "one bit, a coin's. Layer norm with ε > 0 delays that; with ε = 0 it is the same at "
             "every length, and as low as wished."
         ),
-        factory="formalbench_papers.chiang_cholak.fig2:carry_out",
+        factory="formalbench_papers.chiang_cholak.figure2:carry_out",
         reduced="25 lengths instead of 41, 100 strings at each instead of 1,000.",
         core_hours=(0.02, 0.09),
     ),
@@ -46,7 +46,7 @@ REPRODUCTIONS = (
             "the solution with that entry perturbed, beside the same network with random "
             "weights, on strings of 1 to 100 symbols and of 100 alone. The dashed line is a coin."
         ),
-        factory="formalbench_papers.chiang_cholak.fig3:carry_out",
+        factory="formalbench_papers.chiang_cholak.figure3:carry_out",
         reduced=(
             "Lengths up to 100 instead of 300, 200 strings at each instead of 1,000, 41 values "
             "of the entry instead of 81; 1,000 updates instead of 10,000, three seeds instead of "
@@ -66,7 +66,7 @@ REPRODUCTIONS = (
             "cross-entropy, accuracy, and the total weight that CLS gives to position 1 in both "
             "layers, mean of the runs. Left: standard attention. Right: logits scaled by log n."
         ),
-        factory="formalbench_papers.chiang_cholak.fig4:carry_out",
+        factory="formalbench_papers.chiang_cholak.figure4:carry_out",
         reduced=(
             "5 runs instead of 20; PARITY with standard attention and training lengths 10 and 100 "
             "only. All 10,000 updates are done."

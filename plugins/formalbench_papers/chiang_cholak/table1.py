@@ -10,11 +10,18 @@ from statistics import fmean
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework.answers import across, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, Row, TableCell
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    Row,
+    TableCell,
+    across,
+    higher,
+)
 from formalbench_papers.framework.runs import Got, Wanted
-from formalbench_papers.framework.texts import text_task
+from formalbench_papers.framework.tables import text_task
 
 MODELS = {"baseline": "encoder-decoder", "scaled": "encoder-decoder-logn"}
 """By the names of the table."""

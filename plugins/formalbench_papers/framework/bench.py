@@ -1,28 +1,36 @@
-"""What a reproduction works with, and how one is carried out."""
+"""What an experiment works with: its scale, its runs, trained networks, re-tests."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import torch
 from formalbench.analysis.reproduced import UNFINISHED, Scale
+from formalbench.analysis.statistics import Measured, measured
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.contracts.task import Task
+from formalbench.device import choose_device, usable_cores
+from formalbench.evaluation.cells import Cell, TestSet
+from formalbench.evaluation.evaluate import CellScore, evaluate
 from formalbench.host.host import load
-from formalbench.store import default_results
+from formalbench.store import Store, default_results, weights_path
+from formalbench.store.weights import load_network
+from torch import nn
 
-from formalbench_papers.framework.findings import Findings
+from formalbench_papers.framework.claims import Findings
 from formalbench_papers.framework.measurements import Measurements, Step
+from formalbench_papers.framework.runs import LEARNED, Got, Wanted
+from formalbench_papers.framework.scores import Score, score_of
 
 if TYPE_CHECKING:
-    from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
-    from torch import nn
-
-    from formalbench_papers.framework.runs import Got, Wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +151,156 @@ def carry_out(bench: Bench, spec: ReproductionSpec) -> Findings:
         remark = f"{lacking} of {len(bench.planned)} {UNFINISHED}: the same command trains them."
         found = replace(found, remarks=(*found.remarks, remark))
     return found
+
+
+class NoWeightsError(RequestError):
+    """A run whose weights are not kept, and whose network was not looked into before."""
+
+
+@dataclass(frozen=True)
+class TrainedNetwork:
+    """A trained network.
+
+    Attributes:
+        bench: knows where its weights are, and what was found in it before.
+        record: of its run.
+    """
+
+    bench: Bench
+    record: Record
+
+    @cached_property
+    def module(self) -> nn.Module:
+        """The network with the selected weights, in double precision.
+
+        Raises:
+            NoWeightsError: one line, if they are not there.
+        """
+        path = Store(self.bench.folder).path_of(self.record)
+        weights = weights_path(path)
+        if self.record.weights is None or not weights.is_file():
+            raise NoWeightsError(f"{path} kept no weights to look into: remove it to train again")
+        network: nn.Module = load_network(self.bench.host, self.record, weights).double()
+        return network
+
+    @property
+    def accuracy(self) -> float:
+        """The share of test strings answered right."""
+        assert self.record.test is not None
+        return self.record.test.accuracy
+
+    @property
+    def learned(self) -> bool:
+        """Whether it learned the training lengths: `LEARNED` of the validation strings."""
+        return self.record.selected is not None and self.record.selected.accuracy >= LEARNED
+
+    def find(self, step: Step, look: Callable[[], Any]) -> Any:
+        """Return what a look into the network finds; nobody looks twice.
+
+        Args:
+            step: all that decides it beside the network.
+            look: does it; returns what JSON can say.
+        """
+        return self.bench.measured({"test_id": self.record.test_id, **step}, look)
+
+
+def trained(bench: Bench, wanted: Sequence[Wanted]) -> list[list[TrainedNetwork]]:
+    """Train what is wanted, and return its networks, those of each in the order of their seeds.
+
+    Returns:
+        One list per cell; an empty one where nothing was trained yet.
+
+    Raises:
+        RequestError: one line, if no run of something finished.
+    """
+    every = []
+    for got in bench.train(wanted):
+        finished = [one for one in got.chosen if one.status == "finished"] if got else []
+        if got and not finished:
+            first = got.records[0]
+            raise RequestError(
+                f"no run of {got.wanted.model} on {got.wanted.task} finished: "
+                f"{first.status}, {first.message}"
+            )
+        every.append([TrainedNetwork(bench, record) for record in finished])
+    return every
+
+
+def records_of(every: Iterable[Iterable[TrainedNetwork]]) -> list[Record]:
+    """Return the records of networks."""
+    return [network.record for networks in every for network in networks]
+
+
+def draw_strings(task: Task, lengths: Sequence[int], count: int) -> TestSet:
+    """Return `count` strings at each length, from the stream that tests are drawn from."""
+    drawn = (
+        (length, task.sample(task.stream("test", length, count), length, count))
+        for length in lengths
+    )
+    return TestSet(tuple(Cell(length, length, (example,)) for length, example in drawn))
+
+
+def retest(
+    bench: Bench,
+    got: Got,
+    task: Task,
+    cells: TestSet,
+    metric: tuple[str, float] | None = None,
+) -> Score | None:
+    """Test the selected weights of the chosen runs on other strings.
+
+    Args:
+        bench: knows where the weights are.
+        got: runs on a task of the same symbols.
+        task: of the strings.
+        cells: the strings.
+        metric: the name of a metric of the task, and what a guess has; None for its primary one.
+
+    Returns:
+        None if a run has no weights to test.
+    """
+    finished = [record for record in got.chosen if record.status == "finished"]
+    if metric is None:
+        metric = task.primary.name, task.chance(cells.lengths).length_only
+    try:
+        runs = [_retested(bench, record, task, cells, metric[0]) for record in finished]
+    except NoWeightsError as error:
+        bench.report(str(error))
+        return None
+    outcome = f"{len(finished)} of {len(got.chosen)} finished"
+    return score_of(
+        runs,
+        str(len(runs)) if len(finished) == len(got.chosen) else outcome,
+        metric[1],
+        ("retest", got.wanted.row, got.wanted.column, cells.fingerprint),
+        missing=got.missing,
+    )
+
+
+def score_again(bench: Bench, record: Record, task: Task, cells: TestSet) -> list[CellScore]:
+    """Score the selected weights of a run on strings of a task with the same symbols.
+
+    Raises:
+        NoWeightsError: if they are not there.
+    """
+    device = torch.device(choose_device(bench.device))
+    network = TrainedNetwork(bench, record).module.float().to(device)
+    threads = bench.jobs or usable_cores()
+    return evaluate(network, task, cells, device, threads, record.protocol.precision)
+
+
+def _retested(bench: Bench, record: Record, task: Task, cells: TestSet, metric: str) -> Measured:
+    def test() -> dict[str, float]:
+        scores = score_again(bench, record, task, cells)
+        mean = sum(score.measures[metric].mean for score in scores) / len(scores)
+        found = measured([score.strings for score in scores], mean)
+        return {"accuracy": found.accuracy, "strings": found.strings}
+
+    step = {
+        "test_id": record.test_id,
+        "task": task.name,
+        "options": dict(task.parameters),
+        "strings": cells.fingerprint,
+        "metric": metric,
+    }
+    return Measured(**bench.measured(step, test))

@@ -1,77 +1,245 @@
-"""What papers usually say of a table, as claims."""
+"""Claims of a paper, the cells and rows they rest on, and the usual verdicts.
+
+A claim about a limit holds if every seed is on the right side of it, or the 95 % interval of their
+mean is; it differs if every seed, or the interval, is on the wrong side. Where seeds disagree and
+the interval has both sides, they cannot tell, however near or far their mean is. Nor can they while
+planned seeds have not been run: each of these may be on the other side.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+from typing import TYPE_CHECKING, Literal
 
-from formalbench.analysis.text import percent
+from formalbench.analysis.reproduced import all_hold
+from scipy.stats import t
 
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import best_reaches, of_learned, opposite
-from formalbench_papers.framework.findings import Answer, Claim
+if TYPE_CHECKING:
+    from formalbench.analysis.reproduced import Verdict
+    from formalbench.contracts.record import Record
+    from matplotlib.figure import Figure
+
+    from formalbench_papers.framework.scores import Score
 
 
-def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
-    """Claim that a model's best seed reaches a share of one.
+Answer = bool | Literal["approx", "cannot tell"] | None
+"""Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
+used, so that a number cannot be the paper's."""
+
+
+Row = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One claim of the paper, held against what was measured.
+
+    Attributes:
+        text: what is claimed.
+        paper: what the paper says or shows: a number, or where.
+        ours: what was found.
+        holds: whether it holds here.
+    """
+
+    text: str
+    paper: str
+    ours: str
+    holds: Answer
+
+    @property
+    def verdict(self) -> Verdict:
+        """In words."""
+        return verdict(self.holds)
+
+
+@dataclass(frozen=True, slots=True)
+class TableCell:
+    """One cell of a paper's table, beside ours.
+
+    Attributes:
+        row, column: where it stands in the table.
+        paper: the paper's number, as text.
+        ours: what was measured, with its interval and the number of seeds; empty if not run.
+        holds: whether they agree; None if it was not run.
+    """
+
+    row: str
+    column: str
+    paper: str
+    ours: str
+    holds: Answer
+
+    @property
+    def verdict(self) -> Verdict:
+        """In words."""
+        return verdict(self.holds)
+
+
+def verdict(holds: Answer) -> Verdict:
+    """Return the words for an answer."""
+    if holds is None:
+        return "not run at this scale"
+    if isinstance(holds, str):
+        return holds
+    return "holds" if holds else "differs"
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What came of a reproduction.
+
+    Attributes:
+        rows: the data of the figure, one mapping per line of the CSV, all with the same keys.
+        claims: each checked.
+        draw: draws the figure from the data; None for a table.
+        remarks: how this differs from the paper, one line each; what the scale left out, too.
+        cells: of the paper's table, if it is one.
+        records: of the models it rests on, if any were trained.
+    """
+
+    rows: Sequence[Row]
+    claims: Sequence[Claim]
+    draw: Callable[[], Figure] | None
+    remarks: Sequence[str] = ()
+    cells: Sequence[TableCell] = ()
+    records: Sequence[Record] = ()
+
+    @property
+    def holds(self) -> bool:
+        """Whether a claim holds and none differs."""
+        return all_hold(claim.verdict for claim in self.claims)
+
+
+def at_least(score: Score, limit: float) -> Answer:
+    """Say whether a model reaches a share of one; a model of which no run finished does not."""
+    if score.missing:
+        return "cannot tell"
+    if score.mean is None:
+        return False
+    return _side([score.low, score.worst], [score.high, score.best], limit)
+
+
+def below(score: Score, limit: float) -> Answer:
+    """Say whether a model stays under a share of one; no run that finished is no evidence."""
+    return "cannot tell" if score.mean is None else opposite(at_least(score, limit))
+
+
+def at_most(score: Score, limit: float) -> Answer:
+    """Say whether a model gets no further than a share of one."""
+    # The next number above the limit is the first that is more.
+    return below(score, limit + 1e-9)
+
+
+def best_reaches(score: Score, limit: float) -> Answer:
+    """Say whether a model's best seed reaches a share of one; a missing seed may be the best."""
+    if score.best is not None and score.best >= limit:
+        return True
+    return "cannot tell" if score.missing else False
+
+
+def rises(first: Score, second: Score, by: float = 0.0) -> Answer:
+    """Say whether the second is better than the first, by more than so much."""
+    if first.missing or second.missing:
+        return "cannot tell"
+    if _over(second.low, first.high, by) or _over(second.worst, first.best, by):
+        return True
+    if _over(first.low, second.high, -by) or _over(first.worst, second.best, -by):
+        return False
+    return "cannot tell"
+
+
+def higher(
+    ones: Sequence[float], others: Sequence[float], by: float = 0.0, *, missing: int = 0
+) -> Answer:
+    """Say whether some seeds are above others, by more than so much; None without either.
+
+    They are if the least difference of two seeds, or the lower end of the 95 % interval of the
+    difference of the means (Welch's), is more than that. They are not if the greatest difference,
+    or the upper end, is not more.
 
     Args:
-        said: the claim in words.
-        paper: the paper's number, or where it says so.
-        score: ours; None if it was not run.
-        share: at least so much.
-
-    Returns:
-        The claim; while seeds are missing, one of them may still reach it. If no seed learned the
-        training lengths, it cannot be told.
+        ones: a number of each seed.
+        others: the same of the seeds that these are compared with.
+        by: how much more it must be.
+        missing: the number of planned seeds, of both, that have not been run.
     """
-    if score is None:
-        return Claim(said, paper, "", None)
-    unlearned = "" if score.learned else "; no seed learned the training lengths"
-    ours = f"{percent(score.best)}, {score.outcome}{unlearned}"
-    return Claim(said, paper, ours, of_learned(best_reaches(score, share), score))
+    if not ones or not others:
+        return None
+    if missing:
+        return "cannot tell"
+    gaps = [one - other for one in ones for other in others]
+    low, high = min(gaps), max(gaps)
+    if low <= by <= high and min(len(ones), len(others)) > 1:
+        low, high = _welch(ones, others)
+    return True if low > by else False if high <= by else "cannot tell"
 
 
-def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
-    """Claim that not even a model's best seed reaches a share of one: that it does not learn.
+def _welch(ones: Sequence[float], others: Sequence[float]) -> tuple[float, float]:
+    """Return the 95 % interval of the difference of two means (Welch 1947)."""
+    parts = [variance(some) / len(some) for some in (ones, others)]
+    gap, error = fmean(ones) - fmean(others), math.sqrt(sum(parts))
+    if error == 0:
+        return gap, gap
+    lost = sum(part**2 / (len(some) - 1) for part, some in zip(parts, (ones, others), strict=True))
+    half = float(t.ppf(0.975, sum(parts) ** 2 / lost)) * error
+    return gap - half, gap + half
+
+
+def of_learned(answer: Answer, *scores: Score) -> Answer:
+    """Return an answer about longer strings; what learned no training lengths does not say no.
 
     Args:
-        said: the claim in words.
-        paper: the paper's number, or where it says so.
-        score: ours; None if it was not run.
-        share: less than so much.
-
-    Returns:
-        The claim; where no run finished, it cannot be told.
+        answer: by the scores.
+        scores: of the models that it takes to have learned.
     """
-    one = reaches(said, paper, score, share)
-    if score is None:
-        return one
-    unknown = score.best is None
-    return replace(one, holds="cannot tell" if unknown else opposite(best_reaches(score, share)))
+    return "cannot tell" if answer is False and not all(s.learned for s in scores) else answer
 
 
-def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:
-    """Claim that a model is at chance, by `Score.at_chance`.
+def learned_reach(score: Score, learned: Score | None, limit: float) -> Answer:
+    """Say whether a model reaches a share of one on longer strings.
 
     Args:
-        said: the claim in words.
-        paper: the paper's number, or where it says so.
-        score: ours; None if it was not run.
-        learned: whether the seeds of the score learned the training lengths: of others nothing can
-            be told.
+        score: of all seeds.
+        learned: of those that learned the training lengths; None if none did. The others do not
+            say no.
+        limit: the share.
     """
-    interval = None if score is None else score.scaled_interval
-    ours = (
-        ""
-        if score is None or interval is None
-        else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
-        f"{'' if learned else '; no seed learned the training lengths'}"
-    )
-    if score is None:
-        holds: Answer = None
-    elif interval is None:
-        # That no run finished is a difference from the paper, once all planned seeds were run.
-        holds = "cannot tell" if score.missing else False
-    else:
-        holds = score.at_chance
-    return Claim(said, paper, ours, holds if learned or holds is None else "cannot tell")
+    reached = at_least(score, limit)
+    refuted = learned is not None and at_least(learned, limit) is False
+    return reached if refuted or reached is not False else "cannot tell"
+
+
+def every(answers: Iterable[Answer]) -> Answer:
+    """Join answers by *and*; None where there are none."""
+    given = list(answers)
+    if not given:
+        return None
+    if any(answer is False for answer in given):
+        return False
+    return True if all(answer is True for answer in given) else "cannot tell"
+
+
+def across(seeds: Iterable[bool]) -> Answer:
+    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any."""
+    said = set(seeds)
+    return "cannot tell" if len(said) > 1 else next(iter(said), None)
+
+
+def opposite(answer: Answer) -> Answer:
+    """Return the answer to the opposite question."""
+    return not answer if isinstance(answer, bool) else answer
+
+
+def _side(lows: Iterable[float | None], highs: Iterable[float | None], limit: float) -> Answer:
+    if any(low is not None and low >= limit for low in lows):
+        return True
+    if any(high is not None and high < limit for high in highs):
+        return False
+    return "cannot tell"
+
+
+def _over(one: float | None, other: float | None, by: float) -> bool:
+    return one is not None and other is not None and one - other > by

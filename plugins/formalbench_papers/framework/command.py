@@ -93,8 +93,7 @@ def add_command(app: typer.Typer) -> None:
 
         from formalbench_papers.framework.bench import Bench
         from formalbench_papers.framework.measurements import Measurements
-        from formalbench_papers.framework.overview import write_overview
-        from formalbench_papers.framework.page import MEASURED
+        from formalbench_papers.framework.report import MEASURED, write_overview
 
         host = host_of(ctx)
         if name is None:
@@ -129,7 +128,7 @@ def _list_all(host: PluginHost, as_json: bool) -> None:
     """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
     from formalbench.ui.output import print_json
 
-    from formalbench_papers.framework.page import hours_note
+    from formalbench_papers.framework.report import hours_note
 
     every = [entry.spec for entry in host.reproductions.all()]
     if as_json:
@@ -194,9 +193,8 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     from formalbench.ui.output import plugins_print_to_stderr
 
     from formalbench_papers.framework.bench import carry_out
-    from formalbench_papers.framework.document import Circumstances, document
-    from formalbench_papers.framework.kept import Kept, on_nothing_kept, take_records
-    from formalbench_papers.framework.output import write_all
+    from formalbench_papers.framework.checks import Kept, on_nothing_kept, take_records
+    from formalbench_papers.framework.report import Circumstances, document, write_all
 
     draws = _can_draw(chosen)
     kept = Kept.beside(folder, chosen.name)
@@ -229,10 +227,9 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
     """
     from formalbench.analysis.reproduced import all_hold, read_document
 
-    from formalbench_papers.framework.document import Circumstances, document
-    from formalbench_papers.framework.kept import Kept, judge
+    from formalbench_papers.framework.checks import Kept, judge
     from formalbench_papers.framework.measurements import Measurements
-    from formalbench_papers.framework.output import write_all, write_page
+    from formalbench_papers.framework.report import Circumstances, document, write_all, write_page
 
     before = read_document(folder / f"{chosen.name}.json")
     draws = _can_draw(chosen)
@@ -272,7 +269,7 @@ def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     """Print the verdicts, and which files were written."""
     from formalbench.ui.output import console
 
-    from formalbench_papers.framework.document import document_text
+    from formalbench_papers.framework.report import document_text
     from formalbench_papers.framework.terminal import print_document
 
     if as_json:

@@ -1,4 +1,4 @@
-"""A paper's table of accuracies, whole: what is trained for its cells, and how each comes out.
+"""A paper's table: what is trained for each of its cells.
 
 Its rows are tasks and its columns models. What a paper says of its table in words is held against
 the scores by claims of its own; `claims` has the usual ones.
@@ -11,17 +11,19 @@ from dataclasses import dataclass, field
 
 from formalbench.analysis.reproduced import Scale
 from formalbench.contracts.config import Value
+from formalbench.contracts.errors import RequestError
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score
+from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score
 
 Key = tuple[str, str]
 """A task and a model's title."""
+
 
 Trained = Mapping[Key, Got | None]
 """What was trained for each cell; None where nothing was."""
@@ -124,12 +126,47 @@ class AccuracyTable:
             for model in self.models:
                 key = task, model.title
                 paper = self.published.result(model.title, task)
-                cell = accuracies.cell(*key, paper, scores.get(key))
+                cell = framework_scores.cell(*key, paper, scores.get(key))
                 cells.append(cell)
-                rows.append(accuracies.data(cell, paper, scores.get(key), got.get(key)))
+                rows.append(framework_scores.data(cell, paper, scores.get(key), got.get(key)))
         return Findings(rows, claims, None, remarks, cells, records_of(got))
 
 
 def records_of(got: Trained) -> list[Record]:
     """Return the records of all that was trained."""
     return [record for found in got.values() if found is not None for record in found.records]
+
+
+HOW = {
+    "debian-en-vi": (
+        "make it with `formalbench corpus fetch debian-en-vi`, and name it: "
+        "--plugin debian-en-vi/debian-en-vi.yaml"
+    ),
+    "iwslt-en-vi": (
+        "describe its files in a YAML file of this name (docs/plugins.md, Translations), and name "
+        "it: --plugin iwslt-en-vi.yaml"
+    ),
+    "sotu": "make it with `formalbench corpus fetch sotu`, and name it: --plugin sotu/sotu.yaml",
+    "openwebtext2": (
+        "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "
+        "--plugin openwebtext2.yaml"
+    ),
+    "wikitext-103": (
+        "describe its files in a YAML file of this name (docs/plugins.md, Texts), and name it: "
+        "--plugin wikitext-103.yaml"
+    ),
+}
+"""Corpora that nothing here comes with, and how they are had."""
+
+
+def text_task(bench: Bench, corpus: str, objective: str) -> str:
+    """Return the name of what is asked of a corpus.
+
+    Raises:
+        RequestError: one line that says how the corpus is had, if it is not there.
+    """
+    try:
+        bench.host.tasks.get(corpus)
+    except RequestError:
+        raise RequestError(f"no corpus {corpus}: {HOW[corpus]}") from None
+    return f"{corpus}:{objective}"

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from formalbench_papers.framework.page import NOT_RUN, hours_note, scale_note
+from formalbench_papers.framework.report import NOT_RUN, hours_note, scale_note
 
 _STYLES: dict[Verdict, str] = {
     "holds": "green",

@@ -8,11 +8,17 @@ from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import best_reaches, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.claims import reaches, stays_below
-from formalbench_papers.framework.findings import Answer, Claim, Findings
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    best_reaches,
+    every,
+    of_learned,
+    rises,
+)
+from formalbench_papers.framework.scores import Score, reaches, stays_below
 from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
 from formalbench_papers.grazzi import specs
 

@@ -9,12 +9,11 @@ from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.host.tables import read_table
 
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, below, every
+from formalbench_papers.framework import scores
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings
+from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below, every
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score
 from formalbench_papers.huang import specs
 
 _SHAPE: Mapping[str, Value] = {"causal": True, "layers": 2}
@@ -71,9 +70,9 @@ def findings(got: Mapping[Key, Got]) -> Findings:
         score = None if found is None else Score.of_window(found, WINDOWS[window])
         row = f"{task}, {window}"
         paper = TABLE.result(kind, row)
-        cell = accuracies.cell(row, kind, paper, score)
+        cell = scores.cell(row, kind, paper, score)
         cells.append(cell)
-        rows.append(accuracies.data(cell, paper, score, found))
+        rows.append(scores.data(cell, paper, score, found))
     records = [record for found in got.values() for record in found.records]
     return Findings(rows, claims(got), None, _REMARKS, cells, records)
 

@@ -6,8 +6,7 @@ from pathlib import Path
 
 from formalbench.contracts.specs import ReproductionSpec, TableSpec
 
-from formalbench_papers.framework.announcing import protocols
-from formalbench_papers.framework.rule import RULE
+from formalbench_papers.framework.specs import RULE, protocols
 
 _HERE = Path(__file__).parent
 

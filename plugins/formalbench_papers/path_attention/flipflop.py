@@ -10,13 +10,11 @@ from formalbench.contracts.task import Task
 from formalbench.host.tables import read_table
 from formalbench.metrics.accuracy import ANSWERS
 
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, below, every, rises
-from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.retest import draw_strings, retest
+from formalbench_papers.framework import scores as framework_scores
+from formalbench_papers.framework.bench import Bench, draw_strings, retest
+from formalbench_papers.framework.claims import Claim, Findings, at_least, below, every, rises
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score
 from formalbench_papers.path_attention import specs
 
 TASK = "flip-flop"
@@ -90,9 +88,9 @@ def findings(got: Mapping[str, Got], scores: Mapping[Key, Score]) -> Findings:
     for model in MODELS:
         for kind in KINDS:
             paper, score = TABLE.result(model, kind), scores.get((model, kind))
-            cell = accuracies.cell(model, kind, paper, score)
+            cell = framework_scores.cell(model, kind, paper, score)
             cells.append(cell)
-            rows.append(accuracies.data(cell, paper, score, got.get(model)))
+            rows.append(framework_scores.data(cell, paper, score, got.get(model)))
     records = [record for found in got.values() for record in found.records]
     return Findings(rows, claims(scores), None, _REMARKS, cells, records)
 

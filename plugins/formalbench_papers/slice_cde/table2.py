@@ -7,10 +7,17 @@ from collections.abc import Mapping, Sequence
 from formalbench.analysis.text import percent, plural
 from formalbench.host.tables import read_table
 
-from formalbench_papers.framework.accuracies import Score, averaged
-from formalbench_papers.framework.answers import at_least, below, every, of_learned, rises
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
+from formalbench_papers.framework.claims import (
+    Claim,
+    Findings,
+    at_least,
+    below,
+    every,
+    of_learned,
+    rises,
+)
+from formalbench_papers.framework.scores import Score, averaged
 from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
 from formalbench_papers.grazzi.table3 import DELTA, NEGATIVE
 from formalbench_papers.slice_cde import specs

@@ -18,18 +18,25 @@ from formalbench.contracts.example import Example
 from formalbench.contracts.task import Task
 from torch import nn
 
-from formalbench_papers.framework.accuracies import score_of
-from formalbench_papers.framework.answers import at_least, every, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, Row
-from formalbench_papers.framework.measure import (
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    Row,
+    at_least,
+    every,
+    higher,
+)
+from formalbench_papers.framework.curves import (
     MeasuredAt,
     mean_of,
     measure,
     random_strings,
     train_and_test,
 )
-from formalbench_papers.steffen.dyck_claims import (
+from formalbench_papers.framework.scores import score_of
+from formalbench_papers.steffen.dyck import (
     FEWEST,
     LEARNED,
     LENGTHS,

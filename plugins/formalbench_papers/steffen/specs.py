@@ -6,7 +6,7 @@ from pathlib import Path
 
 from formalbench.contracts.specs import ReproductionSpec
 
-from formalbench_papers.framework.announcing import protocols
+from formalbench_papers.framework.specs import protocols
 
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
@@ -57,7 +57,7 @@ REPRODUCTIONS = (
             "brackets, of any depth and of depth at most 3, over random strings of length n. "
             "Solid: the mean over the strings; dashed: the worst string."
         ),
-        factory="formalbench_papers.steffen.layernorm:carry_out",
+        factory="formalbench_papers.steffen.layer_norm:carry_out",
         reduced=(
             "12 lengths up to 500 instead of 24 up to 2,000, 100 strings at each instead of 1,000."
         ),

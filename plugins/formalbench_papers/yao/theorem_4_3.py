@@ -13,13 +13,8 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import (
-    MeasuredAt,
-    measure,
-    random_strings,
-    spread_lengths,
-)
+from formalbench_papers.framework.claims import Claim, Findings
+from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

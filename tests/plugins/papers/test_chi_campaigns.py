@@ -13,8 +13,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
-from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.retest import retest
+from formalbench_papers.framework.bench import Bench, retest
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
 

@@ -11,10 +11,10 @@ from formalbench.host import PluginHost
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.models import on_parameters
-from formalbench_papers.framework import accuracies
-from formalbench_papers.framework.accuracies import Score, agrees, cell
-from formalbench_papers.framework.findings import verdict
+from formalbench_papers.framework import scores as framework_scores
+from formalbench_papers.framework.claims import verdict
 from formalbench_papers.framework.runs import Got, Wanted
+from formalbench_papers.framework.scores import Score, agrees, cell
 
 PARITY = PublishedResult(max=100.0, mean=98.9)
 
@@ -95,7 +95,7 @@ def test_scores_come_from_records(make_record):
 
 def test_the_interval_is_that_of_the_mean():
     runs = [Measured(accuracy, 1000) for accuracy in (0.5, 1.0) * 3]
-    found = accuracies.score_of(runs, "6", 0.5, ("a",))
+    found = framework_scores.score_of(runs, "6", 0.5, ("a",))
     assert (found.mean, found.outcome) == (0.75, "6 seeds")
     assert 0.5 < found.low < 0.6
     assert 0.9 < found.high < 1.0
@@ -115,7 +115,7 @@ def test_a_run_that_did_not_finish_is_said(make_record):
     assert Score.of_validation(got).outcome == "2 of 3 finished"
     none = Got(wanted, [make_record("rnn", seed=0, status="diverged")])
     assert Score.of_validation(none).mean is None
-    assert accuracies.ours_text(PARITY, Score.of_validation(none)) == "0 of 1 finished"
+    assert framework_scores.ours_text(PARITY, Score.of_validation(none)) == "0 of 1 finished"
 
 
 PERFECT = {

@@ -12,9 +12,8 @@ from formalbench.host import PluginHost
 from formalbench.training.recipe import make_recipe
 from formalbench.training.regime import Regime
 from formalbench.training.run_state import RunState
-from formalbench_papers.chiang_cholak import fig4, fig4_claims, fig4_curves
-from formalbench_papers.chiang_cholak.fig4_claims import claims
-from formalbench_papers.chiang_cholak.fig4_curves import LENGTHS, SCALED, STANDARD, mean_of
+from formalbench_papers.chiang_cholak import figure4
+from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims, mean_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got, Wanted
 
@@ -26,7 +25,7 @@ def installed():
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_the_protocols_are_the_papers(installed, length):
-    protocol = installed.protocol(fig4.PROTOCOL.format(length))
+    protocol = installed.protocol(figure4.PROTOCOL.format(length))
     task = protocol.apply(installed.task("first"))
     assert split_lengths(task, "train") == [length]
     assert split_lengths(task, "test") == [1000]
@@ -102,7 +101,7 @@ STANDARDS = dict(zip(LENGTHS, (0.52, 0.7, 0.9, 0.98), strict=True))
 
 @pytest.fixture(autouse=True)
 def _an_epoch_is_a_step(monkeypatch):
-    monkeypatch.setattr(fig4_curves, "EPOCH", 1)
+    monkeypatch.setattr(figure4, "EPOCH", 1)
 
 
 def verdicts(changes=None):
@@ -138,8 +137,8 @@ def test_each_claim_can_fail(key, change, failing):
 
 def test_a_plateau_is_earlier_only_if_it_is():
     assert verdicts({("first", STANDARD, 300): {"settled": 2}})[9] is False
-    assert fig4_claims._settled(mean_of(got("first", STANDARD, 300))) == 250
-    assert fig4_claims._settled(mean_of(got("first", STANDARD, 10))) == 100
+    assert figure4._settled(mean_of(got("first", STANDARD, 300))) == 250
+    assert figure4._settled(mean_of(got("first", STANDARD, 10))) == 100
 
 
 def test_attention_that_does_not_grow_in_some_runs_cannot_tell():
@@ -180,7 +179,7 @@ def test_without_runs_nothing_is_claimed():
 
 
 def test_the_figure_has_the_papers_panels():
-    figure = fig4.draw({key: mean_of(got(*key)) for key in KEYS})
+    figure = figure4.draw({key: mean_of(got(*key)) for key in KEYS})
     panels = figure.get_axes()
     assert len(panels) == 6
     lines = [[line for line in axes.lines if len(line.get_xdata()) == POINTS] for axes in panels]
@@ -212,16 +211,16 @@ watch: {{every: 2, lengths: [12], strings: 4, probes: [attention-on-first]}}
 @pytest.mark.slow
 def test_a_small_campaign_from_training_to_rows(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(fig4, "PROTOCOL", "tiny-{}")
-    monkeypatch.setattr(fig4, "QUICK_SEEDS", 2)
+    monkeypatch.setattr(figure4, "PROTOCOL", "tiny-{}")
+    monkeypatch.setattr(figure4, "QUICK_SEEDS", 2)
     for length in LENGTHS:
         (tmp_path / f"tiny-{length}.yaml").write_text(TINY.format(length))
     host = PluginHost.load(sorted(tmp_path.glob("*.yaml")))
     bench = Bench(host, "quick", lambda line: None, tmp_path / "results", "cpu", 1)
-    found = fig4.carry_out(bench)
-    assert len(found.records) == 2 * (len(KEYS) + len(fig4.PARITY_QUICK))
+    found = figure4.carry_out(bench)
+    assert len(found.records) == 2 * (len(KEYS) + len(figure4.PARITY_QUICK))
     assert len(found.claims) == 12
-    assert len(found.rows) == 2 * (len(KEYS) + len(fig4.PARITY_QUICK))
+    assert len(found.rows) == 2 * (len(KEYS) + len(figure4.PARITY_QUICK))
     for row in found.rows:
         layers = [row[f"attention_on_1_layer_{layer}"] for layer in (1, 2)]
         assert row["attention_on_1"] == pytest.approx(sum(layers))

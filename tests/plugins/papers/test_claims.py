@@ -7,9 +7,9 @@ from dataclasses import replace
 import formalbench_papers
 import pytest
 from formalbench_papers import Score, is_at_chance, reaches, stays_below
-from formalbench_papers.framework import answers
-from formalbench_papers.framework.accuracies import averaged
-from formalbench_papers.framework.answers import higher
+from formalbench_papers.framework import claims
+from formalbench_papers.framework.claims import higher
+from formalbench_papers.framework.scores import averaged
 from scipy.stats import ttest_ind
 
 
@@ -86,15 +86,15 @@ GOOD, POOR = score(0.99, 0.98, 0.97, 0.99), score(0.52, 0.51, 0.50, 0.52)
 @pytest.mark.parametrize(
     ("answer", "expected"),
     [
-        (lambda good, poor: answers.at_least(good, 0.95), True),
-        (lambda good, poor: answers.at_least(poor, 0.95), False),
-        (lambda good, poor: answers.below(poor, 0.95), True),
-        (lambda good, poor: answers.at_most(good, 0.95), False),
-        (lambda good, poor: answers.rises(poor, good), True),
-        (lambda good, poor: answers.rises(good, poor), False),
-        (lambda good, poor: answers.rises(poor, good, 0.4), True),
-        (lambda good, poor: answers.rises(poor, good, 0.6), False),
-        (lambda good, poor: answers.rises(poor, good, 0.47), "cannot tell"),
+        (lambda good, poor: claims.at_least(good, 0.95), True),
+        (lambda good, poor: claims.at_least(poor, 0.95), False),
+        (lambda good, poor: claims.below(poor, 0.95), True),
+        (lambda good, poor: claims.at_most(good, 0.95), False),
+        (lambda good, poor: claims.rises(poor, good), True),
+        (lambda good, poor: claims.rises(good, poor), False),
+        (lambda good, poor: claims.rises(poor, good, 0.4), True),
+        (lambda good, poor: claims.rises(poor, good, 0.6), False),
+        (lambda good, poor: claims.rises(poor, good, 0.47), "cannot tell"),
     ],
 )
 def test_a_seed_that_was_not_run_may_be_on_the_other_side(answer, expected):
@@ -104,11 +104,11 @@ def test_a_seed_that_was_not_run_may_be_on_the_other_side(answer, expected):
 
 
 def test_a_model_without_a_finished_run_is_no_evidence():
-    assert answers.below(NOTHING, 0.95) == "cannot tell"
-    assert answers.at_most(NOTHING, 0.95) == "cannot tell"
-    assert answers.rises(NOTHING, GOOD) == "cannot tell"
-    assert answers.rises(GOOD, NOTHING) == "cannot tell"
-    assert answers.at_least(NOTHING, 0.95) is False
+    assert claims.below(NOTHING, 0.95) == "cannot tell"
+    assert claims.at_most(NOTHING, 0.95) == "cannot tell"
+    assert claims.rises(NOTHING, GOOD) == "cannot tell"
+    assert claims.rises(GOOD, NOTHING) == "cannot tell"
+    assert claims.at_least(NOTHING, 0.95) is False
 
 
 def test_scores_of_several_tasks_are_averaged():
@@ -123,7 +123,7 @@ def test_scores_of_several_tasks_are_averaged():
 def test_the_interval_of_a_difference_is_welchs():
     ones, others = [0.90, 0.91, 0.95, 0.89, 0.6], [0.60, 0.61, 0.62, 0.5]
     known = ttest_ind(ones, others, equal_var=False).confidence_interval(0.95)
-    assert answers._welch(ones, others) == pytest.approx((known.low, known.high))
+    assert claims._welch(ones, others) == pytest.approx((known.low, known.high))
 
 
 @pytest.mark.parametrize("name", formalbench_papers.__all__)

@@ -11,8 +11,8 @@ from announced import SPECS
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.store.repository import REPRODUCTIONS
-from formalbench_papers.framework.checking import reproductions_problems
-from formalbench_papers.framework.overview import RESULTS, overview
+from formalbench_papers.framework.checks import reproductions_problems
+from formalbench_papers.framework.report import RESULTS, overview
 
 PUBLISHED = Path(__file__).parents[3] / REPRODUCTIONS
 PAPERS = yaml.safe_load(RESULTS.read_text(encoding="utf-8"))

@@ -10,8 +10,8 @@ from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.host.options import make_config
 from formalbench.running.plan import make_plan
-from formalbench_papers.framework.accuracies import Score
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.scores import Score
 from formalbench_papers.grazzi import table3
 from formalbench_papers.huang import crasp
 from formalbench_papers.path_attention import flipflop

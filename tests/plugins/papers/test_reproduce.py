@@ -11,17 +11,12 @@ import pytest
 from announced import SPECS, carry_out
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
-from formalbench_papers.chiang_cholak import fig2 as chiang_cholak_fig2
-from formalbench_papers.chiang_cholak import fig3 as chiang_cholak_fig3
+from formalbench_papers.chiang_cholak import figure2 as chiang_cholak_fig2
+from formalbench_papers.chiang_cholak import figure3 as chiang_cholak_fig3
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.measure import (
-    MeasuredAt,
-    measure,
-    random_strings,
-    spread_lengths,
-)
-from formalbench_papers.framework.output import as_csv
-from formalbench_papers.steffen import layernorm as steffen_layernorm
+from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
+from formalbench_papers.framework.report import as_csv
+from formalbench_papers.steffen import layer_norm as steffen_layernorm
 
 PUBLISHED = Path(__file__).parents[3] / "leaderboard" / "reproductions"
 

@@ -9,8 +9,8 @@ from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.store.packed import read_packed, written
 from formalbench_papers.framework import runs
-from formalbench_papers.framework.findings import Claim, Findings, TableCell
-from formalbench_papers.framework.retest import draw_strings, retest
+from formalbench_papers.framework.bench import draw_strings, retest
+from formalbench_papers.framework.claims import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
 
 TINY = """
@@ -203,7 +203,7 @@ def test_an_interruption_loses_one_step(toy):
 
 def test_what_was_measured_gives_the_page_again_and_is_checked(toy, monkeypatch):
     from formalbench.host import PluginHost
-    from formalbench_papers.framework.checking import reproductions_problems
+    from formalbench_papers.framework.checks import reproductions_problems
 
     root = toy.folder.parent / "root"
     there = root / "leaderboard" / "reproductions"

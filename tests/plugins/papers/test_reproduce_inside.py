@@ -12,19 +12,12 @@ from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench_papers import plugin
-from formalbench_papers.chi import clusters, receptive_field
-from formalbench_papers.chi import fig3 as chi_fig3
-from formalbench_papers.chi import fig4a as chi_fig4a
-from formalbench_papers.chi.clusters import (
-    components,
-    count_clusters,
-    purity,
-    silhouette,
-)
-from formalbench_papers.chi.vectors import look
-from formalbench_papers.framework.bench import Bench
+from formalbench_papers.chi import figure3, figure4
+from formalbench_papers.chi import figure3 as chi_fig3
+from formalbench_papers.chi import figure4 as chi_fig4a
+from formalbench_papers.chi.figure3 import components, count_clusters, look, purity, silhouette
+from formalbench_papers.framework.bench import Bench, NoWeightsError, trained
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.trained import NoWeightsError, trained
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
@@ -109,7 +102,7 @@ def test_a_start_that_leaves_a_cluster_empty_is_left_out(monkeypatch):
             raise ClusterError
         return kmeans2(points, count, **how)
 
-    monkeypatch.setattr(clusters, "kmeans2", sometimes)
+    monkeypatch.setattr(figure3, "kmeans2", sometimes)
     points, labels = blobs(FAR[:2])
     found = count_clusters(points, cdist(points, points), labels)
     assert (found.clusters, found.agreement) == (2, 1.0)
@@ -171,7 +164,7 @@ def test_a_vector_is_a_function_of_the_symbols_it_is_said_to_have_seen(bench, le
     task = bench.task("parity")
     module = bench.network("regulargpt", task, width=8, heads=2, chunk=chunk)
     string = np.arange(length) % 3 % 2
-    changed = np.array([string, *receptive_field.with_each_changed(task, string)])
+    changed = np.array([string, *figure4.with_each_changed(task, string)])
     vectors = look(module, task, changed, chunk, kind)
     points, states, lasts, layers = (
         np.stack([part[vectors.strings == i] for i in range(length + 1)])
@@ -200,14 +193,14 @@ def test_the_curve_falls_from_one_and_is_straight_where_all_count_alike(bench):
 
     task = bench.task("parity")
     strings = np.random.default_rng(0).integers(2, size=(30, 50))
-    assert receptive_field.shares(Sum(0), task, strings) == pytest.approx(np.full((30, 50), 1 / 50))
-    growing = receptive_field.shares(Sum(1), task, strings)
+    assert figure4.shares(Sum(0), task, strings) == pytest.approx(np.full((30, 50), 1 / 50))
+    growing = figure4.shares(Sum(1), task, strings)
     assert growing == pytest.approx(np.tile(np.arange(1, 51) / 1275, (30, 1)))
-    assert receptive_field.diagonal(4).tolist() == [1, 0.75, 0.5, 0.25]
+    assert figure4.diagonal(4).tolist() == [1, 0.75, 0.5, 0.25]
 
 
 def test_every_symbol_is_changed_once(bench):
-    changed = receptive_field.with_each_changed(bench.task("cycle-navigation"), np.array([0, 2, 1]))
+    changed = figure4.with_each_changed(bench.task("cycle-navigation"), np.array([0, 2, 1]))
     assert changed.tolist() == [[1, 2, 1], [0, 0, 1], [0, 2, 2]]
 
 
@@ -225,9 +218,9 @@ class Right(nn.Module):
 
 def test_answers_must_follow_every_change(bench):
     task = bench.task("parity")
-    changed = receptive_field.with_each_changed(task, np.array([1, 0, 0, 0, 1]))
-    assert receptive_field.answered(Right(1), task, changed) == 1
-    assert receptive_field.answered(Right(0), task, changed) == 0
+    changed = figure4.with_each_changed(task, np.array([1, 0, 0, 0, 1]))
+    assert figure4.answered(Right(1), task, changed) == 1
+    assert figure4.answered(Right(0), task, changed) == 0
     assert not Right(0)(Batch(torch.ones(3, 2, dtype=torch.int64))).argmax(1).any()
 
 

@@ -13,10 +13,14 @@ import numpy as np
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
-from formalbench_papers.framework.document import Circumstances, document, document_text
-from formalbench_papers.framework.findings import Claim, Findings, TableCell
-from formalbench_papers.framework.output import as_csv
-from formalbench_papers.framework.page import as_markdown
+from formalbench_papers.framework.claims import Claim, Findings, TableCell
+from formalbench_papers.framework.report import (
+    Circumstances,
+    as_csv,
+    as_markdown,
+    document,
+    document_text,
+)
 from formalbench_papers.framework.terminal import print_document
 from rich.console import Console
 

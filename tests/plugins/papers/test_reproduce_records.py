@@ -12,9 +12,8 @@ from formalbench.analysis.reproduced import read_document
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.host import PluginHost
-from formalbench_papers.framework.checking import reproductions_problems
-from formalbench_papers.framework.findings import Claim, Findings, TableCell
-from formalbench_papers.framework.kept import Kept, found_again
+from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
+from formalbench_papers.framework.claims import Claim, Findings, TableCell
 from formalbench_papers.framework.runs import Wanted
 
 TINY = """

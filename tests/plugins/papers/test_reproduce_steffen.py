@@ -15,24 +15,22 @@ from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
 from formalbench.training.data import Interval, TrainingData
-from formalbench_papers.framework.accuracies import score_of
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got
+from formalbench_papers.framework.scores import score_of
 from formalbench_papers.steffen import learnability
 from formalbench_papers.steffen.dyck import (
     _REMARKS,
-    QUICK_LENGTHS,
-    carry_out,
-    wanted,
-)
-from formalbench_papers.steffen.dyck_claims import (
     ATTENTIONS,
     LANGUAGES,
     LENGTHS,
+    QUICK_LENGTHS,
     DyckPoint,
+    carry_out,
     cells,
     claims,
     members,
+    wanted,
 )
 
 

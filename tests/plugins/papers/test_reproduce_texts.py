@@ -7,12 +7,12 @@ import pytest
 from formalbench import RequestError
 from formalbench.analysis.measures import perplexities
 from formalbench.host import PluginHost
-from formalbench_papers.chi import fig4b, table3
-from formalbench_papers.chi.receptive_field import Field
+from formalbench_papers.chi import figure4_text, table3
+from formalbench_papers.chi.figure4 import Field
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.texts import HOW, text_task
-from formalbench_papers.yao import fig6, gpt2
-from formalbench_papers.yao.fig6 import LossCurve
+from formalbench_papers.framework.tables import HOW, text_task
+from formalbench_papers.yao import figure6, gpt2
+from formalbench_papers.yao.figure6 import LossCurve
 
 STEPS = tuple(range(50, 3050, 50))
 
@@ -118,9 +118,9 @@ def test_plateaus_and_drops():
     rising = LossCurve(STEPS, tuple(1.0 + 0.01 * i for i in range(len(STEPS))))
     assert rising.steepest == 0.0
     assert (sudden().drops, gradual().drops, rising.drops) == (True, False, False)
-    fig = fig6.claims({fig6.LEARN: [sudden()], fig6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [sudden()], figure6.SCALAR: [gradual()]})
     assert verdicts(fig) == ["differs", "holds", "holds"]  # it ends at 1.44, and the other at 1.29
-    fig = fig6.claims({fig6.LEARN: [gradual()], fig6.SCALAR: [sudden()]})
+    fig = figure6.claims({figure6.LEARN: [gradual()], figure6.SCALAR: [sudden()]})
     assert verdicts(fig) == ["holds", "differs", "differs"]
 
 
@@ -130,7 +130,7 @@ def test_a_fall_at_the_beginning_is_no_drop_from_a_plateau():
     assert not early.drops
     late = LossCurve(STEPS, tuple(2.7 - 0.02 * max(0, min(i - 15, 6)) for i in range(len(STEPS))))
     assert late.drops
-    fig = fig6.claims({fig6.LEARN: [early], fig6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [early], figure6.SCALAR: [gradual()]})
     assert verdicts(fig)[1] == "differs"
 
 
@@ -139,12 +139,12 @@ def test_nothing_is_told_of_a_loss_that_never_left_the_level_of_frequencies():
     assert not still.left
     assert sudden().left
     assert gradual().left
-    fig = fig6.claims({fig6.LEARN: [still], fig6.SCALAR: [gradual()]})
+    fig = figure6.claims({figure6.LEARN: [still], figure6.SCALAR: [gradual()]})
     assert verdicts(fig) == ["cannot tell", "cannot tell", "holds"]
     assert "on the plateau throughout, at 2.70" in fig[1].ours
-    fig = fig6.claims({fig6.LEARN: [sudden()], fig6.SCALAR: [still]})
+    fig = figure6.claims({figure6.LEARN: [sudden()], figure6.SCALAR: [still]})
     assert verdicts(fig) == ["cannot tell", "holds", "cannot tell"]
-    assert verdicts(fig6.claims({})) == ["not run at this scale"] * 3
+    assert verdicts(figure6.claims({})) == ["not run at this scale"] * 3
 
 
 def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
@@ -156,14 +156,14 @@ def test_a_corpus_that_is_not_there_is_told_in_one_line(host):
 
 @pytest.mark.slow
 def test_a_small_figure_6_is_carried_out_and_drawn(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(fig6, "CORPORA", {"quick": "tiny"})
-    monkeypatch.setattr(fig6, "PROTOCOLS", {"quick": "small"})
+    monkeypatch.setattr(figure6, "CORPORA", {"quick": "tiny"})
+    monkeypatch.setattr(figure6, "PROTOCOLS", {"quick": "small"})
 
     class Small(Bench):
         def choose(self, quick, paper):
             return (8, 2, 1)
 
-    found = fig6.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
+    found = figure6.carry_out(Small(host, "quick", lambda line: None, results=tmp_path / "results"))
     assert [cell.verdict for cell in found.cells] == ["approx", "approx"]
     assert [claim.verdict in ("holds", "differs") for claim in found.claims] == [True] * 3
     assert len(found.rows) == 2 * 10
@@ -217,14 +217,14 @@ def test_a_small_footnote_5_is_carried_out_and_drawn(host, tmp_path, monkeypatch
 
 @pytest.mark.slow
 def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(fig4b, "CORPORA", {"quick": "tiny"})
+    monkeypatch.setattr(figure4_text, "CORPORA", {"quick": "tiny"})
     monkeypatch.setattr(table3, "PROTOCOLS", {"quick": "small"})
     monkeypatch.setattr(table3, "QUICK_THICKNESS", {6: 1})
-    monkeypatch.setattr(fig4b, "MODEL", "RegularGPT 4/6")
-    monkeypatch.setattr(fig4b, "LENGTH", 32)
-    monkeypatch.setattr(fig4b, "WINDOWS", 3)
+    monkeypatch.setattr(figure4_text, "MODEL", "RegularGPT 4/6")
+    monkeypatch.setattr(figure4_text, "LENGTH", 32)
+    monkeypatch.setattr(figure4_text, "WINDOWS", 3)
     bench = Bench(host, "quick", lambda line: None, results=tmp_path / "results")
-    found = fig4b.carry_out(bench)
+    found = figure4_text.carry_out(bench)
     shares = [row["cumulative"] for row in found.rows]
     assert len(shares) == 32
     assert shares[0] == pytest.approx(1, abs=1e-5)
@@ -242,7 +242,7 @@ def test_a_field_on_text_is_measured_drawn_and_kept(host, tmp_path, monkeypatch)
 def test_a_field_is_local_if_it_is_no_longer_than_a_window_of_the_training(reach, verdict):
     curve = np.linspace(1, 0, 8)
     fields = [Field("RegularGPT", curve, curve, one, 0.0, None, 0.5, 0) for one in reach]
-    assert verdicts(fig4b.claims(fields)) == [verdict]
+    assert verdicts(figure4_text.claims(fields)) == [verdict]
 
 
 def test_no_network_stands_in_two_rows_of_table_3(host):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from formalbench.host import PluginHost
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.measure import MeasuredAt
+from formalbench_papers.framework.curves import MeasuredAt
 from formalbench_papers.yao.theorem_4_3 import (
     TASK,
     Break,

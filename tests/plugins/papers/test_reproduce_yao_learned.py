@@ -16,12 +16,10 @@ from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import make_plan
-from formalbench_papers.framework.document import Circumstances, document
-from formalbench_papers.framework.output import as_csv
-from formalbench_papers.framework.page import as_markdown
+from formalbench_papers.framework.report import Circumstances, as_csv, as_markdown, document
 from formalbench_papers.framework.runs import Got, select
-from formalbench_papers.yao import fig4a as yao_fig4a
-from formalbench_papers.yao import fig5 as yao_fig5
+from formalbench_papers.yao import figure4a as yao_fig4a
+from formalbench_papers.yao import figure5 as yao_fig5
 
 NAMES = ("yao-fig4a", "yao-fig4bc", "yao-fig5")
 HOW = Circumstances("quick", 12.3, "2026-11-20", "cpu, a machine; torch 2.13.0")

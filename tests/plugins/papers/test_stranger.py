@@ -42,7 +42,7 @@ def formalbench_reproductions():
 
 
 def carry_out(bench):
-    from formalbench_papers.framework.findings import Claim, Findings
+    from formalbench_papers.framework.claims import Claim, Findings
 
     paper = bench.host.table("nobody-2026").result("Counting", "parity")
     {body}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
 
 from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import (
     ETA,
     FLOOR,
@@ -15,25 +16,34 @@ from formalbench_papers.framework.curves import (
     Recogniser,
     curve_rows,
     measure_curves,
+    spread_lengths,
 )
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import spread_lengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 LANGUAGES = (
     Recogniser("Dyck-1", "dyck-1", "exact-dyck-1"),
     Recogniser("Dyck-(1, 3)", "dyck-1-3", "exact-dyck-1-3"),
 )
 
+
 PLAIN = CurveVariant("no layer norm", RED)
+
+
 AS_PRINTED = CurveVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5})
+
+
 WITH_OUTPUT = CurveVariant(
     "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}
 )
+
+
 EXACT = CurveVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA})
+
+
 VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
 

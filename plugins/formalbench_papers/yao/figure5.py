@@ -10,11 +10,19 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench.analysis.figures import BLUES, GREEN, RED
 from formalbench.analysis.text import percent, plural
 
-from formalbench_papers.framework.accuracies import Score
-from formalbench_papers.framework.answers import at_least, below, every, opposite
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, TableCell
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    TableCell,
+    at_least,
+    below,
+    every,
+    opposite,
+)
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.framework.scores import Score
 from formalbench_papers.yao.close_brackets import (
     DEEP,
     PAPER,
@@ -34,15 +42,25 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 QUICK = "yao-fig5-quick"
+
+
 WIDTHS = (10, 30, 50)
+
+
 HARD = ((32, 15), (128, 10), (128, 15))
 """The languages on which the paper's LSTM stays below 80 %."""
 
+
 SPLITS = ("validation", "test")
 
+
 MODELS = {"Transformer": BLUES[2], "LSTM": RED, "Transformer, 5 layers": GREEN}
+
+
 TWO, LSTM, FIVE = MODELS
+
 
 DEGRADED = 0.02
 """By how much less five layers must have than two to be degraded; the paper gives no number."""
@@ -58,6 +76,8 @@ class DyckSetting(NamedTuple):
 
 
 Found = Mapping[DyckSetting, Trials]
+
+
 Best = Mapping[tuple[str, int, int], Trials]
 """By model, types and depth: the memory dimension that validation chose."""
 

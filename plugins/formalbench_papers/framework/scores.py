@@ -1,4 +1,4 @@
-"""A paper's table of accuracies held against trained models: when a cell holds, and how it reads.
+"""What seeds reach, claims about it, and when a cell of a paper's table agrees with ours.
 
 One rule for all such tables, so that no table is judged more kindly than another. It asks for
 agreement in both directions: a model that does better than in the paper differs, too. Where our
@@ -9,32 +9,37 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from formalbench.analysis.aggregate import facts_of
 from formalbench.analysis.learned import was_trained
 from formalbench.analysis.results import Result, TaskFacts
 from formalbench.analysis.seeds import Sample, mean_draws
-from formalbench.analysis.statistics import (
-    Measured,
-    measured,
-    percentile_interval,
-    scaled,
-)
+from formalbench.analysis.statistics import Measured, measured, percentile_interval, scaled
 from formalbench.analysis.text import percent, plural
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
 
-from formalbench_papers.framework.findings import Answer, Row, TableCell
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Row,
+    TableCell,
+    best_reaches,
+    of_learned,
+    opposite,
+)
 from formalbench_papers.framework.runs import Got
 
 TOLERANCE = 0.02
 """Numbers closer than this agree."""
 
+
 FURTHEST = 0.10
 """Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
 that solves the task and one that does not are further apart."""
+
 
 _ROUNDING = 1e-9
 
@@ -289,3 +294,69 @@ def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | 
 
 def _or_empty(value: float | None) -> float | str:
     return "" if value is None else value
+
+
+def reaches(said: str, paper: str, score: Score | None, share: float) -> Claim:
+    """Claim that a model's best seed reaches a share of one.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+        share: at least so much.
+
+    Returns:
+        The claim; while seeds are missing, one of them may still reach it. If no seed learned the
+        training lengths, it cannot be told.
+    """
+    if score is None:
+        return Claim(said, paper, "", None)
+    unlearned = "" if score.learned else "; no seed learned the training lengths"
+    ours = f"{percent(score.best)}, {score.outcome}{unlearned}"
+    return Claim(said, paper, ours, of_learned(best_reaches(score, share), score))
+
+
+def stays_below(said: str, paper: str, score: Score | None, share: float) -> Claim:
+    """Claim that not even a model's best seed reaches a share of one: that it does not learn.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+        share: less than so much.
+
+    Returns:
+        The claim; where no run finished, it cannot be told.
+    """
+    one = reaches(said, paper, score, share)
+    if score is None:
+        return one
+    unknown = score.best is None
+    return replace(one, holds="cannot tell" if unknown else opposite(best_reaches(score, share)))
+
+
+def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:
+    """Claim that a model is at chance, by `Score.at_chance`.
+
+    Args:
+        said: the claim in words.
+        paper: the paper's number, or where it says so.
+        score: ours; None if it was not run.
+        learned: whether the seeds of the score learned the training lengths: of others nothing can
+            be told.
+    """
+    interval = None if score is None else score.scaled_interval
+    ours = (
+        ""
+        if score is None or interval is None
+        else f"{percent(score.mean)}; scaled {percent(interval[0])} … {percent(interval[1])}"
+        f"{'' if learned else '; no seed learned the training lengths'}"
+    )
+    if score is None:
+        holds: Answer = None
+    elif interval is None:
+        # That no run finished is a difference from the paper, once all planned seeds were run.
+        holds = "cannot tell" if score.missing else False
+    else:
+        holds = score.at_chance
+    return Claim(said, paper, ours, holds if learned or holds is None else "cannot tell")

@@ -8,11 +8,19 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREEN, GREY, ORANGE
 from formalbench.analysis.text import percent, plural
 
-from formalbench_papers.framework.answers import at_least, at_most, below, every, higher
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Answer, Claim, Findings, Row
+from formalbench_papers.framework.claims import (
+    Answer,
+    Claim,
+    Findings,
+    Row,
+    at_least,
+    at_most,
+    below,
+    every,
+    higher,
+)
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao.by_position import Positions, by_position, share
 from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
     PAPER,
@@ -26,28 +34,48 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.fig4 import BUDGET, QUICK, TASK, draw_curve
+from formalbench_papers.yao.figure4 import (
+    BUDGET,
+    QUICK,
+    TASK,
+    Positions,
+    by_position,
+    draw_curve,
+    share,
+)
 from formalbench_papers.yao.specs import LAYERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 WIDTH = 30
+
+
 TWO = 2
+
+
 QUICK_LAYERS = (1, 2)
+
 
 POSITIONS = {"COS": "sinusoidal", "LEARN": "learned", "POS/N": "scalar-6000"}
 """The paper's names, and ours."""
 
+
 COLORS = {"COS": ORANGE, "LEARN": GREEN, "POS/N": BLUES[2]}
+
+
 SEEN = 700
 """The longest training strings: beyond so many symbols no position was seen."""
+
 
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
 
+
 ByPositions = Mapping[tuple[str, int], Trials]
 """By the paper's name of the positions, and layers."""
+
 
 Placed = Mapping[str, Sequence[Positions | None]]
 """By the paper's name of the positions: what each two-layer trial gets right, position by position;

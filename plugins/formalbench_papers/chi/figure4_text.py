@@ -10,22 +10,24 @@ import numpy as np
 from formalbench.analysis.figures import BLUES, GREY
 from formalbench.analysis.text import plural
 
-from formalbench_papers.chi.receptive_field import Field, diagonal, measure_field
+from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
 from formalbench_papers.chi.specs import LENGTHS
 from formalbench_papers.chi.table3 import CORPORA, wanted_runs
-from formalbench_papers.framework.answers import across
-from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings, Row
-from formalbench_papers.framework.texts import text_task
-from formalbench_papers.framework.trained import TrainedNetwork, records_of, trained
+from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
+from formalbench_papers.framework.claims import Claim, Findings, Row, across
+from formalbench_papers.framework.tables import text_task
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 MODEL = "RegularGPT 128/6"
 """Of Table 3: the largest chunk whose perplexity stays flat."""
 
+
 LENGTH = 2048
+
+
 WINDOWS = 96
 
 

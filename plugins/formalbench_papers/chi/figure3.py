@@ -1,45 +1,225 @@
-"""Figure 3 of Chi et al. (2023): RegularGPT's vectors at all layers cluster by their state."""
+"""Chi et al. (2023), Figure 3: the vectors of RegularGPT cluster by state.
+
+Legend: P points, D coordinates, K clusters.
+
+Legend: B strings, N symbols, G groups of symbols, D width, P vectors.
+"""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
 from formalbench.analysis.figures import GREY
 from formalbench.analysis.text import plural
+from formalbench.contracts.batch import Batch
+from formalbench.contracts.network import Traceable
+from formalbench.contracts.source import Symbols
+from formalbench.contracts.task import Task
+from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
+from torch import nn
 
-from formalbench_papers.chi.clusters import (
-    Count,
-    Points,
-    components,
-    count_clusters,
-    purity,
-    silhouette,
-)
 from formalbench_papers.chi.models import REGULARGPT
-from formalbench_papers.chi.vectors import Vectors, look
-from formalbench_papers.framework.answers import across
-from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings, Row
-from formalbench_papers.framework.measure import random_strings
+from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
+from formalbench_papers.framework.claims import Claim, Findings, Row, across
+from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.framework.trained import TrainedNetwork, records_of, trained
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+Points = npt.NDArray[np.float64]
+
+
+Labels = npt.NDArray[np.int64]
+
+
+MOST_CLUSTERS = 10
+
+
+STARTS = 8
+
+
+def components(points_PD: Points, count: int = 2) -> tuple[Points, Points]:
+    """Return the principal components of points.
+
+    Returns:
+        the coordinates along the first `count` of them (P, count), and the shares of the
+        variance that these have.
+    """
+    centred_PD = points_PD - points_PD.mean(axis=0)
+    _, lengths, axes = np.linalg.svd(centred_PD, full_matrices=False)
+    axes = axes[:count]
+    # An axis has no direction of its own: its largest coordinate is made positive.
+    largest = np.abs(axes).argmax(axis=1)
+    axes = axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]
+    return centred_PD @ axes.T, lengths[:count] ** 2 / (lengths**2).sum()
+
+
+def silhouette(distances_PP: Points, labels_P: Labels) -> float:
+    """Return the mean silhouette of points, from -1 to 1 (Rousseeuw 1987).
+
+    A point's is (b - a) / max(a, b), a being its mean distance to the others of its own cluster
+    and b that to the points of the nearest other cluster. Alone in its cluster it has 0.
+    """
+    names, own_P = np.unique(labels_P, return_inverse=True)
+    if len(names) < 2:
+        return 0.0
+    member_PK = (own_P[:, None] == np.arange(len(names))).astype(np.float64)
+    sizes_K, every = member_PK.sum(axis=0), np.arange(len(labels_P))
+    sums_PK = distances_PP @ member_PK
+    others_P = sizes_K[own_P] - 1
+    within_P = sums_PK[every, own_P] / np.maximum(others_P, 1)
+    means_PK = sums_PK / sizes_K
+    means_PK[every, own_P] = np.inf
+    between_P = means_PK.min(axis=1)
+    scale_P = np.maximum(within_P, between_P)
+    safe_P = np.where(scale_P > 0, scale_P, 1)
+    return float(np.where(others_P > 0, (between_P - within_P) / safe_P, 0.0).mean())
+
+
+def purity(known_PD: Points, known_P: Labels, points_PD: Points, labels_P: Labels) -> float:
+    """Return the share of points whose nearest centroid is that of their own label.
+
+    The centroids are the means of the known points of each label; the others are judged.
+    """
+    names = np.unique(known_P)
+    centroids_KD = np.stack([known_PD[known_P == name].mean(axis=0) for name in names])
+    nearest_P = names[cdist(points_PD, centroids_KD).argmin(axis=1)]
+    return float((nearest_P == labels_P).mean())
+
+
+@dataclass(frozen=True, slots=True)
+class Count:
+    """How many clusters there are, found without looking at any label.
+
+    Attributes:
+        clusters: k-means with so many has the largest silhouette, of 2 to `MOST_CLUSTERS`.
+        silhouette: that silhouette.
+        agreement: the share of points that are in a cluster most of which has their label.
+    """
+
+    clusters: int
+    silhouette: float
+    agreement: float
+
+
+def count_clusters(points_PD: Points, distances_PP: Points, labels_P: Labels) -> Count:
+    """Say how many clusters points form, and whether the labels are what tells these apart."""
+    best = (-1.0, 0, np.zeros(len(points_PD), np.int64))
+    for count in range(2, MOST_CLUSTERS + 1):
+        found_P = _k_means(points_PD, count)
+        if found_P is None:
+            continue
+        score = silhouette(distances_PP, found_P)
+        if score > best[0]:
+            best = (score, count, found_P)
+    score, count, found_P = best
+    most = [np.unique(labels_P[found_P == k], return_counts=True)[1].max() for k in set(found_P)]
+    return Count(count, score, float(sum(most) / len(labels_P)))
+
+
+def _k_means(points_PD: Points, count: int) -> Labels | None:
+    """Return the clustering with the least squared distances, of several starts.
+
+    None if every start leaves a cluster empty.
+    """
+
+    def spread(centroids_KD: Points, found_P: Labels) -> float:
+        return float(((points_PD - centroids_KD[found_P]) ** 2).sum())
+
+    tries: list[tuple[Any, Any]] = []
+    for seed in range(STARTS):
+        # A start that leaves a cluster empty is none.
+        with contextlib.suppress(ClusterError):
+            rng = np.random.default_rng(seed)
+            tries.append(kmeans2(points_PD, count, minit="++", rng=rng, missing="raise"))
+    return np.asarray(min(tries, key=lambda one: spread(*one))[1], np.int64) if tries else None
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """Vectors of all layers, (P, D), and what each stands for, (P,); parallel arrays.
+
+    Attributes:
+        points: the vectors.
+        states: of the symbols it has seen: what the task's answer to them alone would be.
+        layers: 1, 2, …
+        strings: the number of the string.
+        lasts: the position of the last symbol it has seen, from 1.
+    """
+
+    points: Points
+    states: Labels
+    layers: Labels
+    strings: Labels
+    lasts: Labels
+
+
+def look(network: nn.Module, task: Task, strings_BN: Symbols, chunk: int, kind: str) -> Vectors:
+    """Collect the vectors of all layers that feed the answers to strings of one length."""
+    assert isinstance(network, Traceable)
+    with torch.no_grad():
+        trace = network.trace(Batch(torch.from_numpy(strings_BN)))
+    parts: list[Vectors] = []
+    while (name := f"level.{len(parts)}.block.0.{kind}") in trace:
+        vectors_BGD = trace[name].numpy()
+        parts.append(_layer(vectors_BGD, task, strings_BN, chunk, len(parts) + 1))
+    return Vectors(
+        np.concatenate([part.points for part in parts]),
+        np.concatenate([part.states for part in parts]),
+        np.concatenate([part.layers for part in parts]),
+        np.concatenate([part.strings for part in parts]),
+        np.concatenate([part.lasts for part in parts]),
+    )
+
+
+def _layer(vectors_BGD: Points, task: Task, strings_BN: Symbols, chunk: int, layer: int) -> Vectors:
+    """Return the vectors of one layer: the g-th has seen the g-th group of C^layer symbols.
+
+    Groups are counted from the right end; the leftmost may be shorter.
+    """
+    count, groups, width = vectors_BGD.shape
+    length, reach = strings_BN.shape[1], chunk**layer
+    ends = [length - reach * (groups - 1 - g) for g in range(groups)]
+    states_BG = np.stack(
+        [_state(task, strings_BN[:, max(0, end - reach) : end]) for end in ends], axis=1
+    )
+    return Vectors(
+        vectors_BGD.reshape(count * groups, width),
+        states_BG.reshape(-1),
+        np.full(count * groups, layer),
+        np.repeat(np.arange(count), groups),
+        np.tile(ends, count),
+    )
+
+
+def _state(task: Task, strings_BN: Symbols) -> Labels:
+    """Return the answers to strings: for these languages, that is their transition function."""
+    return np.asarray(task.examples(strings_BN).targets, np.int64)
+
+
 LENGTH = 500
+
+
 STRINGS = 8
 """The first is drawn; the centroids are of the first half, and tested on the second."""
+
 
 SEPARATED = 0.5
 """A mean silhouette above this is a structure, below it may be none (Kaufman & Rousseeuw 1990)."""
 
+
 PURE = 0.99
+
 
 COLORS = ("#c1272d", "#2a7ab9", "#2f8f5b", "#e08214", "#7b4ea3")
 

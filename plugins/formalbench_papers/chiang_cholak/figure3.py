@@ -16,37 +16,44 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from torch import nn
 
-from formalbench_papers.framework.accuracies import score_of
-from formalbench_papers.framework.answers import across, below
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.curves import ETA, FLOOR
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import (
+from formalbench_papers.framework.claims import Claim, Findings, across, below
+from formalbench_papers.framework.curves import (
+    ETA,
+    FLOOR,
     MeasuredAt,
     mean_of,
     measure,
     random_strings,
     train_and_test,
 )
+from formalbench_papers.framework.scores import score_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
 MODEL = "exact-parity"
+
 
 START = 0.9
 """The entry before training."""
 
+
 RATE = 3e-4
 
+
 COLORS = (BLUES[1], BLUES[3], INK, "#000000")
+
 
 HALF_WAY = 0.75
 """Halfway between guessing and knowing: less is not learned."""
 
+
 RECOVERED = 0.1
 """Bits of cross-entropy, and no error: the network has recovered."""
+
 
 PERTURBED, RANDOM = "perturbed solution", "random weights"
 
@@ -69,6 +76,7 @@ class TrainingSetting:
 
 
 RECOVERY = TrainingSetting("length 10", PERTURBED, range(10, 11), (10,))
+
 
 FROM_SCRATCH = (
     TrainingSetting("lengths 1 to 100", RANDOM, range(1, 101), tuple(range(5, 101, 5))),

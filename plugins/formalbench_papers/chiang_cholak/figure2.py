@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from formalbench.analysis.figures import BLUES, GREY, INK, RED
 
-from formalbench_papers.framework.answers import every as every_of
 from formalbench_papers.framework.bench import Bench
+from formalbench_papers.framework.claims import Claim, Findings
+from formalbench_papers.framework.claims import every as every_of
 from formalbench_papers.framework.curves import (
     ETA,
     FLOOR,
@@ -18,13 +19,13 @@ from formalbench_papers.framework.curves import (
     Recogniser,
     curve_rows,
     measure_curves,
+    spread_lengths,
 )
-from formalbench_papers.framework.findings import Claim, Findings
-from formalbench_papers.framework.measure import spread_lengths
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 LANGUAGES = (
     Recogniser("PARITY", "parity", "exact-parity"),

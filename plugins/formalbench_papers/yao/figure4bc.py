@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from formalbench.analysis.figures import BLUES, GREY, RED
 from formalbench.analysis.text import percent
 
-from formalbench_papers.framework.answers import at_most, every
 from formalbench_papers.framework.bench import Bench
-from formalbench_papers.framework.findings import Claim, Findings, TableCell
+from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.yao.close_brackets import (
     PAPER,
@@ -25,16 +24,19 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.fig4 import BUDGET, QUICK, QUICK_LSTM, TASK, draw_curve
+from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK, draw_curve
 from formalbench_papers.yao.specs import WIDTHS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+
 QUICK_WIDTHS = (10, 30, 50)
+
 
 ORDER = (30, 50, 20, 40, 10, *WIDTHS[5:])
 """Dimensions, those that decide first."""
+
 
 ByModel = Mapping[tuple[str, int], Trials]
 """By model, ``Transformer`` or ``LSTM``, and memory dimension."""

@@ -1,0 +1,360 @@
+"""Published reproductions compared with their data, and their data with their records.
+
+Without records, what the data say was measured is their author's word; `formalbench reproduce`
+measures it again.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from formalbench.analysis.current import current_of
+from formalbench.analysis.reproduced import Document, Plain, all_hold, read_document
+from formalbench.analysis.text import plural, spreadsheet
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.identity import ids_of
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import ReproductionSpec
+from formalbench.plain import read_plain
+from formalbench.store import Store
+from formalbench.store.packed import read_packed
+from formalbench.store.repository import REPRODUCTIONS
+
+from formalbench_papers.framework.bench import Bench, carry_out
+from formalbench_papers.framework.claims import Findings
+from formalbench_papers.framework.measurements import Measurements, UnmeasuredError
+from formalbench_papers.framework.report import (
+    MEASURED,
+    NOT_RUN,
+    OVERVIEW,
+    RECORDS,
+    as_markdown,
+    cells_told,
+    claims_told,
+    command,
+    data_told,
+    overview,
+)
+
+if TYPE_CHECKING:
+    from formalbench.analysis.reproduced import Scale
+    from formalbench.host.host import PluginHost
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What lies beside a page.
+
+    Attributes:
+        records: of what was trained, for either scale.
+        measurements: the file of what was measured without training.
+    """
+
+    records: Sequence[Record]
+    measurements: Path
+
+    @classmethod
+    def beside(cls, folder: Path, name: str) -> Kept:
+        """Read what is kept beside the page of a reproduction; nothing is fine.
+
+        Raises:
+            RequestError: one line, if a record is not what its identity says.
+        """
+        records = []
+        file = folder / f"{name}{RECORDS}"
+        for record in read_packed(file) if file.exists() else ():
+            if not isinstance(record, Record):
+                raise RequestError(f"{file}: a verification is no record of a run")
+            if (record.train_id, record.test_id) != ids_of(record):
+                raise RequestError(f"{file}: {record.test_id} is not the identity of what it says")
+            records.append(record)
+        return cls(records, folder / f"{name}{MEASURED}")
+
+    def not_stale(self, host: PluginHost) -> list[Record]:
+        """Return the records whose task, model and protocol have no other version here."""
+        here = current_of(host)
+        return [record for record in self.records if here.standing(record) != "stale"]
+
+
+def take_records(kept: Kept, spec: ReproductionSpec, store: Store, host: PluginHost) -> int:
+    """Write to a results folder the records beside a page that it lacks; return how many.
+
+    The weights of their networks are not kept. Where a reproduction looks into networks, a record
+    is of use only if what was found in its network is kept, too.
+    """
+    known = Measurements(kept.measurements).runs() if spec.inside else set()
+    taken = [
+        record
+        for record in kept.not_stale(host)
+        if (not spec.inside or record.test_id in known) and store.record_of(record) is None
+    ]
+    for record in taken:
+        store.write(record)
+    return len(taken)
+
+
+def found_again(
+    spec: ReproductionSpec,
+    scale: Scale,
+    kept: Kept,
+    host: PluginHost,
+    asked: Callable[[set[str]], None] = lambda protocols: None,
+) -> Findings:
+    """Return what a reproduction finds in what is kept, training and measuring nothing.
+
+    Args:
+        spec: which.
+        scale: how much of it.
+        kept: what is kept.
+        host: the plugins.
+        asked: as of `Bench`.
+
+    Raises:
+        UnmeasuredError: if it needs a measurement that is not there.
+    """
+    with TemporaryDirectory() as folder:
+        store = Store(Path(folder))
+        for record in kept.records:
+            store.write(record)
+        known = Measurements(kept.measurements, measure=False)
+        bench = Bench(
+            host,
+            scale,
+            _silent,
+            Path(folder),
+            "cpu",
+            training=False,
+            measurements=known,
+            asked=asked,
+        )
+        return carry_out(bench, spec)
+
+
+def _silent(line: str) -> None:
+    """Report nothing."""
+
+
+def on_nothing_kept(told: Document, records: int, measured: bool) -> tuple[str, ...]:
+    """Return the note on a page whose numbers nothing beside it gives; empty for any other."""
+    verdicts = {cell.verdict for cell in told.cells} | {claim.verdict for claim in told.claims}
+    if records or measured or verdicts <= {NOT_RUN}:
+        return ()
+    return (
+        "Nothing that these numbers follow from was kept: they cannot be checked, and the verdicts "
+        f"are by the rules of their time. `{told.command}` measures it again.",
+    )
+
+
+class _CannotJudgeError(Exception):
+    """Records that cannot give their page; its arguments are the notes of the page."""
+
+
+def judge(
+    spec: ReproductionSpec, told: Document, kept: Kept, host: PluginHost
+) -> tuple[Findings | None, tuple[str, ...]]:
+    """Return what a page should say by what is kept beside it.
+
+    Returns:
+        What is found, and no notes; or None and why the page is stale. Of a page whose task no
+        plugin provides here (a corpus), None and the notes that it has.
+    """
+    again = f"`{told.command}` measures it again."
+    if unkept := on_nothing_kept(told, len(kept.records), kept.measurements.exists()):
+        return None, unkept
+    here = current_of(host)
+
+    def refuse(records: Iterable[Record]) -> None:
+        own = list(records)
+        standings = [here.standing(record) for record in own]
+        if "stale" in standings:
+            old = own[standings.index("stale")]
+            raise _CannotJudgeError(
+                f"{standings.count('stale')} of {plural(len(own), 'run')} are of a model, a "
+                "task or a protocol that has another version now. The first: "
+                f"{old.model.name} (version {old.model.version}), {old.task.name} (version "
+                f"{old.task.version}), {old.protocol.title} (version {old.protocol.version}). "
+                f"{again}"
+            )
+        if "unknown" in standings:
+            raise _CannotJudgeError(*told.notes)
+
+    def asked(protocols: set[str]) -> None:
+        # Records of the other scale make no page of this one stale.
+        refuse(one for one in kept.records if one.protocol.name in protocols)
+
+    try:
+        try:
+            found = found_again(spec, told.scale, kept, host, asked)
+        except UnmeasuredError:
+            raise
+        except RequestError:
+            refuse(kept.records)  # without its corpus a reproduction asks for nothing
+            raise
+    except _CannotJudgeError as error:
+        return None, error.args
+    except UnmeasuredError:
+        return None, (
+            "What was measured without training was not kept, or is of other models, tasks or "
+            f"settings than those of now. {again}",
+        )
+    if kept.records and not found.records:
+        return None, (
+            f"The experiment has changed: none of these {plural(len(kept.records), 'run')} "
+            f"belongs to it now. {again}",
+        )
+    return found, ()
+
+
+MAX_BYTES = 64 << 20
+"""No file of a reproduction is as large."""
+
+
+LAST_DIGITS = 1e-9
+"""Numbers no further apart are the same: not every processor's logarithms end alike."""
+
+
+KINDS = (".csv", ".json", ".md", ".png", ".svg", RECORDS, MEASURED)
+
+
+_ACTIVE = re.compile(
+    rb"<\s*(script|foreignObject|iframe|image|animate\w*|set|a)\b|\bon\w+\s*=|<!ENTITY|xml-stylesheet"
+    rb"|href\s*=\s*[\"'][^#]|url\((?!#)|@import|javascript:",
+    re.IGNORECASE,
+)
+"""What a drawing has no use for."""
+
+
+def reproductions_problems(repository: Path, host: PluginHost) -> list[str]:
+    """Say what is wrong with the files of reproductions, one line each.
+
+    A page and a table must be what the data give, a figure must do nothing but show, and there is
+    no other file. Beside a page must lie as many records and measurements as it says, and its
+    numbers must be those that they give. If they cannot give them, as after a change of a task's
+    version, the page must say that it is stale.
+
+    Args:
+        repository: its root.
+        host: the plugins.
+    """
+    folder = repository / REPRODUCTIONS
+    entries = {entry.spec.name: entry for entry in host.reproductions.all()}
+    files = {folder / f"{name}{kind}": name for name in entries for kind in KINDS}
+    problems = []
+    for path in sorted(folder.rglob("*")):
+        if path == folder / OVERVIEW and not path.is_symlink():
+            continue
+        if path not in files or path.is_symlink():
+            problems.append(f"{path}: of no reproduction")
+    for name in sorted({name for path, name in files.items() if path.exists()}):
+        try:
+            with host.blaming(entries[name].plugin):
+                problems += _problems(folder, entries[name].spec, host)
+        except FormalbenchError as error:
+            problems.append(str(error))
+    readme = folder / OVERVIEW
+    if problems or not readme.exists():
+        return problems
+    if read_plain(readme, MAX_BYTES) != overview(folder).encode():
+        problems.append(f"{readme}: not what the pages give; `formalbench reproduce` renders it")
+    return problems
+
+
+def _problems(folder: Path, spec: ReproductionSpec, host: PluginHost) -> Iterator[str]:
+    name = spec.name
+    facts = folder / f"{name}.json"
+    told = read_document(facts)
+    if not _agrees(told, spec):
+        yield f"{facts}: not what `formalbench reproduce {name}` writes"
+        return
+    if read_plain(folder / f"{name}.md", MAX_BYTES) != as_markdown(told).encode():
+        yield f"{folder / name}.md: not what {name}.json gives"
+    if not _same_table(read_plain(folder / f"{name}.csv", MAX_BYTES), told.data):
+        yield f"{folder / name}.csv: not what {name}.json gives"
+    figure = folder / f"{name}.svg"
+    if figure.exists() and _ACTIVE.search(read_plain(figure, MAX_BYTES)):
+        yield f"{figure}: does more than a drawing"
+    yield from _by_records(folder, told, spec, host)
+
+
+def _agrees(told: Document, spec: ReproductionSpec) -> bool:
+    """Say whether what a document says of itself fits together."""
+    try:
+        day = datetime.date.fromisoformat(told.date).isoformat()
+    except ValueError:
+        return False
+    return (
+        told.reproduction == spec.name
+        and told.command == command(spec, told.scale)
+        and told.holds is all_hold(claim.verdict for claim in told.claims)
+        and told.date == day
+        and 0 <= told.seconds < 10**8
+    )
+
+
+def _by_records(
+    folder: Path, told: Document, spec: ReproductionSpec, host: PluginHost
+) -> Iterator[str]:
+    name = spec.name
+    kept = Kept.beside(folder, name)
+    if len(kept.records) != (told.records or 0):
+        yield (
+            f"{folder / name}{RECORDS}: {plural(len(kept.records), 'record')}, and the page says "
+            f"{told.records}"
+        )
+        return
+    steps = len(Measurements(kept.measurements))
+    if steps < (told.measurements or 0):  # more: a run that has not come to its page yet
+        yield f"{kept.measurements}: {plural(steps, 'step')}, and the page says {told.measurements}"
+        return
+    found, notes = judge(spec, told, kept, host)
+    if notes != told.notes:
+        why = "it is stale and does not say so" if notes else "it is not stale any more"
+    elif found is None or (
+        (cells_told(found), claims_told(found)) == (told.cells, told.claims)
+        and _same_rows(data_told(found.rows), told.data)
+    ):
+        return
+    else:
+        why = "not what its records and measurements give"
+    yield (f"{folder / name}.json: {why}; `formalbench reproduce {name} --from-records` renders it")
+
+
+def _same_rows(ours: Sequence[dict[str, Plain]], told: Sequence[dict[str, Plain]]) -> bool:
+    """Compare rows; the last digits of a number are of the processor that worked it out."""
+    return len(ours) == len(told) and all(
+        one.keys() == other.keys() and all(_near(one[key], other[key]) for key in one)
+        for one, other in zip(ours, told, strict=True)
+    )
+
+
+def _near(one: Plain, other: Plain) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=LAST_DIGITS, abs_tol=LAST_DIGITS)
+    return one == other
+
+
+def _same_table(text: bytes, rows: Sequence[dict[str, Plain]]) -> bool:
+    """Compare a table with its rows; what is not finite is null in the JSON."""
+    reader = csv.DictReader(io.StringIO(text.decode(errors="replace"), newline=""))
+    told = list(reader)
+    if len(told) != len(rows) or (rows and reader.fieldnames != list(rows[0])):
+        return False
+    return all(
+        one.keys() == row.keys() and all(_same_value(one[key], row[key]) for key in row)
+        for one, row in zip(told, rows, strict=True)
+    )
+
+
+def _same_value(told: str, value: Plain) -> bool:
+    if value is None:
+        return told in ("inf", "-inf", "nan", "")
+    return told == (spreadsheet(value) if isinstance(value, str) else str(value))

@@ -1,0 +1,345 @@
+"""A reproduction as files: its page, its data and its figure; and the overview of all."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from formalbench.analysis.columns import Column, Sheet
+from formalbench.analysis.environments import environments_of
+from formalbench.analysis.figures import picture, styled
+from formalbench.analysis.markdown import Markdown
+from formalbench.analysis.reproduced import (
+    CellTold,
+    ClaimTold,
+    Document,
+    Plain,
+    Scale,
+    Verdict,
+    count_verdicts,
+    read_document,
+)
+from formalbench.analysis.templating import Templates
+from formalbench.analysis.text import plural, spreadsheet
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import ReproductionSpec
+from formalbench.device import describe_environment
+from formalbench.store import write_atomically
+from formalbench.store.packed import written
+
+from formalbench_papers.framework.claims import Findings, Row
+
+
+@dataclass(frozen=True, slots=True)
+class Circumstances:
+    """When and how a reproduction was carried out.
+
+    Attributes:
+        scale: how much was done.
+        seconds: how long that took.
+        date: UTC, ISO 8601, the day.
+        environment: the machine and the libraries, in one line.
+    """
+
+    scale: Scale
+    seconds: float
+    date: str
+    environment: str
+
+    @classmethod
+    def now(cls, scale: Scale, seconds: float) -> Circumstances:
+        """Return those of this process."""
+        machine = describe_environment("cpu")
+        versions = ", ".join(f"{name} {value}" for name, value in sorted(machine.versions.items()))
+        today = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d")
+        return cls(scale, seconds, today, f"{machine.device}, {machine.hardware}; {versions}")
+
+
+def document(
+    spec: ReproductionSpec,
+    findings: Findings,
+    how: Circumstances,
+    records: int | None = None,
+    measurements: int = 0,
+) -> Document:
+    """Return everything about a reproduction; what is not finite is None.
+
+    Args:
+        spec: which.
+        findings: what came of it.
+        how: when and where.
+        records: how many are kept beside the page; None for those of the findings.
+        measurements: how many steps are.
+    """
+    environments = environments_of(findings.records) if findings.records else (how.environment,)
+    return Document(
+        reproduction=spec.name,
+        title=spec.summary,
+        source=spec.reference,
+        about=spec.about,
+        command=command(spec, how.scale),
+        scale=how.scale,
+        reduced=spec.reduced if how.scale == "quick" else "",
+        date=how.date,
+        seconds=round(how.seconds, 1),
+        took=took(findings.records, how),
+        environments=tuple(environments),
+        records=len(findings.records) if records is None else records,
+        measurements=measurements,
+        core_hours=spec.core_hours,
+        figure=findings.draw is not None and len(findings.rows) > 0,
+        holds=findings.holds,
+        cells=cells_told(findings),
+        claims=claims_told(findings),
+        remarks=tuple(findings.remarks),
+        data=data_told(findings.rows),
+    )
+
+
+def cells_told(findings: Findings) -> tuple[CellTold, ...]:
+    """Return the cells of a table as a document has them."""
+    return tuple(
+        CellTold(
+            row=one.row, column=one.column, paper=one.paper, ours=one.ours, verdict=one.verdict
+        )
+        for one in findings.cells
+    )
+
+
+def claims_told(findings: Findings) -> tuple[ClaimTold, ...]:
+    """Return the claims as a document has them."""
+    return tuple(
+        ClaimTold(claim=one.text, paper=one.paper, ours=one.ours, verdict=one.verdict)
+        for one in findings.claims
+    )
+
+
+def data_told(rows: Sequence[Row]) -> tuple[dict[str, Plain], ...]:
+    """Return the data as a document has them."""
+    return tuple({key: _plain(value) for key, value in row.items()} for row in rows)
+
+
+def document_text(one: Document) -> str:
+    """Return a document as JSON."""
+    return json.dumps(one.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
+
+
+def command(spec: ReproductionSpec, scale: Scale) -> str:
+    """Return the command that does it again."""
+    return f"formalbench reproduce {spec.name} --scale {scale}"
+
+
+def took(records: Sequence[Record], how: Circumstances) -> str:
+    """Say how long it took: the training, if there was any, and not only this call."""
+    call = f"{round(how.seconds, 1):.0f} s"  # as rounded as it is kept
+    if not records:
+        return call
+    seconds = sum(
+        part.seconds
+        for record in records
+        for part in (record.training, record.test)
+        if part is not None
+    )
+    return (
+        f"{plural(len(records), 'run')}, trained and tested in {seconds / 60:.0f} min in all "
+        f"(summed over the runs); {call} in this call"
+    )
+
+
+def _plain(value: Any) -> Plain:
+    """Return what JSON can say; a number of NumPy is a number."""
+    plain: str | int | float = value.item() if hasattr(value, "item") else value
+    return None if isinstance(plain, float) and not math.isfinite(plain) else plain
+
+
+T = TypeVar("T", CellTold, ClaimTold)
+
+
+RECORDS = ".records.jsonl"
+"""Ends the name of the file of records beside a page."""
+
+
+MEASURED = ".measured.jsonl"
+"""Ends the name of the file of what was measured without training."""
+
+
+NOT_RUN: Verdict = "not run at this scale"
+
+
+_TEMPLATES = Templates(Path(__file__).parent / "templates")
+
+
+def as_markdown(one: Document) -> str:
+    """Return the page of a document."""
+    told = {cell.verdict for cell in one.cells} | {claim.verdict for claim in one.claims}
+    return _TEMPLATES.render(
+        "reproduction.md.j2",
+        one=one,
+        name=Markdown(one.reproduction),
+        command=Markdown(one.command),
+        RECORDS=Markdown(RECORDS),
+        MEASURED=Markdown(MEASURED),
+        hours=hours_note(one.core_hours),
+        scale=scale_note(one.scale, one.reduced),
+        nothing_run=told == {NOT_RUN},
+        counted=count_verdicts(cell.verdict for cell in one.cells),
+        held=_held(one),
+        cells=Sheet([_column(name) for name in ("row", "column", *_BESIDE)], one.cells),
+        claims=Sheet([_column(name) for name in ("claim", *_BESIDE)], one.claims),
+        emphasised=_emphasised,
+    )
+
+
+def scale_note(scale: Scale, reduced: str) -> str:
+    """Say the scale, and what was reduced at it."""
+    return f"Scale: {scale}.{f' Reduced: {reduced}' if reduced else ''}"
+
+
+def hours_note(core_hours: tuple[float | None, float | None]) -> str:
+    """Say how long both scales take one CPU core; empty if neither is known."""
+    known = [
+        f"about {hours:,.2g} at {scale}" if hours < 100 else f"about {hours:,.0f} at {scale}"
+        for scale, hours in zip(("quick", "paper"), core_hours, strict=True)
+        if hours is not None
+    ]
+    return f"CPU core hours: {', '.join(known)}." if known else ""
+
+
+_BESIDE = ("paper", "ours", "verdict")
+
+
+def _column(name: str) -> Column[T]:
+    return Column(name, "", lambda part: getattr(part, name), form="words")
+
+
+def _held(one: Document) -> str:
+    if all(claim.verdict == NOT_RUN for claim in one.claims):
+        return "none was run"
+    held = sum(claim.verdict == "holds" for claim in one.claims)
+    return f"{held} of {len(one.claims)} hold"
+
+
+def _emphasised(part: CellTold | ClaimTold) -> str:
+    return Markdown(f"**{part.verdict}**") if part.verdict == "differs" else part.verdict
+
+
+OVERVIEW = "README.md"
+
+
+RESULTS = Path(__file__).parents[1] / "results.yaml"
+
+
+Result = Mapping[str, str]
+
+
+def overview(folder: Path) -> str:
+    """Return the page, by the documents in a folder."""
+    papers: Sequence[Mapping[str, Any]] = _read(RESULTS)
+    columns: list[Column[Result]] = [
+        Column("result", "", lambda one: one["result"], form="words"),
+        Column("what it says", "", lambda one: one["says"], form="words"),
+        Column("here", "", lambda one: _here(folder, one), form="words"),
+        Column("state", "", lambda one: _state(folder, one), form="words"),
+    ]
+    return _TEMPLATES.render(
+        "overview.md.j2",
+        papers=[(one["paper"], Sheet(columns, one["results"])) for one in papers],
+    )
+
+
+def write_overview(folder: Path) -> None:
+    """Write the page again, if the folder has one."""
+    if (folder / OVERVIEW).exists():
+        write_atomically(folder / OVERVIEW, overview(folder))
+
+
+def _read(file: Path) -> Any:
+    import yaml
+
+    return yaml.safe_load(file.read_text(encoding="utf-8"))
+
+
+def _here(folder: Path, one: Result) -> str:
+    page = one.get("page")
+    if page is None:
+        return one.get("here", "")
+    return Markdown(f"[{page}]({page}.md)") if (folder / f"{page}.md").exists() else page
+
+
+def _state(folder: Path, one: Result) -> str:
+    """Say what a page found, or what there is to say without one."""
+    page = one.get("page")
+    if page is None:
+        return one["state"]
+    file = folder / f"{page}.json"
+    if not file.exists():
+        return "not run"
+    told = read_document(file)
+    claims = count_verdicts(claim.verdict for claim in told.claims)
+    cells = count_verdicts(cell.verdict for cell in told.cells)
+    parts = [f"scale {told.scale}", f"claims: {claims}" if claims else ""]
+    parts += [f"cells: {cells}" if cells else "", "stale" if told.notes else ""]
+    return "; ".join(filter(None, parts))
+
+
+def write_all(
+    folder: Path, told: Document, findings: Findings, records: Sequence[Record]
+) -> list[Path]:
+    """Write the page, the data, all of it for programs, the records and the figure.
+
+    Args:
+        folder: where.
+        told: what the page says.
+        findings: what it was made of.
+        records: to be kept beside it.
+
+    Returns:
+        Their paths; of a figure, PNG and SVG.
+
+    Raises:
+        RequestError: if a file cannot be written.
+    """
+    name = told.reproduction
+    data, kept, png, svg = (folder / f"{name}{kind}" for kind in (".csv", RECORDS, ".png", ".svg"))
+    write_atomically(data, as_csv(findings.rows))
+    paths = [data]
+    if records:
+        write_atomically(kept, written(records))
+        paths.append(kept)
+    if told.figure and findings.draw is not None:
+        with styled():
+            figure = findings.draw()
+            write_atomically(png, picture(figure, "png", Software=None))
+            write_atomically(svg, picture(figure, "svg", Date=None, Creator=None))
+        paths += [png, svg]
+    return [*paths, *write_page(folder, told)]
+
+
+def write_page(folder: Path, told: Document) -> list[Path]:
+    """Write what a document says, for programs and as a page; return the paths.
+
+    Raises:
+        RequestError: if a file cannot be written.
+    """
+    facts, page = (folder / f"{told.reproduction}.{kind}" for kind in ("json", "md"))
+    write_atomically(facts, document_text(told))
+    write_atomically(page, as_markdown(told))
+    return [facts, page]
+
+
+def as_csv(rows: Sequence[Row]) -> str:
+    """Return the data; floats in full."""
+    target = io.StringIO()
+    writer = csv.DictWriter(target, list(rows[0]) if rows else (), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(
+        {key: spreadsheet(v) if isinstance(v, str) else v for key, v in row.items()} for row in rows
+    )
+    return target.getvalue()
