@@ -6,7 +6,7 @@ import numpy as np
 from automata.fa.dfa import DFA
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
-from formalbench_tasks.automaton import Automaton, from_table
+from formalbench_tasks.automata.automaton import Automaton, from_table
 from harness import Comparison, compare
 
 LENGTH, THEIRS, OURS = 500, 20, 1000

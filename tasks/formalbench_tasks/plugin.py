@@ -12,11 +12,8 @@ from pathlib import Path
 
 from formalbench import Splits, SuiteSpec, TaskSpec, Theory, hookimpl
 
-from formalbench_tasks import regular_files
-from formalbench_tasks.beyond.specs import BEYOND
-from formalbench_tasks.functions.specs import FUNCTIONS
-from formalbench_tasks.groups.specs import GROUPS
-from formalbench_tasks.recall.specs import RECALL
+from formalbench_tasks.automata import index
+from formalbench_tasks.catalogue import BEYOND, FUNCTIONS, GROUPS, RECALL
 from formalbench_tasks.suites import SUITES
 
 _FUNCTION = ("classify", "tag")
@@ -32,7 +29,7 @@ _PARITY = TaskSpec(
     name="parity",
     version=1,
     summary="is the number of 1s odd?",
-    factory="formalbench_tasks.parity:Parity",
+    factory="formalbench_tasks.languages.modular_arithmetic:Parity",
     objectives=_LANGUAGE,
     config="formalbench_tasks.configs:ParityConfig",
     reference=_CHIANG,
@@ -44,7 +41,7 @@ _MODULAR = (
         name="cycle-navigation",
         version=1,
         summary="where does a walk on a cycle of five end?",
-        factory="formalbench_tasks.cycle_navigation:CycleNavigation",
+        factory="formalbench_tasks.languages.modular_arithmetic:CycleNavigation",
         objectives=_FUNCTION,
         reference=_DELETANG,
         keywords=("state tracking",),
@@ -53,28 +50,28 @@ _MODULAR = (
         name="modular-arithmetic",
         version=1,
         summary="the value mod 5 of an expression such as 3+2*4-1",
-        factory="formalbench_tasks.modular_arithmetic:ModularArithmetic",
+        factory="formalbench_tasks.languages.modular_arithmetic:ModularArithmetic",
         reference=_DELETANG,
     ),
     TaskSpec(
         name="modular-arithmetic-brackets",
         version=1,
         summary="the value mod 5 of an expression such as ((3+2)*-1)",
-        factory="formalbench_tasks.arithmetic.modular_brackets:ModularArithmeticBrackets",
+        factory="formalbench_tasks.languages.brackets_mod_5:ModularArithmeticBrackets",
         reference=_DELETANG,
     ),
     TaskSpec(
         name="solve-equation",
         version=1,
         summary="the x in an equation mod 5 such as ((3+x)-1)=4",
-        factory="formalbench_tasks.arithmetic.solve_equation:SolveEquation",
+        factory="formalbench_tasks.languages.brackets_mod_5:SolveEquation",
         reference=_DELETANG,
     ),
     TaskSpec(
         name="missing-duplicate",
         version=1,
         summary="which symbol is missing in a string said twice?",
-        factory="formalbench_tasks.missing_duplicate:MissingDuplicate",
+        factory="formalbench_tasks.languages.copies:MissingDuplicate",
         reference=_DELETANG,
         keywords=("missing duplicate string",),
     ),
@@ -85,7 +82,7 @@ _DYCKS = tuple(
         name=name,
         version=2,
         summary=summary,
-        factory="formalbench_tasks.dyck:Dyck",
+        factory="formalbench_tasks.dyck.language:Dyck",
         objectives=(*_LANGUAGE, "generate"),
         config="formalbench_tasks.configs:DyckConfig",
         splits=Splits(train=(2, 50), test=(52, 100), step=2),  # at odd lengths nothing is in
@@ -160,7 +157,7 @@ def _belongs(name: str, family: str) -> bool:
 _LANGUAGES = (
     *(_with_theory(_with_shortcuts(task)) for task in (_PARITY, *_MODULAR, *_DYCKS)),
     *map(_with_shortcuts, BEYOND),
-    *map(_with_shortcuts, regular_files.announce()),
+    *map(_with_shortcuts, index.announce()),
 )
 _LENGTH_ALONE = ("even-a", "fours-a")
 """Languages whose answers follow from the length: chance is always right, so they score nothing."""
@@ -304,9 +301,9 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
     They are read by `datasets.description`, `yaml_task` and `att_task`.
     """
     if path.suffix == ".att":
-        from formalbench_tasks import att_task
+        from formalbench_tasks.automata import att_file
 
-        return att_task.read(path)
+        return att_file.read(path)
     if path.suffix not in (".yaml", ".yml"):
         return None
     from formalbench import read_yaml
@@ -318,6 +315,6 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
         return description.read(path, data)
     if "alphabet" not in data:
         return None
-    from formalbench_tasks.yaml_task import read
+    from formalbench_tasks.automata.language_file import read
 
     return read(path, data)

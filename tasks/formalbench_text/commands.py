@@ -25,7 +25,7 @@ def complete(
     Those of its files, and that of its tokeniser, which is trained on the training files for it.
     Comments in the file are lost.
     """
-    from formalbench_text.completing import complete_file
+    from formalbench_text.checksums import complete_file
 
     typer.echo(complete_file(path))
 
@@ -76,8 +76,8 @@ def compare(
     from formalbench.ui.output import print_json, print_table
     from formalbench.ui.state import host_of
 
-    from formalbench_text.comparing import compare as comparison
-    from formalbench_text.comparing import run_name
+    from formalbench_text.comparison import compare as comparison
+    from formalbench_text.comparison import run_name
 
     found = list(comparison(host_of(ctx), one, other, torch.device(choose_device(device))))
     if as_json:

@@ -44,7 +44,7 @@ from formalbench.contracts.language import Split
 from formalbench.contracts.part import Part
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from formalbench_text.documents import Pieces, pieces_of
+from formalbench_text.reading import Pieces, pieces_of
 
 P = TypeVar("P", bound=Part)
 

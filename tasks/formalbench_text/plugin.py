@@ -37,7 +37,7 @@ _TINY_PAIRS = TaskSpec(
     factory="formalbench_text.tiny:build_pairs",
     objectives=("translate",),
     splits=Splits((3, 120), (3, 240)),
-    config="formalbench_text.pairs.description:PairOptions",
+    config="formalbench_text.pair_description:PairOptions",
     keywords=("translation", "BLEU"),
 )
 
@@ -55,21 +55,21 @@ def formalbench_objectives() -> Iterable[ObjectiveSpec]:
     yield ObjectiveSpec(
         "causal-lm",
         "which token comes next? The test asks for the last one of each window",
-        "formalbench_text.objectives.causal_lm:CausalLM",
+        "formalbench_text.language_modelling:CausalLM",
         reference="Chi et al. (2023), section 6",
         metrics=("answer-accuracy", "cross-entropy"),
     )
     yield ObjectiveSpec(
         "masked-lm",
         "which tokens were hidden?",
-        "formalbench_text.objectives.masked_lm:MaskedLM",
+        "formalbench_text.language_modelling:MaskedLM",
         reference="Devlin et al. (2019), section 3.1; Yao et al. (2021), section 6.3",
         metrics=("answer-accuracy", "cross-entropy"),
     )
     yield ObjectiveSpec(
         "translate",
         "what does the text say in the other language?",
-        "formalbench_text.objectives.translate:Translate",
+        "formalbench_text.translate:Translate",
         reference="Chiang & Cholak (2022), section 4.4",
         metrics=("cross-entropy",),
     )
@@ -90,7 +90,7 @@ def formalbench_metrics() -> Iterable[MetricSpec]:
         "bleu",
         1,
         "BLEU of translations, from 0 to 1, by the library sacrebleu",
-        "formalbench_text.bleu:Bleu",
+        "formalbench_text.metrics:Bleu",
         objectives=(),
         named_by=("translate",),
     )
@@ -115,7 +115,7 @@ def formalbench_protocols() -> Iterable[ProtocolSpec]:
 def formalbench_read_file(path: Path) -> TaskSpec | None:
     """Take YAML files that describe a corpus, or one with translations.
 
-    (`formalbench_text.description`, `formalbench_text.pairs.description`)
+    (`formalbench_text.description`, `formalbench_text.pair_description`)
     """
     if path.suffix not in (".yaml", ".yml"):
         return None
@@ -127,7 +127,7 @@ def formalbench_read_file(path: Path) -> TaskSpec | None:
 
         return read(path, data)
     if "pairs" in data:
-        from formalbench_text.pairs.description import read as read_pairs
+        from formalbench_text.pair_description import read as read_pairs
 
         return read_pairs(path, data)
     return None

@@ -25,7 +25,7 @@ from formalbench import RequestError
 from formalbench.cache import place_of, temporary_folder
 
 from formalbench_text.description import Described, digest_of
-from formalbench_text.documents import Pieces
+from formalbench_text.reading import Pieces
 from formalbench_text.tokenisers import AT_ONCE, Ids, Tokeniser, tokeniser_of
 
 SEAL = "seal.json"

@@ -20,11 +20,11 @@ from formalbench.evaluation.evaluate import (
     total,
 )
 from formalbench.objectives.classify import Classify
-from formalbench_tasks import regular_files
+from formalbench_tasks.automata import index
 from torch import nn
 
 CPU = torch.device("cpu")
-FIRST = regular_files.LanguageFile(regular_files.FOLDER / "first.yaml")
+FIRST = index.LanguageFile(index.FOLDER / "first.yaml")
 TASK = Task("first", 1, FIRST(), Classify())
 
 

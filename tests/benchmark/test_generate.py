@@ -315,7 +315,7 @@ def test_the_contract_is_kept(cli, name):
 
 def test_the_check_notices_a_wrong_bracket(host, monkeypatch):
     from formalbench.checks.plugins import check_spec
-    from formalbench_tasks.dyck import Dyck
+    from formalbench_tasks.dyck.language import Dyck
 
     real = Dyck.open_brackets
 

@@ -16,9 +16,10 @@ def test_factories_are_lazy_or_not(host):
     plugin = host.plugins[0]
     built = []
     host.tasks.add(task("eager", lambda: built.append(1) or host.task("parity").source), plugin)
-    host.tasks.add(task("lazy", "formalbench_tasks.cycle_navigation:CycleNavigation"), plugin)
+    languages = "formalbench_tasks.languages"
+    host.tasks.add(task("lazy", f"{languages}.modular_arithmetic:CycleNavigation"), plugin)
     host.tasks.add(task("nowhere", "formalbench_tasks.nowhere:Nothing"), plugin)
-    host.tasks.add(task("nothing", "formalbench_tasks.cycle_navigation:Nothing"), plugin)
+    host.tasks.add(task("nothing", f"{languages}.modular_arithmetic:Nothing"), plugin)
     assert not built
     assert host.task("eager").source.oracle([1]) == 1
     assert built == [1]

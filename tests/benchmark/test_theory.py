@@ -9,8 +9,8 @@ import theory_definitions as slow
 from formalbench import Theory, theory_of
 from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR
 from formalbench.theory import images
-from formalbench_tasks.automaton import Automaton, from_table
-from formalbench_tasks.regex import compile_regex
+from formalbench_tasks.automata.automaton import Automaton, from_table
+from formalbench_tasks.automata.regex import compile_regex
 
 
 def least(automaton) -> str:

@@ -5,7 +5,7 @@ from fractions import Fraction
 from itertools import product
 
 from formalbench_tasks.configs import DyckConfig
-from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.dyck.language import Dyck
 from scipy.stats import chisquare
 
 SMALL = [(1, None), (2, None), (3, None), (1, 1), (1, 2), (1, 3), (2, 1), (2, 2), (2, 3), (3, 2)]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from formalbench import RequestError, theory_of
 from formalbench.contracts.stream import Stream
-from formalbench_tasks import att_task, plugin
+from formalbench_tasks import plugin
+from formalbench_tasks.automata import att_file
 
 # b after every a, but the state named first is 7, and 3 is reached by nothing.
 WRITTEN = """
@@ -112,7 +113,7 @@ def test_names_that_no_task_can_have(tmp_path, name):
 
 def test_a_missing_file_is_one_line(tmp_path):
     with pytest.raises(RequestError, match="No such file"):
-        att_task.read(tmp_path / "x.att")
+        att_file.read(tmp_path / "x.att")
 
 
 def test_many_states_and_symbols(tmp_path):

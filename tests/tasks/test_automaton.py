@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from formalbench_tasks.automaton import Automaton, from_table, minimise
+from formalbench_tasks.automata.automaton import Automaton, from_table, minimise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

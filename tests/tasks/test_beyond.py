@@ -10,11 +10,10 @@ import pytest
 from beyond_families import MEMBERS_OF_FAMILIES
 from formalbench import RequestError, theory_of
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.beyond.boolean import BooleanExpressions
-from formalbench_tasks.beyond.interleaved import MOST_PAIRS, Interleaved, _terms
-from formalbench_tasks.beyond.shuffle_dyck import ShuffleDyck
 from formalbench_tasks.configs import DyckConfig
-from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.dyck.language import Dyck
+from formalbench_tasks.languages.counters import BooleanExpressions
+from formalbench_tasks.languages.shuffle_dyck import MOST_PAIRS, Interleaved, ShuffleDyck, _terms
 from formalbench_tasks.plugin import formalbench_tasks
 from hypothesis import given, settings
 from hypothesis import strategies as st

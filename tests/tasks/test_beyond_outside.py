@@ -7,10 +7,9 @@ import numpy as np
 import pytest
 from beyond_families import MEMBERS_OF_FAMILIES
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.beyond.boolean import BooleanExpressions
-from formalbench_tasks.beyond.reset_dyck import cut_and_exchange
 from formalbench_tasks.configs import DyckConfig
-from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.dyck.language import Dyck
+from formalbench_tasks.languages.counters import BooleanExpressions, cut_and_exchange
 from scipy.stats import chisquare
 
 

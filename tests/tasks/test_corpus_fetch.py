@@ -13,16 +13,17 @@ from pathlib import Path
 import pytest
 from formalbench import RequestError
 from formalbench.host import PluginHost
-from formalbench_text.fetch import debian, download, libreoffice, sotu, wikipedia
-from formalbench_text.fetch.gettext import messages_of
-from formalbench_text.fetch.recipe import (
+from formalbench_text.fetch import packages as fetch_packages
+from formalbench_text.fetch import recipes, wikipedia
+from formalbench_text.fetch.recipes import messages_of
+from formalbench_text.fetch.writing import (
     CorpusRecipe,
     PairedPage,
     Text,
     distinct_pages,
     distinct_texts,
+    fetch_into,
 )
-from formalbench_text.fetch.writing import fetch_into
 
 PAGE = "<page><title>T{0}</title><ns>0</ns><revision><text>{1}</text></revision></page>"
 OTHERS = (
@@ -43,8 +44,8 @@ def packages(tmp_path, monkeypatch):
             wheel.writestr(name, text)
             digest = base64.urlsafe_b64encode(sha256(text.encode()).digest()).decode().rstrip("=")
             rows += f"{name},sha256={digest},{len(text)}\n"
-        wheel.writestr(sotu.RECORD, rows)
-    monkeypatch.setattr(sotu, "SHA256", sha256(rows.encode()).hexdigest())
+        wheel.writestr(recipes.RECORD, rows)
+    monkeypatch.setattr(recipes, "SHA256", sha256(rows.encode()).hexdigest())
     pages = "".join(PAGE.format(i, f"'''Article''' [[of|number]] {i}. " * 600) for i in range(20))
     dump = bz2.compress(f'<mediawiki xmlns="http://x/">{pages}{OTHERS}</mediawiki>'.encode())
     with zipfile.ZipFile(folder / "gensim-4.4.0-cp311-any.whl", "w") as wheel:
@@ -136,7 +137,7 @@ HELP = "<html><script>var p;</script><p>LibreOffice</p><h1>{}</h1><p>{} <b>{}</b
 
 
 def test_help_pages_are_aligned(tmp_path, monkeypatch):
-    place = tmp_path / libreoffice.HELP
+    place = tmp_path / recipes.HELP
     pages = {
         "en-US/a.html": HELP.format("Print", "Press", "it"),
         "vi/a.html": HELP.format("In", "Ấn", "nó"),
@@ -147,8 +148,8 @@ def test_help_pages_are_aligned(tmp_path, monkeypatch):
     for name, text in pages.items():
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_text(text, encoding="utf-8")
-    monkeypatch.setattr(libreoffice, "debian", lambda names, folder: tmp_path)
-    assert list(libreoffice.help_pages(tmp_path)) == [
+    monkeypatch.setattr(recipes, "debian", lambda names, folder: tmp_path)
+    assert list(recipes.help_pages(tmp_path)) == [
         PairedPage("a.html", [("Print", "In"), ("Press it", "Ấn nó")])
     ]
 
@@ -225,9 +226,9 @@ def test_programs_and_help_together(tmp_path, monkeypatch):
     catalogue(tmp_path / "usr" / "vi" / "LC_MESSAGES" / "a.mo", {**MESSAGES, "OK": "OK"})
     catalogue(tmp_path / "usr" / "de" / "LC_MESSAGES" / "a.mo", {"File": "Datei"})
     help_page = PairedPage("a.html", [("Print", "In")])
-    monkeypatch.setattr(debian, "debian", lambda names, folder: tmp_path)
-    monkeypatch.setattr(debian, "help_pages", lambda folder: iter([help_page]))
-    catalogues, *rest = debian.pages(tmp_path)
+    monkeypatch.setattr(recipes, "debian", lambda names, folder: tmp_path)
+    monkeypatch.setattr(recipes, "help_pages", lambda folder: iter([help_page]))
+    catalogues, *rest = recipes.pages(tmp_path)
     assert catalogues.name == "usr/vi/LC_MESSAGES/a.mo"
     assert len(catalogues.pairs) == 3  # what is not translated is left out
     assert rest == [help_page]
@@ -237,12 +238,12 @@ def test_what_cannot_be_downloaded_is_told_in_one_line(tmp_path, monkeypatch):
     class Failed:
         returncode, stderr = 1, "long story\nERROR: no such thing\n\n"
 
-    monkeypatch.setattr(download.subprocess, "run", lambda *a, **k: Failed)
+    monkeypatch.setattr(fetch_packages.subprocess, "run", lambda *a, **k: Failed)
     with pytest.raises(RequestError, match=r"^cannot download a==1: ERROR: no such thing$"):
-        download.wheel("a==1", tmp_path)
-    monkeypatch.setattr(download.shutil, "which", lambda name: None)
+        fetch_packages.wheel("a==1", tmp_path)
+    monkeypatch.setattr(fetch_packages.shutil, "which", lambda name: None)
     with pytest.raises(RequestError, match="this needs dpkg-deb, which Debian"):
-        download.debian(["a"], tmp_path)
+        fetch_packages.debian(["a"], tmp_path)
 
 
 def test_a_folder_may_be_named_from_here(tmp_path, monkeypatch):
@@ -257,8 +258,8 @@ def test_a_folder_may_be_named_from_here(tmp_path, monkeypatch):
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
-    monkeypatch.setattr(download.subprocess, "run", run)
-    with download.wheel("a==1", Path("here")) as wheel:
+    monkeypatch.setattr(fetch_packages.subprocess, "run", run)
+    with fetch_packages.wheel("a==1", Path("here")) as wheel:
         assert wheel.namelist() == ["a.txt"]
 
 

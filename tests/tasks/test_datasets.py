@@ -13,7 +13,7 @@ from formalbench.host.local import find_plugins
 from formalbench.objectives.classify import Classify
 from formalbench.training.curriculum import UNIFORM, draw_length
 from formalbench_tasks.datasets import description, source
-from formalbench_tasks.datasets.table import StringTable
+from formalbench_tasks.datasets.reading import StringTable
 
 DATA = """
 name: my-data

@@ -22,9 +22,8 @@ from dyck_definition import (
 )
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.dyck_process import windows
-from formalbench_tasks.dyck_shapes import Shapes, rising_share
-from formalbench_tasks.stack import dress
+from formalbench_tasks.dyck.brackets import Shapes, dress, rising_share
+from formalbench_tasks.dyck.language import windows
 from scipy.stats import chisquare
 
 every_small = pytest.mark.parametrize("case", SMALL, ids=name)

@@ -7,15 +7,16 @@ import pytest
 from formalbench import RequestError
 from formalbench.contracts.stream import Stream
 from formalbench_tasks.configs import GroupConfig
-from formalbench_tasks.groups.permutations import (
+from formalbench_tasks.languages.groups import (
+    WordProblem,
     alternating,
     compose,
     cyclic,
+    cyclic_group,
     direct_product,
     inverse,
     symmetric,
 )
-from formalbench_tasks.groups.word_problem import WordProblem, cyclic_group
 
 GROUPS = {
     "z2": (cyclic(2), 2),

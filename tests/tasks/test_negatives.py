@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.custom import CustomLanguage
-from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.negatives import corrupt, delete_insert, edit, edit_once, geometric
+from formalbench_tasks.automata.regex import RegexDefinition
+from formalbench_tasks.automata.regular_language import CustomLanguage
+from formalbench_tasks.near_misses import corrupt, delete_insert, edit, edit_once, geometric
 from scipy.stats import chisquare
 
 

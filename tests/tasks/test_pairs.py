@@ -10,8 +10,8 @@ from formalbench.evaluation import cells
 from formalbench.host import PluginHost
 from formalbench.host.data_files import data_files
 from formalbench_text import tokens
-from formalbench_text.completing import as_yaml, completed
-from formalbench_text.pairs.description import PairOptions, read
+from formalbench_text.checksums import as_yaml, completed
+from formalbench_text.pair_description import PairOptions, read
 
 LINES = {
     "train.en": "A dog.\nThe cat sat.\nA dog.\n\nNo dream at all, no dream.\n",

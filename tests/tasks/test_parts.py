@@ -8,7 +8,7 @@ from dyck_definition import dyck_of, members
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
-from formalbench_tasks.parts import QUARTERS, belongs, quarter
+from formalbench_tasks.partition import QUARTERS, belongs, quarter
 
 APART = {"split": "by-string"}
 

@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.stream import Stream
-from formalbench_tasks import automaton, paths, reference
-from formalbench_tasks.automaton import from_table
-from formalbench_tasks.paths import Paths
-from formalbench_tasks.regex import compile_regex
-from formalbench_tasks.regular import RegularLanguage
+from formalbench_tasks.automata import automaton as automata_automaton
+from formalbench_tasks.automata import paths as automata_paths
+from formalbench_tasks.automata import reference_sampler
+from formalbench_tasks.automata.automaton import from_table
+from formalbench_tasks.automata.paths import Paths
+from formalbench_tasks.automata.regex import compile_regex
+from formalbench_tasks.automata.regular_language import RegularLanguage
 from scipy.stats import chisquare
 
 
@@ -23,7 +25,9 @@ def test_the_reference_counts_every_class(automaton_taggable, every_string, long
             automaton_taggable.oracle(string) for string in every_string(symbols, length).tolist()
         )
         for label in range(automaton_taggable.num_classes):
-            assert reference.count(automaton_taggable.automaton, length, label) == found[label]
+            assert (
+                reference_sampler.count(automaton_taggable.automaton, length, label) == found[label]
+            )
             assert automaton_taggable.automaton.paths.has_class(length, label) == (found[label] > 0)
 
 
@@ -31,14 +35,14 @@ def test_the_reference_gives_known_numbers(make):
     tribonacci = [1, 2, 4]
     while len(tribonacci) <= 300:
         tribonacci.append(sum(tribonacci[-3:]))
-    assert reference.count(make("tomita-4").automaton, 300) == tribonacci[300]
+    assert reference_sampler.count(make("tomita-4").automaton, 300) == tribonacci[300]
     for half in range(13):
         catalan = comb(2 * half, half) // (half + 1)
-        assert reference.count(make("d12").automaton, 2 * half) == catalan
-    assert reference.count(make("d12").automaton, 26) == comb(26, 13) // 14 - 1
-    assert reference.count(make("d2").automaton, 200) == 2**99
-    assert reference.count(make("tomita-5").automaton, 200) == 2**199
-    assert reference.count(make("tomita-5").automaton, 201) == 0
+        assert reference_sampler.count(make("d12").automaton, 2 * half) == catalan
+    assert reference_sampler.count(make("d12").automaton, 26) == comb(26, 13) // 14 - 1
+    assert reference_sampler.count(make("d2").automaton, 200) == 2**99
+    assert reference_sampler.count(make("tomita-5").automaton, 200) == 2**199
+    assert reference_sampler.count(make("tomita-5").automaton, 201) == 0
 
 
 @pytest.mark.parametrize("label", [0, 1])
@@ -56,7 +60,7 @@ def compare_branches(automaton, label):
     """Compare all branch probabilities at some lengths up to 200; return how many."""
     states, symbols = automaton.transitions.shape
     thresholds_TSR = automaton.paths.thresholds(1, 200)
-    counts = reference.counts(automaton, 200, label)
+    counts = reference_sampler.counts(automaton, 200, label)
     compared = 0
     for remaining in (*range(1, 20), 30, 100, 199, 200):
         for state, targets in enumerate(automaton.transitions.tolist()):
@@ -64,7 +68,7 @@ def compare_branches(automaton, label):
             if not any(row[target] for target in targets):
                 continue
             found = thresholds_TSR[remaining - 1, :, label * states + state].tolist()
-            shares = reference.branch(row, targets)
+            shares = reference_sampler.branch(row, targets)
             # an impossible symbol leaves no room at all between two thresholds
             bounds = [0.0, *found, 1.0]
             for symbol in range(symbols):
@@ -85,7 +89,9 @@ def test_the_fast_sampler_draws_what_the_reference_draws(automaton_taggable):
         ]
         labels_B = np.array(labels * 4, dtype=np.int64)
         fast = automaton.paths.sample(Stream("pair", length), length, labels_B)
-        slow = reference.sample(automaton, Stream("pair", length), length, labels_B.tolist())
+        slow = reference_sampler.sample(
+            automaton, Stream("pair", length), length, labels_B.tolist()
+        )
         assert fast.tolist() == slow
         assert automaton.classify(fast).tolist() == labels_B.tolist()
 
@@ -98,11 +104,11 @@ def test_large_automata_draw_what_the_reference_and_the_table_draw(monkeypatch):
     table[299] = 299
     large = from_table(table, [*(rng.random(299) < 0.5).astype(int), 0])
     labels_B = np.array([0, 1] * 20, dtype=np.int64)
-    assert large.transitions.size > paths._LARGE
-    slow = reference.sample(large, Stream("large"), 7, labels_B.tolist())
+    assert large.transitions.size > automata_paths._LARGE
+    slow = reference_sampler.sample(large, Stream("large"), 7, labels_B.tolist())
     assert large.paths.sample(Stream("large"), 7, labels_B).tolist() == slow
     found_BN = large.paths.sample(Stream("larger"), 90, labels_B)
-    monkeypatch.setattr(paths, "_LARGE", 1 << 30)
+    monkeypatch.setattr(automata_paths, "_LARGE", 1 << 30)
     assert np.array_equal(found_BN, large.paths.sample(Stream("larger"), 90, labels_B))
     assert large.classify(found_BN).tolist() == labels_B.tolist()
 
@@ -158,7 +164,7 @@ def test_a_part_that_grows_faster_does_not_drown_a_slower_one():
     table = [[1, 3], [2, 5], [1, 5], [4, 4], [3, 3], [5, 5]]
     automaton = from_table(table, [0, 0, 1, 1, 0, 0])
     ones_B = np.ones(3, dtype=np.int64)
-    assert reference.count(automaton, 20) == 1
+    assert reference_sampler.count(automaton, 20) == 1
     assert not automaton.paths.sample(Stream("slow"), 4000, ones_B).any()
     odd_BN = automaton.paths.sample(Stream("slow"), 4001, ones_B)
     assert automaton.classify(odd_BN).tolist() == [1, 1, 1]
@@ -171,7 +177,7 @@ def test_forgotten_counts_are_counted_again(make, name, monkeypatch):
     kept = make(name).automaton.paths
     automaton = make(name).automaton
     forgetful = Paths(automaton.transitions, automaton.classes, automaton.start, stretch=7)
-    monkeypatch.setattr(paths, "BLOCK", 200)
+    monkeypatch.setattr(automata_paths, "BLOCK", 200)
     for length in (50, 3, 6, 7, 8, 49, 0, 300, 14):
         labels_B = np.array([c for c in range(2) if kept.has_class(length, c)] * 3)
         one, other = (p.sample(Stream("counts"), length, labels_B) for p in (kept, forgetful))
@@ -225,6 +231,6 @@ def test_a_few_strings_are_drawn_and_classified_as_many_are(make, monkeypatch, n
         return drawn
 
     few = draw()
-    monkeypatch.setattr(paths, "FEW", 0)
-    monkeypatch.setattr(automaton, "FEW", 0)
+    monkeypatch.setattr(automata_paths, "FEW", 0)
+    monkeypatch.setattr(automata_automaton, "FEW", 0)
     assert few == draw()

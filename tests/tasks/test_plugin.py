@@ -11,7 +11,8 @@ from formalbench import HasAutomaton, HasMembers, HasPrefixClasses, RequestError
 from formalbench.contracts import hooks
 from formalbench.contracts.stream import Stream
 from formalbench.host import PluginHost
-from formalbench_tasks import plugin, regular_files
+from formalbench_tasks import plugin
+from formalbench_tasks.automata import index
 from formalbench_tasks.configs import DyckConfig, ParityConfig
 
 TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
@@ -59,7 +60,7 @@ def test_names():
     expected |= {"majority", "shuffle-dyck-{k}", "boolean-{n}", "anbn", "anbncn", "anbncndn"}
     expected |= {f"{marked}-{what}" for marked in ("marked", "unmarked") for what in TWICE}
     expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl", "reset-dyck-1"}
-    assert set(TASKS) == expected | set(regular_files.index())
+    assert set(TASKS) == expected | set(index.index())
     assert len(plugin.formalbench_tasks()) == len(TASKS)
 
 
@@ -131,7 +132,7 @@ OTHER_LENGTHS = {
 
 
 def test_lengths():
-    files = {spec.name for spec in regular_files.announce()}
+    files = {spec.name for spec in index.announce()}
     for name, spec in TASKS.items():
         if name in files:  # they say so themselves
             continue

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from dyck_definition import dyck_of
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.custom import CustomLanguage
-from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.rearranged import (
+from formalbench_tasks.automata.regex import RegexDefinition
+from formalbench_tasks.automata.regular_language import CustomLanguage
+from formalbench_tasks.near_misses import (
     exchange_parts,
     one_of,
     rearrange_until_outside,

@@ -9,8 +9,7 @@ from formalbench.contracts.stream import Stream
 from formalbench.contracts.task import Task
 from formalbench.objectives.tag import Tag
 from formalbench_tasks.configs import FlipFlopConfig, RecallConfig
-from formalbench_tasks.recall.flip_flop import FlipFlop
-from formalbench_tasks.recall.mqar import Recall
+from formalbench_tasks.languages.recall import FlipFlop, Recall
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

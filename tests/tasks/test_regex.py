@@ -5,10 +5,14 @@ from itertools import product
 
 import numpy as np
 import pytest
-from formalbench_tasks.custom import CustomLanguage
-from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.matcher import matches
-from formalbench_tasks.regex import RegexError, compile_regex, parse
+from formalbench_tasks.automata.regex import (
+    RegexDefinition,
+    RegexError,
+    compile_regex,
+    matches,
+    parse,
+)
+from formalbench_tasks.automata.regular_language import CustomLanguage
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

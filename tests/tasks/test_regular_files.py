@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from formalbench import read_yaml
 from formalbench.contracts.stream import Stream
-from formalbench_tasks import regular_files
+from formalbench_tasks.automata import index
 
-SPECS = {spec.name: spec for spec in regular_files.announce()}
-FILES = {path.stem: read_yaml(path) for path in regular_files.FOLDER.glob("*.yaml")}
+SPECS = {spec.name: spec for spec in index.announce()}
+FILES = {path.stem: read_yaml(path) for path in index.FOLDER.glob("*.yaml")}
 
 
 def test_the_index_is_up_to_date():
-    assert json.loads(regular_files.INDEX.read_text()) == regular_files.index()
+    assert json.loads(index.INDEX.read_text()) == index.index()
     assert set(SPECS) == set(FILES) == {data["name"] for data in FILES.values()}
 
 

@@ -6,10 +6,10 @@ from itertools import groupby
 import numpy as np
 import pytest
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.custom import EditedLanguage, LongRunsLanguage
-from formalbench_tasks.definition import RegexDefinition
-from formalbench_tasks.paths import Paths
-from formalbench_tasks.runs import MOST, Chain, mean_runs, move_border
+from formalbench_tasks.automata.long_runs import MOST, Chain, mean_runs, move_border
+from formalbench_tasks.automata.paths import Paths
+from formalbench_tasks.automata.regex import RegexDefinition
+from formalbench_tasks.automata.regular_language import EditedLanguage, LongRunsLanguage
 from scipy.stats import chisquare
 
 OTHER = RegexDefinition(("a", "b", "c"), "(a|b|c)*b(a|c)*")

@@ -13,7 +13,7 @@ from formalbench.contracts.stream import Stream
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench_tasks import plugin
-from formalbench_tasks.beyond.specs import BEYOND
+from formalbench_tasks.catalogue import BEYOND
 
 ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(ROOT / "speed"))

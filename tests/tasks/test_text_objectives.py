@@ -12,9 +12,8 @@ from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import check_process
 from formalbench.evaluation.cells import test_set as cells_of
 from formalbench.host import PluginHost
+from formalbench_text.language_modelling import CausalLM, MaskedLM
 from formalbench_text.metrics import Perplexity
-from formalbench_text.objectives.causal_lm import CausalLM
-from formalbench_text.objectives.masked_lm import MaskedLM
 
 
 class Counting(Corpus):

@@ -9,7 +9,7 @@ from formalbench.theory.classes import classes_of
 from formalbench.theory.components import components
 from formalbench.theory.counting import counting_rounds, edges_within
 from formalbench_tasks.configs import DyckConfig
-from formalbench_tasks.dyck import Dyck
+from formalbench_tasks.dyck.language import Dyck
 from formalbench_tasks.plugin import formalbench_tasks
 
 

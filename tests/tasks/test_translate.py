@@ -12,11 +12,11 @@ from formalbench import RequestError, Stream
 from formalbench.contracts.example import tensors
 from formalbench.contracts.task import Task
 from formalbench.metrics.cross_entropy import class_nats
-from formalbench_text.bleu import Bleu, compared
-from formalbench_text.completing import as_yaml, completed
-from formalbench_text.objectives.translate import MORE, Translate
-from formalbench_text.pairs.description import PairOptions
+from formalbench_text.checksums import as_yaml, completed
+from formalbench_text.metrics import Bleu, compared
+from formalbench_text.pair_description import PairOptions
 from formalbench_text.tiny import build_pairs
+from formalbench_text.translate import MORE, Translate
 
 sacrebleu = pytest.importorskip("sacrebleu")
 END = 256

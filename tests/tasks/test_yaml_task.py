@@ -9,7 +9,7 @@ import yaml
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.stream import Stream
-from formalbench_tasks.yaml_task import read as read_task
+from formalbench_tasks.automata.language_file import read as read_task
 
 REGEX = """
 name: star-free-4

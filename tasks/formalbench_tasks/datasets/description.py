@@ -34,9 +34,10 @@ from formalbench.contracts.specs import Splits, TaskSpec
 from formalbench.contracts.theory import CLASSES, Theory
 from formalbench.host.data_files import data_hash
 
-from formalbench_tasks.mistakes import MistakeError, Mistakes
-from formalbench_tasks.yaml_parts import (
+from formalbench_tasks.task_file import (
     MOST_VERSIONS,
+    MistakeError,
+    Mistakes,
     alphabet_of,
     check_known,
     distinct,
@@ -49,8 +50,7 @@ from formalbench_tasks.yaml_parts import (
 )
 
 if TYPE_CHECKING:
-    from formalbench_tasks.datasets.function import FunctionSet
-    from formalbench_tasks.datasets.source import DataSet
+    from formalbench_tasks.datasets.source import DataSet, FunctionSet
 
 READER = 1
 """Raised whenever another string is drawn, or another answer given, of the same files."""
@@ -178,8 +178,10 @@ def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Descripti
 
 
 def _build(described: Description) -> DataSet | FunctionSet:
-    from formalbench_tasks.datasets.function import FunctionSet  # here: they import numpy
-    from formalbench_tasks.datasets.source import data_set
+    from formalbench_tasks.datasets.source import (
+        FunctionSet,  # here: they import numpy
+        data_set,
+    )
 
     data = data_set(described)
     return FunctionSet(data) if described.function else data

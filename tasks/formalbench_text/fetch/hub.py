@@ -16,10 +16,8 @@ from formalbench import RequestError
 from formalbench.contracts.errors import nearest
 from formalbench.contracts.language import Split
 
-from formalbench_text.documents import headings
-from formalbench_text.fetch.folder import describe_in, whole_folder
-from formalbench_text.fetch.recipe import CorpusFacts, Text
-from formalbench_text.fetch.texts import TextsWriter
+from formalbench_text.fetch.writing import CorpusFacts, Text, TextsWriter, describe_in, whole_folder
+from formalbench_text.reading import headings
 
 HELD_OUT = 100
 """Where there is training text alone, of so many texts one is for validation and one for the

@@ -8,9 +8,8 @@ from typing import Any
 
 from formalbench import RequestError
 
-from formalbench_text.fetch.folder import describe_in, whole_folder
 from formalbench_text.fetch.hub import SPLIT_NAMES, HubDataset, facts_of, load_rows, refused
-from formalbench_text.fetch.pairs import write_pairs
+from formalbench_text.fetch.writing import describe_in, whole_folder, write_pairs
 
 COLUMN = "translation"
 """Where rows have texts by language; else each language is a column."""

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
 
-from formalbench_text.fetch.download import member, wheel
-from formalbench_text.fetch.recipe import CorpusRecipe, Text
+from formalbench_text.fetch.packages import member, wheel
+from formalbench_text.fetch.writing import CorpusRecipe, Text
 
 PACKAGE = "gensim==4.4.0"
 DUMP = "gensim/test/test_data/enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"

@@ -1,21 +1,279 @@
-"""What a recipe gives, as files."""
+"""A corpus folder: texts or pairs, their description and their licence."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+import tempfile
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, Self, TextIO, TypeVar
 
-from formalbench_text.fetch.folder import check_parts, describe_in, whole_folder
-from formalbench_text.fetch.pairs import write_pairs
-from formalbench_text.fetch.recipe import (
-    CorpusRecipe,
-    PairedPage,
-    Text,
-    apart,
-    distinct_pages,
-    distinct_texts,
-)
-from formalbench_text.fetch.texts import WORD, TextsWriter
+from formalbench import RequestError
+from formalbench.contracts.language import Split
+from formalbench.store.atomic import UNFINISHED
+
+from formalbench_text.checksums import as_yaml, completed
+from formalbench_text.description import SPLITS
+from formalbench_text.pair_description import SIDES
+
+T = TypeVar("T")
+
+
+HELD_OUT = 10
+"""Of so many texts one is for validation and one for the test."""
+
+
+class Text(NamedTuple):
+    """A document: its name, and what it says."""
+
+    name: str
+    text: str
+
+
+class PairedPage(NamedTuple):
+    """A document in two languages, piece by piece."""
+
+    name: str
+    pairs: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True)
+class CorpusFacts:
+    """What a corpus is.
+
+    Attributes:
+        name: of the folder and the task.
+        summary: one line.
+        source: where it comes from.
+        licence: of the texts.
+    """
+
+    name: str
+    summary: str
+    source: str
+    licence: str
+
+
+@dataclass(frozen=True)
+class CorpusRecipe(CorpusFacts):
+    """Where a corpus comes from, and how it is had.
+
+    Attributes:
+        texts: downloads packages into a folder, where they may lie already, and returns texts.
+        pages: likewise, for texts with translations; one of the two is given.
+        languages: of these.
+    """
+
+    texts: Callable[[Path], Iterable[Text]] | None = None
+    pages: Callable[[Path], Iterable[PairedPage]] | None = None
+    languages: tuple[str, str] = ("en", "vi")
+
+
+def split_of(index: int) -> Split:
+    """Return what the text with this number is for: every tenth for each of the others."""
+    held_out: dict[int, Split] = {HELD_OUT - 2: "validation", HELD_OUT - 1: "test"}
+    return held_out.get(index % HELD_OUT, "train")
+
+
+def apart(documents: Sequence[T]) -> dict[Split, list[T]]:
+    """Return whole documents, split by split."""
+    parts: dict[Split, list[T]] = {"train": [], "validation": [], "test": []}
+    for index, document in enumerate(documents):
+        parts[split_of(index)].append(document)
+    return parts
+
+
+def distinct_texts(texts: Iterable[Text]) -> list[Text]:
+    """Return texts, each once, whatever white space is in it; none that is empty."""
+    found: dict[str, Text] = {}
+    for one in texts:
+        found.setdefault(" ".join(one.text.split()), one)
+    return [one for words, one in found.items() if words]
+
+
+def distinct_pages(pages: Iterable[PairedPage]) -> list[PairedPage]:
+    """Return pages with each piece once, by what it says in the first language.
+
+    So what a test asks to translate stands on no page of the training.
+    """
+    seen: set[str] = set()
+    kept = []
+    for page in pages:
+        fresh = []
+        for source, target in page.pairs:
+            if source not in seen:
+                seen.add(source)
+                fresh.append((source, target))
+        if fresh:
+            kept.append(PairedPage(page.name, fresh))
+    return kept
+
+
+ABOUT = "ABOUT.txt"
+
+
+@contextmanager
+def whole_folder(folder: Path) -> Iterator[Path]:
+    """Make a folder that does not exist yet: all of it, or nothing.
+
+    Returns:
+        A place for a while. What lies in its subfolder of the same name becomes the folder.
+
+    Raises:
+        RequestError: one line, if it exists, or cannot be written.
+    """
+    if folder.exists():
+        raise RequestError(f"{folder}: it exists already (take another with --output)")
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=UNFINISHED) as name:
+            room = Path(name)
+            (room / folder.name).mkdir()
+            yield room
+            (room / folder.name).rename(folder)
+    except OSError as error:
+        raise RequestError(f"cannot write {folder}: {error.strerror}") from None
+
+
+def describe_in(folder: Path, about: CorpusFacts, counts: Sequence[str]) -> str:
+    """Write what a corpus is and where it comes from beside it, and return it."""
+    rows = [f"{about.name}: {about.summary}", f"source: {about.source}"]
+    told = "\n".join([*rows, f"licence: {about.licence}", *counts]) + "\n"
+    (folder / ABOUT).write_text(told, encoding="utf-8")
+    return told
+
+
+def check_parts(about: CorpusFacts, parts: Mapping[Any, Collection[object]]) -> None:
+    """Refuse a corpus that has nothing for a part.
+
+    Raises:
+        RequestError: one line that names the part.
+    """
+    if empty := [part for part, some in parts.items() if not some]:
+        raise RequestError(f"{about.name}: no text for {empty[0]} in {about.source}")
+
+
+WORD = re.compile(r"\w+|[^\w\s]")
+
+
+class TextsWriter:
+    """Writes texts one a line, as JSON: as many as there are, held in memory one by one.
+
+    Args:
+        folder: that they are written into.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._texts: Counter[Split] = Counter()
+        self._words: Counter[Split] = Counter()
+        self._files = ExitStack()
+        self._open: dict[Split, TextIO] = {}
+
+    def __enter__(self) -> Self:
+        for split in SPLITS:
+            file = (self._folder / f"{split}.jsonl").open("w", encoding="utf-8")
+            self._open[split] = self._files.enter_context(file)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._files.close()
+
+    def add(self, split: Split, text: Text) -> None:
+        """Write a text."""
+        self._open[split].write(json.dumps(text._asdict(), ensure_ascii=False) + "\n")
+        self._texts[split] += 1
+        self._words[split] += sum(1 for _ in WORD.finditer(text.text))
+
+    def describe(self, about: CorpusFacts) -> list[str]:
+        """Write the description of a corpus beside its texts; return how many there are.
+
+        Raises:
+            RequestError: one line, if a split has none.
+        """
+        check_parts(about, {split: range(self._texts[split]) for split in SPLITS})
+        data = {
+            "name": about.name,
+            "summary": about.summary,
+            "reference": about.source,
+            "corpus": {split: [{"file": f"{split}.jsonl"}] for split in SPLITS},
+            "documents": "jsonl",
+            "tokeniser": {"kind": "bytes"},
+            "lengths": {"train": 512, "test": [512, 1024, 2048, 4096, 8192]},
+            "windows": 256,
+            "within": True,
+        }
+        path = self._folder / f"{about.name}.yaml"
+        path.write_text(as_yaml(completed(path, data)), encoding="utf-8")
+        return [
+            f"{split}: {self._texts[split]:,} texts, {self._words[split]:,} words and marks"
+            for split in SPLITS
+        ]
+
+
+VOCABULARY = 4096
+"""Tokens of both languages together."""
+
+
+SHORT = 20
+"""Words and marks of the texts that are short; Chiang and Cholak (2022), section 4.4, train on
+these."""
+
+
+def write_pairs(
+    about: CorpusFacts,
+    pairs: Mapping[Split, Iterable[tuple[str, str]]],
+    told: Mapping[Split, str],
+    languages: tuple[str, str],
+    folder: Path,
+) -> list[str]:
+    """Write pairs, a line of two files each, as they come, and their description.
+
+    Args:
+        about: what they are and where they come from.
+        pairs: of each split, without line ends in them.
+        told: what there are so many of, in words.
+        languages: the endings of the files.
+        folder: where they go.
+
+    Returns:
+        How many there are, a line for each split.
+    """
+    counts, files = [], {}
+    for split, some in pairs.items():
+        names = [f"{split}.{language}" for language in languages]
+        lengths = _write_side(some, [folder / name for name in names])
+        files[split] = {side: {"file": name} for side, name in zip(SIDES, names, strict=True)}
+        number = f"{lengths.total():,} {told[split]}, {lengths[True]:,}"
+        counts.append(f"{split}: {number} of more than {SHORT} words and marks")
+    data = {
+        "name": about.name,
+        "summary": about.summary,
+        "reference": about.source if len(about.source) <= 200 else "",
+        "pairs": files,
+        "tokeniser": {"kind": "bpe", "vocabulary": VOCABULARY},
+        "short": SHORT,
+    }
+    path = folder / f"{about.name}.yaml"
+    path.write_text(as_yaml(completed(path, data)), encoding="utf-8")
+    return counts
+
+
+def _write_side(pairs: Iterable[tuple[str, str]], paths: list[Path]) -> Counter[bool]:
+    """Write pairs; return how many of their texts are long."""
+    lengths: Counter[bool] = Counter()
+    with ExitStack() as stack:
+        files = [stack.enter_context(path.open("w", encoding="utf-8")) for path in paths]
+        for pair in pairs:
+            lengths[len(WORD.findall(pair[0])) > SHORT] += 1
+            for file, side in zip(files, pair, strict=True):
+                file.write(f"{side}\n")
+    return lengths
+
 
 LEAST, LONGEST = 5, 100
 """Words and marks of a piece to translate; others are left out: names on buttons, and tables."""

@@ -8,9 +8,9 @@ from formalbench import read_yaml
 
 from formalbench_text.corpus import TextCorpus
 from formalbench_text.description import describe
-from formalbench_text.pairs.corpus import TextPairs
-from formalbench_text.pairs.description import PairOptions
-from formalbench_text.pairs.description import describe as describe_pairs
+from formalbench_text.pair_description import PairOptions
+from formalbench_text.pair_description import describe as describe_pairs
+from formalbench_text.parallel_texts import TextPairs
 
 
 def build() -> TextCorpus:

@@ -8,7 +8,7 @@ from formalbench.training.recipe import make_recipe
 from formalbench_papers.chiang_cholak import table1
 from formalbench_papers.chiang_cholak.table1 import ALL, LONG, PAPER, claims
 from formalbench_papers.framework.bench import Bench
-from formalbench_text.completing import as_yaml, completed
+from formalbench_text.checksums import as_yaml, completed
 from torch import nn
 
 PROTOCOL = """

@@ -1,0 +1,1 @@
+"""Finite automata, from expressions and files to samples."""

@@ -1,0 +1,429 @@
+r"""Regular expressions: the dialect, its compiler, and the matcher that is the oracle.
+
+=========  =====================================================================
+``ab``     a, then b
+``a|b``    a or b
+``a*``     a, any number of times
+``a+``     a, at least once
+``a?``     a or nothing
+``(…)``    grouping
+``()``     the empty string
+``\+``     the symbol ``+`` itself; any symbol may be written with a backslash
+=========  =====================================================================
+
+Everything else is a symbol and must be in the alphabet. There are no character
+classes and no wildcard: ``.`` is the symbol ``.``. White space is ignored, unless it is
+in the alphabet. An alternative must not be empty: ``(a|())`` rather than ``(a|)``.
+
+The automaton comes from automata-lib. `formalbench_tasks.automata.regex` decides membership
+on the parsed expression itself, and shares nothing with the automaton.
+
+The library's own has none, and the number of subsets may double with every symbol of an
+expression.
+
+A set of positions in the string is an integer: bit i stands for the position before
+symbol i. Where a repeated part may end is worked out once for each position, so that
+repetitions inside each other take polynomial time.
+
+Legend: Q states, S symbols.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from formalbench_tasks.limits import MOST_CHARACTERS, MOST_STATES
+
+if TYPE_CHECKING:
+    from automata.fa.nfa import NFA
+
+    from formalbench_tasks.automata.automaton import Automaton
+
+
+class RegexError(ValueError):
+    """A regular expression that cannot be used; the message is one line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Symbol:
+    """One symbol of the alphabet, by its id."""
+
+    id: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sequel:
+    """The parts one after another; without parts, the empty string."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of the parts."""
+
+    parts: tuple[Node, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """The part again and again, as `operator` (one of ``* + ?``) says."""
+
+    part: Node
+    operator: str
+
+
+Node = Symbol | Sequel | Either | Repeat
+
+
+def parse(text: str, alphabet: Sequence[str]) -> Node:
+    """Read a regular expression.
+
+    Raises:
+        RegexError: naming the place (counted from 1) and what is wrong there.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise RegexError(f"{len(text)} characters are too many: at most {MOST_CHARACTERS}")
+    return _Parser(text, alphabet).expression()
+
+
+class _Parser:
+    """Recursive descent: either := sequel ('|' sequel)*; sequel := (atom [*+?]*)+."""
+
+    def __init__(self, text: str, alphabet: Sequence[str]) -> None:
+        self._text = text
+        self._ids = {symbol: index for index, symbol in enumerate(alphabet)}
+        self._at = 0
+        self._opened: list[int] = []
+
+    def expression(self) -> Node:
+        node = self._either()
+        if self._peek():  # only a parenthesis too many ends an expression early
+            raise self._error("this ')' closes nothing")
+        return node
+
+    def _either(self) -> Node:
+        parts = [self._sequel()]
+        while self._peek() == "|":
+            self._at += 1
+            parts.append(self._sequel())
+        return parts[0] if len(parts) == 1 else Either(tuple(parts))
+
+    def _sequel(self) -> Node:
+        parts: list[Node] = []
+        while (char := self._peek()) and char not in "|)":
+            parts.append(self._repeated())
+        if not parts:
+            if not self._peek() and self._opened:
+                raise self._never_closed()
+            raise self._error("nothing stands here (the empty string is written '()')")
+        return parts[0] if len(parts) == 1 else Sequel(tuple(parts))
+
+    def _repeated(self) -> Node:
+        node = self._atom()
+        operators = set[str]()
+        while (char := self._peek()) and char in "*+?":
+            self._at += 1
+            operators.add(char)
+        if not operators:
+            return node
+        if isinstance(node, Repeat):  # as in (a+)?
+            operators.add(node.operator)
+            node = node.part
+        # one after another, as in a+?, two different operators mean a*
+        return Repeat(node, operators.pop() if len(operators) == 1 else "*")
+
+    def _atom(self) -> Node:
+        char = self._peek()
+        if char == "(":
+            return self._group()
+        if char == "\\":
+            return self._escaped()
+        if char in "*+?":
+            raise self._error(f"{char!r} has nothing to repeat (the symbol is written '\\{char}')")
+        if char not in self._ids:
+            raise self._error(f"{char!r} is not in the alphabet")
+        self._at += 1
+        return Symbol(self._ids[char])
+
+    def _group(self) -> Node:
+        self._opened.append(self._at)
+        if len(self._opened) > 100:
+            raise self._error("more than 100 parentheses inside each other")
+        self._at += 1
+        node = Sequel(()) if self._peek() == ")" else self._either()
+        if self._peek() != ")":
+            raise self._never_closed()
+        self._opened.pop()
+        self._at += 1
+        return node
+
+    def _escaped(self) -> Node:
+        char = self._text[self._at + 1 : self._at + 2]
+        if char not in self._ids:
+            raise self._error(
+                f"'\\{char}' is not a symbol of the alphabet" if char else "a lone '\\' at the end"
+            )
+        self._at += 2
+        return Symbol(self._ids[char])
+
+    def _peek(self) -> str:
+        """Return the next character that means something, or '' at the end."""
+        while self._at < len(self._text):
+            char = self._text[self._at]
+            if not char.isspace() or char in self._ids:
+                return char
+            self._at += 1
+        return ""
+
+    def _never_closed(self) -> RegexError:
+        self._at = self._opened[-1]
+        return self._error("this '(' is never closed")
+
+    def _error(self, problem: str) -> RegexError:
+        return RegexError(f"at character {self._at + 1}: {problem}")
+
+
+def compile_regex(text: str, alphabet: Sequence[str]) -> Automaton:
+    """Return the minimal automaton of a regular expression (class 1: matched as a whole).
+
+    Raises:
+        RegexError: if the expression does not follow the dialect, or if its automaton
+            would be too large.
+    """
+    # numpy and automata-lib are imported here, so that checking a file needs neither
+    from automata.fa.nfa import NFA
+
+    from formalbench_tasks.automata.automaton import from_table
+
+    letters = [_letter(index) for index in range(len(alphabet))]
+    nfa = NFA.from_regex(_translate(parse(text, alphabet)), input_symbols=set(letters))
+    try:
+        automaton = from_table(*determinise(nfa, letters))
+    except TooLargeError:
+        problem = "its automaton is too large, even before it is minimised"
+        raise RegexError(problem) from None
+    if automaton.num_states > MOST_STATES:
+        raise RegexError(f"its automaton has {automaton.num_states} states: at most {MOST_STATES}")
+    return automaton
+
+
+def _letter(index: int) -> str:
+    """Return a letter that automata-lib's own dialect gives no meaning to."""
+    return chr(0x4E00 + index)
+
+
+def _translate(node: Node) -> str:
+    """Write a parsed expression in automata-lib's dialect, every group in parentheses."""
+    if isinstance(node, Symbol):
+        return _letter(node.id)
+    if isinstance(node, Repeat):
+        return f"({_translate(node.part)}){node.operator}"
+    between = "|" if isinstance(node, Either) else ""
+    return f"({between.join(_translate(part) for part in node.parts)})"
+
+
+MOST_SUBSETS = 20_000
+
+
+MOST_TRANSITIONS = 2_000_000
+
+
+MOST_MEMBERS = 3_000_000
+"""Of all subsets together."""
+
+
+class TooLargeError(ValueError):
+    """The deterministic automaton would be too large."""
+
+
+def determinise(nfa: NFA, letters: Sequence[str]) -> tuple[list[list[int]], list[int]]:
+    """Return the transitions and classes of the subsets that can be reached, the start first.
+
+    Raises:
+        TooLargeError: if they are too many.
+    """
+    found = _Subsets(nfa, min(MOST_SUBSETS, MOST_TRANSITIONS // len(letters)))
+    found.number_of(frozenset({nfa.initial_state}))
+    rows = []
+    for subset in found.subsets:  # grows while it is walked
+        moves: dict[str, set[int]] = {}
+        for state in subset:
+            for letter, targets in nfa.transitions.get(state, {}).items():
+                moves.setdefault(letter, set()).update(targets)
+        rows.append([found.number_of(frozenset(moves.get(letter, ()))) for letter in letters])
+    return rows, [int(not subset.isdisjoint(nfa.final_states)) for subset in found.subsets]
+
+
+class _Subsets:
+    """The subsets found so far, closed under moves that read nothing.
+
+    Args:
+        nfa: whose states they hold.
+        most: how many there may be.
+    """
+
+    def __init__(self, nfa: NFA, most: int) -> None:
+        self.subsets: list[frozenset[int]] = []
+        self._nfa = nfa
+        self._most = most
+        self._members = 0
+        self._numbers: dict[frozenset[int], int] = {}
+        self._closed: dict[frozenset[int], int] = {}
+
+    def number_of(self, states: frozenset[int]) -> int:
+        """Return the number of the smallest closed subset that holds these states."""
+        if states not in self._closed:
+            subset = self._closure(states)
+            if subset not in self._numbers:
+                self._numbers[subset] = len(self.subsets)
+                self.subsets.append(subset)
+            self._closed[states] = self._numbers[subset]
+            self._members += len(subset)
+            if len(self.subsets) > self._most or self._members > MOST_MEMBERS:
+                raise TooLargeError
+        return self._closed[states]
+
+    def _closure(self, states: frozenset[int]) -> frozenset[int]:
+        known, pending = set(states), list(states)
+        while pending:
+            fresh = self._nfa.transitions.get(pending.pop(), {}).get("", set()) - known
+            known |= fresh
+            pending.extend(fresh)
+        return frozenset(known)
+
+
+def matches(node: Node, string: Sequence[int]) -> bool:
+    """Say whether a parsed expression describes the whole string."""
+    return bool(_Matcher(string).ends(node, 1) >> len(string) & 1)
+
+
+class _Matcher:
+    """Where parts of one expression may end in one string."""
+
+    def __init__(self, string: Sequence[int]) -> None:
+        self._length = len(string)
+        self._where: dict[int, int] = {}
+        for at, symbol in enumerate(string):
+            self._where[symbol] = self._where.get(symbol, 0) | 1 << at
+        self._repeated: dict[int, list[int]] = {}  # by the part's identity
+
+    def ends(self, node: Node, begins: int) -> int:
+        """Return where a match may end if it may begin at any of `begins`."""
+        if isinstance(node, Symbol):
+            return (begins & self._where.get(node.id, 0)) << 1
+        if isinstance(node, Either):
+            either = 0
+            for part in node.parts:
+                either |= self.ends(part, begins)
+            return either
+        if isinstance(node, Sequel):
+            for part in node.parts:
+                begins = self.ends(part, begins)
+            return begins
+        if node.operator == "?":
+            return begins | self.ends(node.part, begins)
+        if id(node.part) not in self._repeated:
+            self._repeated[id(node.part)] = self._repeat(node.part)
+        found = _union(self._repeated[id(node.part)], begins)
+        return begins | found if node.operator == "*" else found
+
+    def _repeat(self, part: Node) -> list[int]:
+        """Return, for each position, where one match or several in a row may end."""
+        several = [0] * (self._length + 1)
+        for begin in reversed(range(self._length + 1)):
+            once = self.ends(part, 1 << begin)
+            later = once >> begin + 1 << begin + 1
+            several[begin] = once | _union(several, later)
+        return several
+
+
+def _union(several: list[int], begins: int) -> int:
+    """Return the union of `several` over all positions in `begins`."""
+    found = 0
+    while begins:
+        first = begins & -begins
+        more = several[first.bit_length() - 1]
+        found |= more
+        # Whatever can be reached from an end was reached from here.
+        begins &= ~(first | more)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RegexDefinition:
+    """A language given by a regular expression.
+
+    Attributes:
+        alphabet: the symbols, one character each.
+        regex: in the dialect of `formalbench_tasks.automata.regex`.
+    """
+
+    alphabet: tuple[str, ...]
+    regex: str
+
+    @property
+    def summary(self) -> str:
+        """One line for listings."""
+        return f"the regular language {_shortened(self.regex)}"
+
+    def build(self) -> Automaton:
+        """Return the minimal automaton."""
+        return compile_regex(self.regex, self.alphabet)
+
+    def contains(self, string: Sequence[int]) -> bool:
+        """Match one string against the expression, without the automaton."""
+        return matches(_parsed(self.regex, self.alphabet), string)
+
+
+@dataclass(frozen=True, slots=True)
+class TableDefinition:
+    """A language given by a complete automaton.
+
+    Attributes:
+        alphabet: the symbols.
+        rows: (Q, S) the state reached from each state by each symbol.
+        accept: the accepting states.
+        start: the state of the empty string.
+    """
+
+    alphabet: tuple[str, ...]
+    rows: tuple[tuple[int, ...], ...]
+    accept: frozenset[int]
+    start: int
+
+    @property
+    def summary(self) -> str:
+        """One line for listings."""
+        return f"the language of an automaton with {len(self.rows)} states"
+
+    def build(self) -> Automaton:
+        """Return the minimal automaton."""
+        from formalbench_tasks.automata.automaton import from_table  # here: it imports numpy
+
+        classes = [int(state in self.accept) for state in range(len(self.rows))]
+        return from_table(self.rows, classes, self.start)
+
+    def contains(self, string: Sequence[int]) -> bool:
+        """Walk through the table as it was written."""
+        state = self.start
+        for symbol in string:
+            state = self.rows[state][symbol]
+        return state in self.accept
+
+
+@lru_cache(maxsize=8)
+def _parsed(regex: str, alphabet: tuple[str, ...]) -> Node:
+    return parse(regex, alphabet)
+
+
+def _shortened(text: str, most: int = 60) -> str:
+    """Return text on one line, cut off where it gets too long."""
+    line = " ".join(text.split())
+    return line if len(line) <= most else f"{line[: most - 1]}…"
+
+
+Definition = RegexDefinition | TableDefinition

@@ -1,1 +1,0 @@
-"""Languages that no finite automaton recognises."""

@@ -1,0 +1,1 @@
+"""Balanced brackets: languages, shapes and near misses."""

@@ -1,1 +1,0 @@
-"""Functions from strings to strings, asked by `transduce`, and to classes, asked by `classify`."""

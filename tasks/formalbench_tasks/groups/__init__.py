@@ -1,1 +1,0 @@
-"""Word problems of finite groups: the product of what has been read so far."""

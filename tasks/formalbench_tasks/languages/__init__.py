@@ -1,0 +1,1 @@
+"""Tasks in Python, one family a file: sampler, labels, oracle."""

@@ -1,0 +1,294 @@
+"""Strings just outside a language: edits, rearrangements, and their shares.
+
+After FLaRe (Butoi et al. 2025, "Training neural networks as recognizers of formal
+languages"): K random edits of a member, K geometric
+with parameter 1/2, drawn again until the result is outside. Here the edits keep the
+length.
+
+Legend: B strings, N positions, A strings still to be edited.
+
+What counts symbols, or looks at the first and the last of them, cannot tell such strings apart;
+what counts pairs of neighbours cannot tell those of `exchange_parts`.
+
+Legend: B strings, N positions, A strings still to be rearranged.
+
+Legend: B strings, N positions.
+
+Legend: A strings to be spoilt, N positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from formalbench.contracts.source import Mask, Symbols
+from formalbench.contracts.stream import Stream
+
+Ints = npt.NDArray[np.int64]
+
+
+ROUNDS = 16
+"""How often the edits of one member are drawn again before it is given up."""
+
+
+def corrupt(
+    stream: Stream,
+    members_BN: Symbols,
+    num_symbols: int,
+    is_member: Callable[[Symbols], Mask],
+) -> tuple[Symbols, Mask]:
+    """Edit members until they are outside the language, or `ROUNDS` times.
+
+    Args:
+        stream: where every number comes from.
+        members_BN: (B, N) members, N ≥ 1.
+        num_symbols: the size of the alphabet.
+        is_member: tells members from non-members, (A, N) -> (A,).
+
+    Returns:
+        (B, N) the edited strings, and (B,) which of them could not be brought outside.
+    """
+    strings_BN = members_BN.copy()
+    pending = np.arange(len(strings_BN))
+    for _ in range(ROUNDS):
+        if not pending.size:
+            break
+        edited_AN = edit(stream, members_BN[pending], num_symbols)
+        strings_BN[pending] = edited_AN
+        pending = pending[is_member(edited_AN)]
+    stuck_B = np.zeros(len(strings_BN), dtype=np.bool_)
+    stuck_B[pending] = True
+    return strings_BN, stuck_B
+
+
+def edit(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
+    """Return each string after a geometric number (at least 1) of random edits, (A, N)."""
+    edited_AN = strings_AN.copy()
+    edits_A = geometric(stream, len(strings_AN))
+    for done in range(int(edits_A.max(initial=0))):
+        active = np.flatnonzero(edits_A > done)
+        edited_AN[active] = edit_once(stream, edited_AN[active], num_symbols)
+    return edited_AN
+
+
+def geometric(stream: Stream, count: int) -> Ints:
+    """Draw from Geom(1/2) on 1 … 64: the place of the lowest 1 in 64 random bits; (count,)."""
+    bits = stream.raw(count)
+    lowest = bits & (~bits + np.uint64(1))
+    place = np.frexp(lowest.astype(np.float64))[1].astype(np.int64)
+    return np.maximum(place, 1)
+
+
+def edit_once(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
+    """Substitute, transpose, or delete and insert, each with probability 1/3."""
+    count, length = strings_AN.shape
+    row_A = np.arange(count)
+    kind_A = stream.integers(3, count)
+    here_A = stream.integers(length, count)
+    away_A = stream.integers(length - 1, count) + 1 if length > 1 else 0
+    there_A = (here_A + away_A) % length
+    old_A, other_A = strings_AN[row_A, here_A], strings_AN[row_A, there_A]
+    shift_A = stream.integers(num_symbols - 1, count) + 1 if num_symbols > 1 else 0
+    different_A = (old_A + shift_A) % num_symbols
+    any_A = stream.integers(num_symbols, count)
+
+    edited_AN = strings_AN.copy()
+    substitute, transpose, move = (np.flatnonzero(kind_A == kind) for kind in range(3))
+    edited_AN[substitute, here_A[substitute]] = different_A[substitute]
+    edited_AN[transpose, here_A[transpose]] = other_A[transpose]
+    edited_AN[transpose, there_A[transpose]] = old_A[transpose]
+    edited_AN[move] = delete_insert(strings_AN[move], here_A[move], there_A[move], any_A[move])
+    return edited_AN
+
+
+def delete_insert(strings_AN: Symbols, out_A: Ints, in_A: Ints, new_A: Ints) -> Symbols:
+    """Delete the symbol at `out_A`, then insert `new_A` so that it stands at `in_A`."""
+    at_N = np.arange(strings_AN.shape[1])
+    out_A1, in_A1 = out_A[:, None], in_A[:, None]
+    from_right = (out_A1 <= at_N) & (at_N < in_A1)
+    from_left = (in_A1 < at_N) & (at_N <= out_A1)
+    source_AN = at_N + from_right - from_left
+    moved_AN: Symbols = np.take_along_axis(strings_AN, source_AN, axis=1)
+    moved_AN[np.arange(len(moved_AN)), in_A] = new_A
+    return moved_AN
+
+
+Rearrange = Callable[[Stream, Symbols], Symbols]
+
+
+TRIALS = 8
+"""How often one string is rearranged before it is given up."""
+
+
+SHORTEST = 4
+"""With fewer symbols, two of them the ends, there is no other order."""
+
+
+def rearrange_until_outside(
+    stream: Stream, members_BN: Symbols, is_member: Callable[[Symbols], Mask], how: Rearrange
+) -> tuple[Symbols, Mask]:
+    """Rearrange members, each again and again, until they are outside.
+
+    Args:
+        stream: where every number comes from.
+        members_BN: (B, N) members.
+        is_member: tells members from non-members, (A, N) -> (A,).
+        how: `exchange_parts` or `shuffle_inside`.
+
+    Returns:
+        (B, N) the strings, and (B,) which of them are members after `ROUNDS` times.
+    """
+    strings_BN = members_BN.copy()
+    pending = np.arange(len(strings_BN) if strings_BN.shape[1] >= SHORTEST else 0)
+    for _ in range(TRIALS):
+        if not pending.size:
+            break
+        moved_AN = how(stream, strings_BN[pending])
+        strings_BN[pending] = moved_AN
+        pending = pending[is_member(moved_AN)]
+    stuck_B = np.full(len(strings_BN), strings_BN.shape[1] < SHORTEST)
+    stuck_B[pending] = True
+    return strings_BN, stuck_B
+
+
+def exchange_parts(stream: Stream, strings_AN: Symbols) -> Symbols:
+    """Exchange two parts that begin alike and end alike: every pair of neighbours stays.
+
+    In …x…y…x…y… the parts x…y change places. A string where the places that are drawn leave no
+    such parts stays as it is.
+
+    Reference: Kandel, Matias, Unger & Winkler (1996), "Shuffling biological sequences".
+    """
+    count, length = strings_AN.shape
+    at_N, rows = np.arange(length), np.arange(count)
+    one_A = stream.integers(length, count)
+    alike_AN = strings_AN == strings_AN[rows, one_A][:, None]
+    alike_AN[rows, one_A] = False
+    other_A = one_of(stream, alike_AN)
+    first_A, second_A = np.minimum(one_A, other_A), np.maximum(one_A, other_A)
+    # The second part ends anywhere from its beginning on, the first where the same symbol stands.
+    end_A = second_A + (stream.uniform(count) * (length - second_A)).astype(np.int64)
+    ends_AN = strings_AN == strings_AN[rows, np.minimum(end_A, length - 1)][:, None]
+    ends_AN &= (at_N >= first_A[:, None]) & (at_N < second_A[:, None])
+    stop_A = one_of(stream, ends_AN)
+    found_A = (other_A >= 0) & (stop_A >= 0)
+    block_AN = (at_N >= first_A[:, None]) * np.int16(3)  # the first part; before it, 0
+    block_AN[at_N > stop_A[:, None]] = 2  # between
+    block_AN[at_N >= second_A[:, None]] = 1  # the second part
+    block_AN[at_N > end_A[:, None]] = 4
+    block_AN[~found_A] = 0
+    order_AN = np.argsort(block_AN, axis=1, kind="stable")
+    return np.take_along_axis(strings_AN, order_AN, axis=1)
+
+
+def shuffle_inside(stream: Stream, strings_AN: Symbols) -> Symbols:
+    """Bring all symbols but the first and the last into an order that is drawn uniformly."""
+    count, length = strings_AN.shape
+    inside = max(length - 2, 0)
+    order_AM = np.argsort(stream.raw(count * inside).reshape(count, inside), axis=1, kind="stable")
+    shuffled_AN = strings_AN.copy()
+    shuffled_AN[:, 1:-1] = np.take_along_axis(strings_AN[:, 1:-1], order_AM, axis=1)
+    return shuffled_AN
+
+
+def one_of(stream: Stream, marked_AN: Mask) -> Ints:
+    """Draw one of the marked positions of each string, uniformly; -1 where none is, (A,)."""
+    number_A = marked_AN.sum(axis=1)
+    chosen_A = (stream.uniform(len(marked_AN)) * number_A).astype(np.int64)
+    places_A = (np.cumsum(marked_AN, axis=1) == chosen_A[:, None] + 1).argmax(axis=1)
+    return np.where(number_A > 0, places_A, -1)
+
+
+Draw = Callable[[Stream, int, int], Symbols]
+
+
+ORDER: tuple[Rearrange, Rearrange] = (exchange_parts, shuffle_inside)
+"""Ways to spoil a member that keep its symbols and its ends."""
+
+
+@dataclass(frozen=True)
+class Spoilt:
+    """Draws non-members of all kinds in turn.
+
+    Half are members spoilt in the first way, a quarter in the second, an eighth members after a few
+    random edits, an eighth uniform. Where one way leads to members only, the other is tried, and
+    then half are edited and half uniform.
+
+    Attributes:
+        members: draws members, called with (stream, length, count).
+        is_member: tells members from non-members, (B, N) -> (B,).
+        edited: makes non-members of members by random edits.
+        uniform: draws uniform non-members, called with (stream, length, count).
+        ways: how members are spoilt; empty if no way leads outside.
+    """
+
+    members: Draw
+    is_member: Callable[[Symbols], Mask]
+    edited: Callable[[Stream, Symbols], Symbols]
+    uniform: Draw
+    ways: tuple[Rearrange, ...] = ORDER
+
+    def draw(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw non-members of a length that has members, (count, length)."""
+        turn_B = (np.arange(count) + stream.integers(8, 1)) % 8
+        strings_BN = self.members(stream, length, count)
+        left_B = np.ones(count, dtype=np.bool_)  # to be edited or drawn uniformly
+        if self.ways:
+            for chosen_B, ways in (
+                (turn_B % 2 == 0, self.ways),
+                (turn_B % 4 == 1, self.ways[::-1]),
+            ):
+                left_B[chosen_B] = self._spoil(stream, strings_BN, chosen_B, ways)
+        left = np.flatnonzero(left_B)
+        edited, uniform = left[::2], left[1::2]
+        strings_BN[edited] = self.edited(stream, self.members(stream, length, len(edited)))
+        strings_BN[uniform] = self.uniform(stream, length, len(uniform))
+        return strings_BN
+
+    def near(self, stream: Stream, length: int, count: int) -> Symbols:
+        """Draw members spoilt in either way in turn, edited where that fails; (count, length)."""
+        strings_BN = self.members(stream, length, count)
+        first_B = np.arange(count) % 2 == 0
+        left_B = np.zeros(count, dtype=np.bool_)
+        for chosen_B, ways in ((first_B, self.ways), (~first_B, self.ways[::-1])):
+            left_B[chosen_B] = self._spoil(stream, strings_BN, chosen_B, ways)
+        members_BN = self.members(stream, length, int(left_B.sum()))
+        strings_BN[left_B] = self.edited(stream, members_BN)
+        return strings_BN
+
+    def _spoil(
+        self, stream: Stream, strings_BN: Symbols, chosen_B: Mask, ways: tuple[Rearrange, ...]
+    ) -> Mask:
+        """Spoil the chosen members in place; return which of them stay inside, (chosen,)."""
+        pending = np.flatnonzero(chosen_B)
+        for how in ways:
+            moved_AN, stuck_A = rearrange_until_outside(
+                stream, strings_BN[pending], self.is_member, how
+            )
+            strings_BN[pending] = moved_AN
+            pending = pending[stuck_A]
+        return np.isin(np.flatnonzero(chosen_B), pending)
+
+
+def behind(strings_AN: Symbols, marker: int) -> Mask:
+    """Say which symbols stand behind the first marker of a string, (A, N)."""
+    marked_AN = np.logical_or.accumulate(strings_AN == marker, axis=1)
+    behind_AN = np.zeros_like(marked_AN)
+    behind_AN[:, 1:] = marked_AN[:, :-1]
+    return behind_AN
+
+
+def exchange_two(stream: Stream, strings_AN: Symbols, among_AN: Mask) -> Symbols:
+    """Exchange two different symbols, both among those marked; without two a string stays."""
+    rows = np.arange(len(strings_AN))
+    one_A = one_of(stream, among_AN)
+    others_AN = among_AN & (strings_AN != strings_AN[rows, one_A][:, None])
+    other_A = one_of(stream, others_AN)
+    found = np.flatnonzero((one_A >= 0) & (other_A >= 0))
+    exchanged_AN = strings_AN.copy()
+    exchanged_AN[found, one_A[found]] = strings_AN[found, other_A[found]]
+    exchanged_AN[found, other_A[found]] = strings_AN[found, one_A[found]]
+    return exchanged_AN

@@ -1,1 +1,0 @@
-"""Recall: what was last written, and what was paired with what."""

@@ -1,1 +1,0 @@
-"""What is asked of a corpus: which token comes next, and which one was hidden."""

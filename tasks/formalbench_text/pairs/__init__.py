@@ -1,1 +1,0 @@
-"""Texts and their translations: files, tokens, and what is drawn of them."""
