@@ -204,7 +204,7 @@ def publish_new(repository: Path, folder: Path) -> int:
         folder: keeps the records, in ``results``.
     """
     from formalbench_leaderboard.publishing.publish import publish
-    from formalbench_leaderboard.publishing.untrusted import RefusedError
+    from formalbench_leaderboard.publishing.untrusted_records import RefusedError
 
     host = PluginHost.load()
     plan = read_plan(repository / PLAN, host)

@@ -30,7 +30,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from formalbench.analysis.repeating import repeating
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.identity import ids_of
@@ -38,6 +37,7 @@ from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.host import PluginHost
+from formalbench.statistics.records import repeating
 from formalbench.store import Store, read_record, weights_path, write_atomically
 from formalbench.store.packed import read_packed, written
 

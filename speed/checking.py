@@ -93,8 +93,8 @@ def _data(draw: random.Random, record, seed: int) -> dict[str, object]:
 
 def _named(record):
     """Return a record with the identities and the command that its parts give."""
-    from formalbench.analysis.repeating import words_of
     from formalbench.contracts.identity import ids_of
+    from formalbench.statistics.records import words_of
 
     trained, tested = ids_of(record)
     update = {"train_id": trained, "test_id": tested, "command": shlex.join(words_of(record))}

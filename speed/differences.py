@@ -15,8 +15,7 @@ import argparse
 from collections.abc import Sequence
 
 import numpy as np
-from formalbench.analysis.seeds import Sample, mean_draws
-from formalbench.analysis.statistics import Measured, percentile_interval
+from formalbench.statistics.intervals import Measured, Sample, mean_draws, percentile_interval
 from intervals import CELLS, CHANCE, STRINGS, SUITES, Generator, Seeds, Values, lottery, normal
 
 Pair = tuple[Seeds, Seeds]

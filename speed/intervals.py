@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from formalbench.analysis.ranks import significantly_better
-from formalbench.analysis.seeds import Sample, mean_draws
-from formalbench.analysis.statistics import Measured, percentile_interval
+from formalbench.statistics.intervals import Measured, Sample, mean_draws, percentile_interval
+from formalbench.statistics.ranks import significantly_better
 
 CHANCE, CELLS, STRINGS = 0.5, 16, 256
 SUITES = ((1, 3), (1, 5), (6, 3), (6, 5))

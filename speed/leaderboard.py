@@ -119,8 +119,8 @@ def _data(draw: random.Random, model: str, task: str) -> dict[str, object]:
 
 def main() -> None:
     """Make a page of the records of a folder, and print what that took."""
-    from formalbench.analysis.build import View, build_page
-    from formalbench_leaderboard.sources import read_all
+    from formalbench.statistics.build import View, build_page
+    from formalbench_leaderboard.board.sources import read_all
 
     begin = time.process_time()
     records = read_all([Path(sys.argv[1])]).records

@@ -7,9 +7,11 @@ from dataclasses import replace
 from xml.etree import ElementTree
 
 from formalbench import Theory
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.constructions import ExactModel, ExactModels
-from formalbench.analysis.map import (
+from formalbench.statistics.board import ExactModel, ExactModels
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.length_profile import Step
+from formalbench.statistics.result import Prediction
+from formalbench_leaderboard.charts.language_map import (
     FamilyRows,
     HandBuilt,
     Known,
@@ -18,11 +20,9 @@ from formalbench.analysis.map import (
     MapColumn,
     MapRow,
     Said,
+    language_map,
 )
-from formalbench.analysis.map_build import language_map
-from formalbench.analysis.results import Prediction
-from formalbench.analysis.strips import Step
-from formalbench_leaderboard.renderers.map_figure import render
+from formalbench_leaderboard.charts.map_chart import render
 
 SVG = "{http://www.w3.org/2000/svg}"
 CAN = Prediction("can", "a-theorem", "theorem")

@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
-from formalbench.analysis.keys import run_of
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.language import Language
@@ -18,6 +17,7 @@ from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.objectives.classify import Classify
+from formalbench.statistics.records import run_of
 
 SPLITS = Splits(train=(1, 40), test=(41, 71))
 PROTOCOL = {

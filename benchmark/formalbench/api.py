@@ -140,7 +140,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
             each length.
 
     Returns:
-        The columns of `formalbench.analysis.frame.RUN_COLUMNS` and `CELL_COLUMNS`, where each is
+        The columns of `formalbench.statistics.frame.RUN_COLUMNS` and `CELL_COLUMNS`, where each is
         explained. A run that did not finish has one row, without a length.
 
     Raises:
@@ -153,8 +153,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
         ... ]  # doctest: +SKIP
         >>> learned.pivot_table("accuracy", ["model", "task"], "length")  # doctest: +SKIP
     """
-    from formalbench.analysis.chances import known_chances
-    from formalbench.analysis.frame import cells_frame
+    from formalbench.statistics.frame import cells_frame, known_chances
 
     host = load_plugins(plugins)
     records = _records([Path(path)] if path else _folders(None)[:1])
@@ -192,8 +191,8 @@ def compare(
     Example:
         >>> frame = formalbench.compare("lstm", "gru", results="runs")  # doctest: +SKIP
     """
-    from formalbench.analysis.compare import check_tasks, comparisons
-    from formalbench.analysis.current import current_of
+    from formalbench.statistics.comparison import check_tasks, comparisons
+    from formalbench.statistics.selection import current_of
 
     _check_lists(tasks, protocols)
     host = load_plugins(plugins)
@@ -255,8 +254,8 @@ def trained(
         >>> network = formalbench.trained("lstm", "parity", seed=0)  # doctest: +SKIP
         >>> formalbench.evaluate(network, "parity").accuracy  # doctest: +SKIP
     """
-    from formalbench.analysis.aggregate import selected_rate
-    from formalbench.analysis.keys import model_key, title_of
+    from formalbench.statistics.aggregate import selected_rate
+    from formalbench.statistics.records import model_key, title_of
     from formalbench.store.weight_lookup import AtHand
     from formalbench.store.weights import network_from
 

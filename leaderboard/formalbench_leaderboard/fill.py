@@ -16,17 +16,17 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.current import current_of
-from formalbench.analysis.reproduced import UNFINISHED, Document, read_document
-from formalbench.analysis.text import plural
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.execution import JobsLeft
 from formalbench.contracts.record import Record
+from formalbench.documents.reproduction import UNFINISHED, Document, read_document
+from formalbench.documents.text import plural
 from formalbench.running.estimate import estimate
 from formalbench.running.plan import Run, RunKey, RunPlan, ends, key_of
 from formalbench.running.rates import due
 from formalbench.running.session import Manner, run_plan, workplace
+from formalbench.statistics.selection import current_of
 from formalbench.store import Store
 from formalbench.store.packed import read_packed
 from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS

@@ -10,11 +10,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
-from formalbench.analysis.reproduced import Scale
 from formalbench.contracts.errors import BrokenPluginError, RequestError
 from formalbench.contracts.part import Part
 from formalbench.contracts.reading import first_problem
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.documents.reproduction import Scale
 from formalbench.host.yaml_file import read_yaml
 from formalbench.running.plan import Run, RunRequest, make_plan
 from formalbench.store.repository import repository_above

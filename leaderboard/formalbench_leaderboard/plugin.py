@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 @hookimpl
 def formalbench_commands(app: typer.Typer) -> None:
     """Add ``formalbench leaderboard`` and ``formalbench compare``."""
-    from formalbench_leaderboard.commands import leaderboard
-    from formalbench_leaderboard.comparing import compare
+    from formalbench_leaderboard.commands.compare import compare
+    from formalbench_leaderboard.commands.show import leaderboard
 
     app.add_typer(leaderboard, name="leaderboard")
     app.command()(compare)

@@ -8,19 +8,19 @@ from itertools import pairwise
 from pathlib import Path
 
 import typer
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.current import Current
-from formalbench.analysis.keys import title_of
-from formalbench.analysis.text import harmless, printable
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
+from formalbench.documents.text import harmless, printable
 from formalbench.host.data_files import data_files
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import title_of
+from formalbench.statistics.selection import Current
 from formalbench.ui.screen import Screen
 from rich.text import Text
 
-from formalbench_leaderboard.publishing.weights_kept import EVERY_RUN
+from formalbench_leaderboard.board.sources import read_with_published
+from formalbench_leaderboard.publishing.weights import EVERY_RUN
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
-from formalbench_leaderboard.sources import read_with_published
 
 
 def print_session(session: Session, records: Sequence[Record]) -> None:

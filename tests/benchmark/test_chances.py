@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.aggregate import aggregate, facts_of
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.chances import chances_here, known_chances
-from formalbench.analysis.frame import cells_frame
-from formalbench.analysis.keys import task_contents
-from formalbench.analysis.strips import strip_of
 from formalbench.contracts.record import Origin
 from formalbench.host import PluginHost
+from formalbench.statistics.aggregate import aggregate, facts_of
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.frame import cells_frame, chances_here, known_chances
+from formalbench.statistics.length_profile import strip_of
+from formalbench.statistics.records import task_contents
 from made_records import make
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.columns import (
+from formalbench.documents.table import (
     Column,
     Sheet,
     interval_column,
@@ -12,9 +12,7 @@ from formalbench.analysis.columns import (
     share,
     words,
 )
-from formalbench.analysis.tables.exact import EXACT
-from formalbench.analysis.tables.outcomes import OUTCOME
-from formalbench.analysis.tables.ranking import STANDING
+from formalbench_leaderboard.board.tables import EXACT, OUTCOME, STANDING
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import formalbench
 import pytest
-from formalbench.analysis.frame import CELL_COLUMNS, RUN_COLUMNS, cells_frame, runs_frame
+from formalbench.statistics.frame import CELL_COLUMNS, RUN_COLUMNS, cells_frame, runs_frame
 from formalbench.store import Store
 from made_records import make
 

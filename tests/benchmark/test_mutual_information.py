@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.analysis.frame import cells_frame
 from formalbench.contracts.example import Example
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation.cells import Cell, TestSet
@@ -13,6 +12,7 @@ from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.metrics.accuracy import Accuracy
 from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation, information
 from formalbench.running.results import cells_of
+from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store
 
 CPU = torch.device("cpu")

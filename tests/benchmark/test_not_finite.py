@@ -5,13 +5,13 @@ import textwrap
 import numpy as np
 import pytest
 import torch
-from formalbench.analysis.frame import cells_frame
 from formalbench.contracts.example import Example
 from formalbench.contracts.record import Record
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import NotFiniteError, blank, evaluate
 from formalbench.host import PluginHost
 from formalbench.running.results import cells_of
+from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store, weights_path
 from pydantic import ValidationError
 

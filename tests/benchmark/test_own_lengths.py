@@ -16,7 +16,7 @@ from formalbench.host.options import parse_settings
 from formalbench.running.grouping import cohorts_of
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.store.weights import load_network
-from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.record_check import Admission
 from pydantic import ValidationError
 
 LONG = """

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.analysis.ranks import p_values, significantly_better
-from formalbench.analysis.seeds import Sample
-from formalbench.analysis.statistics import Measured
+from formalbench.statistics.intervals import Measured, Sample
+from formalbench.statistics.ranks import p_values, significantly_better
 from scipy.stats import t, ttest_ind
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))

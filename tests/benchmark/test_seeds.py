@@ -5,8 +5,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.analysis.seeds import Sample, interquartile_draws, mean_draws, spread
-from formalbench.analysis.statistics import Measured, percentile_interval
+from formalbench.statistics.intervals import (
+    Measured,
+    Sample,
+    interquartile_draws,
+    mean_draws,
+    percentile_interval,
+    spread,
+)
 from scipy.stats import beta, t
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "speed"))

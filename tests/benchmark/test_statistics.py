@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench.analysis.statistics import (
+from formalbench.statistics.intervals import (
     Measured,
     interquartile_mean,
     measured,

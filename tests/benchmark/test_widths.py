@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.columns import Column, Sheet
-from formalbench.analysis.markdown import MOST_COLUMNS, Markdown, code, link, name, table
-from formalbench.analysis.widths import PAGE, least_width
+from formalbench.documents.markup import (
+    MOST_COLUMNS,
+    PAGE,
+    Markdown,
+    code,
+    least_width,
+    link,
+    name,
+    table,
+)
+from formalbench.documents.table import Column, Sheet
 
 
 def sheet(*columns):

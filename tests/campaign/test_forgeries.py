@@ -25,11 +25,16 @@ from formalbench.device import describe_environment
 from formalbench.host import PluginHost
 from formalbench.store import Store, weights_path
 from formalbench.store.weight_lookup import AtHand
-from formalbench_leaderboard.auditing.audit import Auditor
-from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.publishing.checking import check_published
-from formalbench_leaderboard.publishing.fields import RUNS, VERIFICATIONS, Trust, as_markdown
-from formalbench_leaderboard.publishing.packing import write_weights
+from formalbench_leaderboard.publishing.audit import Auditor
+from formalbench_leaderboard.publishing.check import check_published
+from formalbench_leaderboard.publishing.metadata_check import (
+    RUNS,
+    VERIFICATIONS,
+    Trust,
+    as_markdown,
+)
+from formalbench_leaderboard.publishing.record_check import Admission
+from formalbench_leaderboard.publishing.weights import write_weights
 from trained_records import TINY, train, write_protocols
 
 REPOSITORY = Path(__file__).parents[2]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from formalbench.analysis.reproduced import Document
 from formalbench.checks import check_plugin
+from formalbench.documents.reproduction import Document
 from formalbench.host import PluginHost
 from formalbench_papers import Bench
 from formalbench_papers.framework.report import Circumstances, as_markdown, document

@@ -32,7 +32,7 @@ from formalbench.contracts.specs import (
 )
 from formalbench.host import LocalPlugin, Plugin, PluginHost
 from formalbench_leaderboard import plugin as leaderboard_plugin
-from formalbench_leaderboard.publishing import contract, strangers
+from formalbench_leaderboard.publishing import check, untrusted_plugins
 from formalbench_papers import plugin as papers_plugin
 from torch import nn
 from typer.testing import CliRunner, Result
@@ -113,7 +113,7 @@ def protocol() -> dict[str, Any]:
 
 @pytest.fixture
 def host(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> PluginHost:
-    for module in (contract, strangers):  # its plugins are objects of this process
+    for module in (check, untrusted_plugins):  # its plugins are objects of this process
         monkeypatch.setattr(module, "are_strangers", lambda record, host: False)
     return build_host(tmp_path_factory.mktemp("host"))
 

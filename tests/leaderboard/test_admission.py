@@ -12,7 +12,7 @@ from formalbench.contracts.metric import Metric
 from formalbench.contracts.specs import MetricSpec
 from formalbench.evaluation import cells
 from formalbench.host import Plugin
-from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.record_check import Admission
 
 FORGED = {
     "test_id": {"test_id": "0" * 16},

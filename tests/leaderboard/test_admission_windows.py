@@ -6,9 +6,6 @@ import json
 
 import pytest
 import torch
-from formalbench.analysis.aggregate import facts_of
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.keys import title_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.contracts.specs import ProtocolSpec
@@ -16,8 +13,11 @@ from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.scheduler import execute
+from formalbench.statistics.aggregate import facts_of
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import title_of
 from formalbench.store import Store
-from formalbench_leaderboard.publishing.admission import Admission
+from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.renderers import renderer
 
 WINDOW = """

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 from built_records import TO_ITS_END
-from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
-from formalbench.analysis.results import telling_cells
-from formalbench.analysis.statistics import wilson
 from formalbench.contracts.cells import Sums
 from formalbench.contracts.objective import MUTUAL_INFORMATION
+from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
+from formalbench.statistics.intervals import wilson
+from formalbench.statistics.result import telling_cells
 
 
 def result_of(runs):

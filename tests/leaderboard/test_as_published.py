@@ -16,28 +16,27 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from formalbench.analysis.board import Page
-from formalbench.analysis.colours import colour_of
-from formalbench.analysis.figures import styled
-from formalbench.analysis.text import percent, ranks
 from formalbench.cli.main import run_command_line
+from formalbench.documents.charts import colour_of, styled
+from formalbench.documents.text import percent, ranks
 from formalbench.host import PluginHost
+from formalbench.statistics.board import Page
 from formalbench.store import Store
-from formalbench_leaderboard.known import map_here
-from formalbench_leaderboard.publishing.laid_out import lay_out
-from formalbench_leaderboard.publishing.rendered import kept_records, linked_files, reproduced
-from formalbench_leaderboard.renderers import evidence
-from formalbench_leaderboard.renderers.figures import drawings
+from formalbench_leaderboard.board.plugin_info import map_here
+from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.charts.board_charts import drawings
+from formalbench_leaderboard.charts.map_chart import map_files
+from formalbench_leaderboard.charts.map_chart import render as draw_map
+from formalbench_leaderboard.page.descriptions import definitions
+from formalbench_leaderboard.page.page import map_section
+from formalbench_leaderboard.page.page import render_page as render_web
+from formalbench_leaderboard.renderers import evidence_pages
 from formalbench_leaderboard.renderers.links import FRONT
-from formalbench_leaderboard.renderers.map_figure import map_files
-from formalbench_leaderboard.renderers.map_figure import render as draw_map
 from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
+from formalbench_leaderboard.renderers.render import kept_records, linked_files, reproduced
 from formalbench_leaderboard.renderers.site import Site
+from formalbench_leaderboard.renderers.site_data import lay_out
 from formalbench_leaderboard.renderers.terminal import print_page
-from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.web.assemble import render as render_web
-from formalbench_leaderboard.web.definitions import definitions
-from formalbench_leaderboard.web.map import map_section
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.legend import Legend
@@ -106,7 +105,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Published:
     records = {file.relative_to(REPOSITORY): record for file, record in held.items()}
     beside = linked_files(REPOSITORY), reproduced(REPOSITORY), kept_records(REPOSITORY)
     site = lay_out(records, host, *beside)
-    pages = {FRONT: front_page(site)} | evidence.pages(site.evidence, site.links)
+    pages = {FRONT: front_page(site)} | evidence_pages.pages(site.evidence, site.links)
     pages |= {one.path: suite_page(one, site) for one in site.suites}
     pages |= {one.path: model_page(one, site) for one in site.models}
     with styled():

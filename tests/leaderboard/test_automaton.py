@@ -6,7 +6,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 import pytest
-from formalbench_leaderboard.web.automaton import MOST_STATES, DrawnAutomaton, drawing
+from formalbench_leaderboard.page.automaton import MOST_STATES, DrawnAutomaton, drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 EVEN = DrawnAutomaton(((0, 1), (1, 0)), (1, 0), 0)
@@ -52,7 +52,7 @@ def test_of_several_classes_each_state_shows_its_own():
     "symbol", ["<b>", "<<TABLE>>", "\\N", "a\nb", '"', "&lt;", "]]>", "x" * 10_000]
 )
 def test_a_symbol_is_text_and_nothing_else(symbol):
-    from formalbench.analysis.text import harmless
+    from formalbench.documents.text import harmless
 
     svg = drawing(EVEN, (symbol, "b"), 2, symbol)
     assert harmless(symbol) in texts(svg, "symbol")

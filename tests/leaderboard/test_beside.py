@@ -2,19 +2,17 @@
 
 import pytest
 from built_records import TO_ITS_END
-from formalbench.analysis.beside import Premises, beside, is_ours
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.expected import expected
-from formalbench.analysis.keys import protocol_key
-from formalbench.analysis.tables import beside_summary
 from formalbench.contracts.cells import Sums
 from formalbench.contracts.published import PublishedRow, PublishedTable
 from formalbench.contracts.specs import show_value
 from formalbench.host import PluginHost
 from formalbench.host.options import instance_options, option_facts, parse_instance
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import protocol_key
 from formalbench.store import Store
-from formalbench_leaderboard.evidence import kept_records
-from formalbench_leaderboard.renderers.evidence import papers_page
+from formalbench_leaderboard.board.paper_comparison import Premises, beside, beside_summary, is_ours
+from formalbench_leaderboard.board.predictions import expected
+from formalbench_leaderboard.renderers.evidence_pages import kept_records, papers_page
 from pydantic import ValidationError
 
 TABLE = {

@@ -3,9 +3,9 @@ from __future__ import annotations
 import random
 
 import pytest
-from formalbench.analysis.build import View, build_page
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.board.sources import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
-from formalbench_leaderboard.sources import suite_view
 
 VIEW = View("test", ("parity", "first"))
 

@@ -8,13 +8,18 @@ from pathlib import Path
 
 import formalbench
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.compare import Comparison, Standing, compare
-from formalbench.analysis.configured import Unlike, differing, settings_of
-from formalbench.analysis.tables.compared import MEAN, compared_table
 from formalbench.contracts.record import Record
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.comparison import Comparison, Standing, compare
 from formalbench.store import Store
-from formalbench_leaderboard.renderers.comparison import print_comparison
+from formalbench_leaderboard.board.comparison import (
+    MEAN,
+    Unlike,
+    compared_table,
+    differing,
+    print_comparison,
+    settings_of,
+)
 from rich.console import Console
 
 

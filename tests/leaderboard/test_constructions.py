@@ -9,18 +9,17 @@ import shlex
 from pathlib import Path
 
 import pytest
-from formalbench.analysis.board import Page
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.constructions import exact_models
-from formalbench.analysis.current import Current
-from formalbench.analysis.repeating import words_of
 from formalbench.contracts.verification import VerificationRecord, parse_any
+from formalbench.statistics.board import Page, exact_models
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import words_of
+from formalbench.statistics.selection import Current
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench_leaderboard.board.sources import PAGE
 from formalbench_leaderboard.publishing.publish import RefusedError, publish
-from formalbench_leaderboard.publishing.rendered import render, stale_files
 from formalbench_leaderboard.renderers import FORMATS, renderer
-from formalbench_leaderboard.sources import PAGE
+from formalbench_leaderboard.renderers.render import render, stale_files
 
 ALL = {"fp16": 10, "bf16": None, "fp32": 1000, "fp64": 1000}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from formalbench_leaderboard.publishing.copies import copied
+from formalbench_leaderboard.publishing.record_check import copied
 
 
 def with_sums(record, *sums):

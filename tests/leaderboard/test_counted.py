@@ -7,13 +7,12 @@ import json
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.counted import checkable, counted, distinct
-from formalbench.analysis.current import Current
-from formalbench.analysis.keys import counts_of
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
-from formalbench_leaderboard.sources import suite_view
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import counts_of
+from formalbench.statistics.selection import Current, checkable, counted, distinct
+from formalbench_leaderboard.board.sources import suite_view
 
 VIEW = View("test", ("parity", "first"))
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.reproduced import CellTold, Document
 from formalbench.contracts.published import PublishedTable
+from formalbench.documents.reproduction import CellTold, Document
+from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
+from formalbench_leaderboard.page.descriptions import MOST_LINKED, details
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.web.details import MOST_LINKED, details
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def test_a_record_that_lies_where_it_belongs_has_an_address(
     inside = file.relative_to(repository).as_posix()
     assert on_the_web[published.test_id] == f"https://code.example/us/it/blob/abc/{inside}"
     assert on_the_web[mine.test_id] == found[mine.test_id]
-    monkeypatch.setattr("formalbench_leaderboard.web.details.MOST_LINKED", 1)
+    monkeypatch.setattr("formalbench_leaderboard.page.descriptions.MOST_LINKED", 1)
     assert told([mine, published], [tmp_path / "mine"], output)["records"] == {}
     assert MOST_LINKED > 1
 

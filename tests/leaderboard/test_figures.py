@@ -11,27 +11,26 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.colours import COLOURS, colour_of, luminance, on_dark
-from formalbench.analysis.cost import TRAINING_COST, training_seconds
-from formalbench.analysis.figures import styled
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
+from formalbench.documents.charts import COLOURS, colour_of, luminance, on_dark, styled
+from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.publishing.checking import check_published
+from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
+from formalbench_leaderboard.charts import board_charts, length_charts
+from formalbench_leaderboard.charts.board_charts import shows_the_same
+from formalbench_leaderboard.charts.length_charts import mark_of
+from formalbench_leaderboard.page import page as page_page
+from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.page_data import contents
+from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import (
+from formalbench_leaderboard.renderers.render import (
     others_draw,
     render,
     stale_files,
     uncompared_figures,
 )
-from formalbench_leaderboard.renderers import cost_figure, figures, length_figure
-from formalbench_leaderboard.renderers.marks import mark_of
-from formalbench_leaderboard.renderers.same_figure import shows_the_same
-from formalbench_leaderboard.web import assemble
-from formalbench_leaderboard.web.contents import contents
-from formalbench_leaderboard.web.definitions import Definitions
 
 LENGTH = Path("leaderboard/figures/default-quick-length.svg")
 COST = Path("leaderboard/figures/default-quick-cost.svg")
@@ -80,19 +79,19 @@ def test_the_files_of_a_changed_protocol_have_plain_names(many_records):
         )
         for record in many_records
     ]
-    names = [one.name for one in figures.drawings(board_of(changed), "default")]
+    names = [one.name for one in board_charts.drawings(board_of(changed), "default")]
     assert names == ["default-quick-steps=100-length"]
 
 
 def test_a_figure_is_drawn_alike_each_time_and_says_by_what(board):
-    kinds = figures.drawings(board, "default")
+    kinds = board_charts.drawings(board, "default")
     assert [one.name for one in kinds] == [LENGTH.stem, COST.stem]
     for one in kinds:
-        first = figures.rendered(one, "svg")
-        assert first == figures.rendered(one, "svg")
-        assert figures.drawn_by(first) == figures.installed_version()
+        first = board_charts.rendered(one, "svg")
+        assert first == board_charts.rendered(one, "svg")
+        assert board_charts.drawn_by(first) == board_charts.installed_version()
         assert b"<dc:date>" not in first
-        assert figures.rendered(one, "png").startswith(b"\x89PNG")
+        assert board_charts.rendered(one, "png").startswith(b"\x89PNG")
 
 
 def test_a_line_is_the_mean_over_the_seeds_and_chance_where_a_run_failed(make_record):
@@ -103,13 +102,13 @@ def test_a_line_is_the_mean_over_the_seeds_and_chance_where_a_run_failed(make_re
     ]
     board = board_of(records)
     (row,), (facts,) = board.rows, board.facts
-    line = length_figure.line(row.results[0], facts)
+    line = length_charts.line(row.results[0], facts)
     assert line.length.tolist() == [41, 51, 61, 71]
     assert line.mean == pytest.approx([250 / 3, 70, 190 / 3, 170 / 3])
     assert line.low.max() <= 50
     assert line.high[0] == 100
     (failed,) = board_of([records[2]]).rows
-    assert length_figure.line(failed.results[0], facts) is None
+    assert length_charts.line(failed.results[0], facts) is None
 
 
 def test_what_no_seed_learned_has_no_line(make_record):
@@ -117,7 +116,7 @@ def test_what_no_seed_learned_has_no_line(make_record):
     records += [make_record("lstm", validation=share, seed=n) for n, share in enumerate((0.7, 1.0))]
     board = board_of(records)
     lines = {
-        row.model: length_figure.line(row.results[0], board.facts_of("parity"))
+        row.model: length_charts.line(row.results[0], board.facts_of("parity"))
         for row in board.rows
     }
     assert lines["rnn"] is None
@@ -130,16 +129,16 @@ def test_lengths_that_tell_nothing_are_left_out_of_a_line(make_record):
     runs[1] = runs[1].model_copy(update={"status": "diverged", "test": None})
     view = View("test", ("parity",), chances=lambda record: (1.0, 0.25, 1.0, 0.25))
     (board,) = build_page(runs, view).boards
-    line = length_figure.line(board.rows[0].results[0], board.facts[0])
+    line = length_charts.line(board.rows[0].results[0], board.facts[0])
     assert line.length.tolist() == [51, 71]
     assert line.mean == pytest.approx([(90 + 25) / 2, (70 + 25) / 2])
-    assert figures.rendered(figures.drawings(board, "default")[0], "svg")
+    assert board_charts.rendered(board_charts.drawings(board, "default")[0], "svg")
 
 
 def test_neighbouring_lengths_share_a_point_where_there_are_many(make_record):
     correct = [index % 101 for index in range(460)]
     board = board_of([make_record(accuracy=correct)])
-    line = length_figure.line(board.rows[0].results[0], board.facts[0])
+    line = length_charts.line(board.rows[0].results[0], board.facts[0])
     assert len(line.mean) == 46
     assert np.mean(line.mean) == pytest.approx(np.mean(correct))
     assert line.length[0] == pytest.approx(41 + 10 * 4.5)
@@ -147,15 +146,15 @@ def test_neighbouring_lengths_share_a_point_where_there_are_many(make_record):
 
 def test_a_test_of_one_cell_has_no_curve(make_record):
     board = board_of([make_record(accuracy=[90])])
-    assert length_figure.panels(board) == []
-    assert figures.drawings(board, "default") == []
+    assert length_charts.panels(board) == []
+    assert board_charts.drawings(board, "default") == []
 
 
 def test_the_cost_is_the_mean_over_tasks_and_seeds(make_record):
     records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(2)]
     records += [timed(make_record(task="first:classify"), 50.0), make_record("rnn")]
     board = board_of(records, ("parity",))
-    (point,) = cost_figure.points(board)  # the other model was not timed
+    (point,) = board_charts.points(board)  # the other model was not timed
     assert point.seconds == 20.0
     assert point.score == 100.0
 
@@ -166,13 +165,13 @@ def test_page_and_figure_say_the_same_cost(make_record):
     records = [timed(make_record(seed=seed), 10.0 + 20.0 * seed) for seed in range(3)]
     records.append(timed(make_record(task="first:classify"), 50.0))
     page = build_page(records, View("test", tasks))
-    (point,) = cost_figure.points(page.boards[0])
+    (point,) = board_charts.points(page.boards[0])
     (row,) = contents(page, Definitions({}, {}))["boards"][0]["rows"]
     assert point.seconds == row["seconds"] == (30.0 + 50.0) / 2
-    text = assemble.render(page, Definitions({}, {}))["index.html"]
+    text = page_page.render_page(page, Definitions({}, {}))["index.html"]
     assert text.count(TRAINING_COST) == 3  # the section, its axis, the view of a model
-    assert TRAINING_COST in figures.COST_CAPTION
-    assert cost_figure.draw(page.boards[0]).axes[0].get_xlabel().startswith(TRAINING_COST)
+    assert TRAINING_COST in board_charts.COST_CAPTION
+    assert board_charts.draw(page.boards[0]).axes[0].get_xlabel().startswith(TRAINING_COST)
 
 
 def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
@@ -182,7 +181,7 @@ def test_a_row_that_is_not_timed_on_every_task_has_no_cost(make_record):
     (row,) = page.boards[0].rows
     assert row.score is not None
     assert training_seconds(row, page.boards[0]) is None
-    assert cost_figure.points(page.boards[0]) == []
+    assert board_charts.points(page.boards[0]) == []
     assert contents(page, Definitions({}, {}))["boards"][0]["rows"][0]["seconds"] is None
     assert training_seconds(row, board_of(records, ())) is None  # of no task
 
@@ -219,7 +218,7 @@ def test_a_model_looks_alike_whoever_is_beside_it(make_record):
         (line,), lines = (
             [
                 one
-                for one in length_figure.draw(on).axes[0].lines
+                for one in length_charts.draw(on).axes[0].lines
                 if one.get_label() == f"model {name}"
             ]
             for on in (board, beside)
@@ -233,17 +232,17 @@ def test_a_task_without_a_line_has_no_panel(make_record):
     board = board_of(records, ("parity", "first"))
     assert len(board.facts) == 2
     with styled():
-        figure = length_figure.draw(board)
+        figure = length_charts.draw(board)
     assert [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()] == ["parity"]
     nothing = board_of(records[1:], ("first",))
-    assert figures.drawings(nothing, "default") == []
+    assert board_charts.drawings(nothing, "default") == []
 
 
 @pytest.mark.parametrize("name", ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190])
 def test_hostile_names_can_be_drawn(make_record, name):
     records = [timed(make_record(one), 9.0) for one in (name, "good", "also")]
-    for one in figures.drawings(board_of(records), "default"):
-        assert b"</svg>" in figures.rendered(one, "svg")
+    for one in board_charts.drawings(board_of(records), "default"):
+        assert b"</svg>" in board_charts.rendered(one, "svg")
 
 
 @pytest.mark.slow
@@ -251,7 +250,7 @@ def test_check_compares_what_figures_show_whatever_version_they_claim(clone, hos
     assert stale_files(clone, host) == []
     assert (clone / COST).is_file()
     drawn = (clone / LENGTH).read_bytes()
-    version = figures.installed_version().encode()
+    version = board_charts.installed_version().encode()
     other = drawn.replace(b"Matplotlib v" + version, b"Matplotlib v0.1")
     (clone / LENGTH).write_bytes(other)
     assert stale_files(clone, host) == []
@@ -299,10 +298,8 @@ def test_figures_that_show_something_else(change):
 
 @pytest.mark.slow
 def test_without_the_library_figures_are_neither_compared_nor_made(clone, host, monkeypatch):
-    monkeypatch.setattr(figures, "installed_version", lambda: None)
-    monkeypatch.setattr(
-        "formalbench_leaderboard.publishing.rendered.installed_version", lambda: None
-    )
+    monkeypatch.setattr(board_charts, "installed_version", lambda: None)
+    monkeypatch.setattr("formalbench_leaderboard.renderers.render.installed_version", lambda: None)
     core = [path.with_name(path.name.replace("default", "core")) for path in (COST, LENGTH)]
     assert set(uncompared_figures(clone)) == {LENGTH, COST, *core}
     assert check_published(clone, host, rendered=True).uncompared == [*core, COST, LENGTH]
@@ -328,7 +325,7 @@ def test_a_figure_left_over_is_removed(clone, host):
 @pytest.mark.slow
 def test_the_library_is_not_loaded_for_other_faces():
     code = (
-        "import sys, formalbench_leaderboard.publishing.rendered, formalbench_leaderboard.session\n"
+        "import sys, formalbench_leaderboard.renderers.render, formalbench_leaderboard.session\n"
         "sys.exit('matplotlib' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -117,7 +117,7 @@ def test_a_hostile_name_is_refused(refused, sent, make_record, name):
 @pytest.mark.parametrize("format", ["markdown", "latex", "csv", "table"])
 def test_a_hostile_name_that_is_known_is_shown_harmlessly(make_record, name, format):
     """A plugin's own names are checked, so that none of these can be; a board shows any."""
-    from formalbench.analysis.build import View, build_page
+    from formalbench.statistics.build import View, build_page
 
     page = build_page([make_record(name, hardware=name, command=name)], View(name, ("parity",)))
     if format != "table":

@@ -12,14 +12,14 @@ from dataclasses import replace
 
 import pytest
 from formalbench import RequestError
-from formalbench.analysis import repeating
-from formalbench.analysis.build import build_page
 from formalbench.host import LocalPlugin
 from formalbench.host.local import content_hash
 from formalbench.host.plugins import SESSION
+from formalbench.statistics import records as statistics_records
+from formalbench.statistics.build import build_page
 from formalbench.store import Store, weights_path
-from formalbench_leaderboard.publishing.kept_plugins import plugin_contents
-from formalbench_leaderboard.sources import suite_view
+from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 
 MODEL = '''
 """A network that says the same whatever it reads."""
@@ -77,7 +77,11 @@ LEAKING = "answers_BK + batch.symbols.float().sum() * self.answers"
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_plugins_of_a_command_are_those_of_the_command_taken_apart(command):
-    assert repeating.plugin_files(command) == repeating._files_named(command) == COMMANDS[command]
+    assert (
+        statistics_records.plugin_files(command)
+        == statistics_records._files_named(command)
+        == COMMANDS[command]
+    )
 
 
 @pytest.fixture
@@ -204,7 +208,7 @@ def test_a_source_that_is_missing_or_other_or_of_nobody_is_found(invoke, reposit
 
 def test_a_source_that_is_too_large_is_refused(invoke, repository, plugin, run, monkeypatch):
     run(plugin())
-    monkeypatch.setattr("formalbench_leaderboard.publishing.kept_plugins.MAX_BYTES", 100)
+    monkeypatch.setattr("formalbench_leaderboard.publishing.plugin_sources.MAX_BYTES", 100)
     done = invoke("publish")
     assert done.exit_code == 1
     assert "larger than 100 bytes, so not a plugin to publish" in done.stderr

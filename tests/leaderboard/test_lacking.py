@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.lacking import lacking
-from formalbench.analysis.tables import lacking_table
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.board.tables import lacking, lacking_table
 
 
 def trained(steps, seconds):

@@ -7,11 +7,11 @@ import io
 import json
 
 import pytest
-from formalbench.analysis.aggregate import selected_rate
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.measures import OF_LANGUAGE_MODELS, mean_by_place, perplexities
-from formalbench.analysis.tables import by_place, ranking
 from formalbench.contracts.cells import Sums
+from formalbench.statistics.aggregate import selected_rate
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.result import OF_LANGUAGE_MODELS, mean_by_place, perplexities
+from formalbench_leaderboard.board.tables import by_place, ranking
 from formalbench_leaderboard.renderers import renderer
 
 LENGTHS = (41, 51, 61, 71)

@@ -10,18 +10,23 @@ from dataclasses import replace
 
 import pytest
 from built_records import TO_ITS_END
-from formalbench.analysis.aggregate import aggregate, facts_of
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.map import FamilyRows, LanguageMap, MapCell, MapColumn, MapRow
-from formalbench.analysis.map_sentences import brief, told
-from formalbench.analysis.strips import Step
-from formalbench.analysis.tables import of_task, ranking
-from formalbench.analysis.tables.outcomes import validation
-from formalbench.analysis.tables.ranking import cell
+from formalbench.statistics.aggregate import aggregate, facts_of
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.length_profile import Step
+from formalbench_leaderboard.board.tables import cell, of_task, ranking, validation
+from formalbench_leaderboard.charts.language_map import (
+    FamilyRows,
+    LanguageMap,
+    MapCell,
+    MapColumn,
+    MapRow,
+    brief,
+    told,
+)
+from formalbench_leaderboard.charts.map_chart import render as draw_map
+from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.page import render_page as render_html
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.renderers.map_figure import render as draw_map
-from formalbench_leaderboard.web.assemble import render as render_html
-from formalbench_leaderboard.web.definitions import Definitions
 
 VIEW = View("test", ("parity",), shortcut=lambda task: 0.875)
 

@@ -8,12 +8,18 @@ from dataclasses import replace
 import pytest
 from built_maps import KNOWN, mapped, verified
 from built_records import TO_ITS_END
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.map import HandBuilt, Said
-from formalbench.analysis.map_build import complete_part, language_map
-from formalbench.analysis.map_sentences import NOTHING, sentences, told
-from formalbench.analysis.results import Prediction
-from formalbench_leaderboard.renderers.map_figure import render
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.result import Prediction
+from formalbench_leaderboard.charts.language_map import (
+    NOTHING,
+    HandBuilt,
+    Said,
+    complete_part,
+    language_map,
+    sentences,
+    told,
+)
+from formalbench_leaderboard.charts.map_chart import render
 
 
 def cell_of(shown, model, task):

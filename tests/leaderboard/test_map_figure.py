@@ -9,12 +9,11 @@ from xml.etree import ElementTree
 
 import pytest
 from built_maps import HOSTILE, SVG, drawn, large, mapped, told_by, verified
-from formalbench.analysis.map_sentences import NOTHING, sentences
-from formalbench.analysis.text import harmless
+from formalbench.documents.text import harmless
 from formalbench.store import Store
-from formalbench_leaderboard.renderers.map_drawing import Addresses
-from formalbench_leaderboard.renderers.map_figure import render, render_compact
-from formalbench_leaderboard.renderers.map_layout import NARROW, WIDE, bands
+from formalbench_leaderboard.charts.language_map import NOTHING, sentences
+from formalbench_leaderboard.charts.map_chart import render, render_compact
+from formalbench_leaderboard.charts.map_drawing import NARROW, WIDE, Addresses, bands
 
 
 def test_the_drawing_shows_every_cell_and_is_the_same_each_time(many_records):

@@ -10,13 +10,12 @@ from xml.etree import ElementTree
 
 import pytest
 from built_maps import HOSTILE, KNOWN, SVG, large, mapped
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.map_build import language_map
-from formalbench.analysis.map_sentences import sentences
+from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.web.assemble import render as render_html
-from formalbench_leaderboard.web.definitions import definitions
-from formalbench_leaderboard.web.map import map_section
+from formalbench_leaderboard.charts.language_map import language_map, sentences
+from formalbench_leaderboard.page.descriptions import definitions
+from formalbench_leaderboard.page.page import map_section
+from formalbench_leaderboard.page.page import render_page as render_html
 from markupsafe import escape
 
 

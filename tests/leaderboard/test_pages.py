@@ -9,19 +9,14 @@ from urllib.parse import unquote
 
 import pytest
 from built_records import build_record
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.reproduced import CellTold, Document
+from formalbench.documents.reproduction import CellTold, Document
+from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench.store.repository import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import (
-    linked_files,
-    render,
-    render_files,
-    stale_files,
-)
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.renderers.evidence import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.render import linked_files, render, render_files, stale_files
 
 MODELS, SUITES = Path("leaderboard/models"), Path("leaderboard/suites")
 

@@ -5,10 +5,10 @@ import io
 import json
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.tables import of_task
 from formalbench.contracts.metric import Measure, Metric
 from formalbench.contracts.record import parse_record
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.board.tables import of_task
 from formalbench_leaderboard.renderers import renderer
 
 

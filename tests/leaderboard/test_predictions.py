@@ -5,17 +5,21 @@ from pathlib import Path
 
 import pytest
 from built_records import TO_ITS_END
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.expected import by_protocol, expected
-from formalbench.analysis.predictions import compared, counts
-from formalbench.analysis.results import Prediction
-from formalbench.analysis.tables import predicted_table
 from formalbench.host import PluginHost
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.result import Prediction
 from formalbench.store import Store
-from formalbench_leaderboard.renderers.evidence import MOST_LISTED, Evidence, predictions_page
+from formalbench_leaderboard.board.predictions import (
+    by_protocol,
+    compared,
+    counts,
+    expected,
+    predicted_table,
+)
+from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.board.theory import Predictions
+from formalbench_leaderboard.renderers.evidence_pages import MOST_LISTED, Evidence, predictions_page
 from formalbench_leaderboard.renderers.links import Links
-from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.theory import Predictions
 
 CAN = Prediction("can", "lstm-saturated", "theorem")
 CANNOT = Prediction("cannot", "non-negative-gates", "theorem")

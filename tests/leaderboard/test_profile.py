@@ -8,11 +8,11 @@ import json
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.profile import Profile, profile_of
+from formalbench.statistics.board import Profile, profile_of
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.page import render_page as render_html
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.web.assemble import render as render_html
-from formalbench_leaderboard.web.definitions import Definitions
 
 TASKS = ("parity", "first", "d2")
 

@@ -8,7 +8,7 @@ import json
 import pytest
 from formalbench.store import Store, weights_path
 from formalbench.store.archive import Archive, write_archive
-from formalbench_leaderboard.publishing import publish, writing
+from formalbench_leaderboard.publishing import places, publish
 
 PUBLISHED = ("leaderboard", "results")
 
@@ -90,7 +90,7 @@ def test_the_archive_goes_where_it_is_asked_to(invoke, own, repository, make_run
 
 
 def test_every_standard_run_keeps_its_weights(make_record, protocol):
-    from formalbench_leaderboard.publishing.weights_kept import keeps_weights
+    from formalbench_leaderboard.publishing.weights import keeps_weights
 
     standard = protocol | {"name": "standard"}
     for seed in range(3):
@@ -101,7 +101,7 @@ def test_every_standard_run_keeps_its_weights(make_record, protocol):
 
 
 def test_which_runs_keep_them_does_not_hang_on_their_results(make_record):
-    from formalbench_leaderboard.publishing.weights_kept import keeps_weights
+    from formalbench_leaderboard.publishing.weights import keeps_weights
 
     for accuracy in (0.0, 0.5, 1.0):
         assert keeps_weights(with_weights(make_record(accuracy=accuracy, validation=accuracy)))
@@ -202,7 +202,7 @@ def test_a_write_that_fails_is_taken_back(invoke, own, repository, make_runs, mo
     assert invoke("publish").exit_code == 0
     before = snapshot(repository)
     write_all(own, [*map(with_weights, make_runs())])
-    put, written = writing.write_atomically, []
+    put, written = places.write_atomically, []
 
     def failing(path, contents):
         """Take three files, and no more."""
@@ -211,7 +211,7 @@ def test_a_write_that_fails_is_taken_back(invoke, own, repository, make_runs, mo
         written.append(path)
         put(path, contents)
 
-    monkeypatch.setattr(writing, "write_atomically", failing)
+    monkeypatch.setattr(places, "write_atomically", failing)
     done = invoke("publish")
     assert "Input/output error" in str(done.exception)
     assert snapshot(repository) == before

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 
 import pytest
-from formalbench.analysis.build import View, build_page
 from formalbench.contracts.published import PublishedFile
 from formalbench.host import PluginHost
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.board.sources import suite_view
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.sources import suite_view
 from pydantic import ValidationError
 
 CHI_TABLE_1 = """\

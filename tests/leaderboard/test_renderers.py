@@ -7,22 +7,15 @@ import re
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.current import Current
-from formalbench.analysis.repeating import repeating
-from formalbench.analysis.statistics import wilson
-from formalbench.analysis.text import (
-    count,
-    grouped,
-    harmless,
-    markdown,
-    percent,
-    spreadsheet,
-)
 from formalbench.contracts.published import PublishedTable
+from formalbench.documents.text import count, grouped, harmless, markdown, percent, spreadsheet
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.intervals import wilson
+from formalbench.statistics.records import repeating
+from formalbench.statistics.selection import Current
+from formalbench_leaderboard.board.sources import suite_view
 from formalbench_leaderboard.renderers import FORMATS, renderer
 from formalbench_leaderboard.renderers.terminal import print_page
-from formalbench_leaderboard.sources import suite_view
 from rich.cells import cell_len
 from rich.console import Console
 

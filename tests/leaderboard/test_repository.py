@@ -10,11 +10,11 @@ from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
 from formalbench.store.weight_lookup import AtHand
-from formalbench_leaderboard.auditing.audit import Auditor
-from formalbench_leaderboard.publishing.checking import check_published
+from formalbench_leaderboard.publishing.audit import Auditor
+from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.publishing.rendered import render, stale_files
-from formalbench_leaderboard.publishing.weights_kept import keeps_weights
+from formalbench_leaderboard.publishing.weights import keeps_weights
+from formalbench_leaderboard.renderers.render import render, stale_files
 
 REPOSITORY = Path(__file__).parents[2]
 RESULTS = REPOSITORY / "leaderboard" / "results"

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 from built_records import build_record
-from formalbench.analysis.keys import run_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost
 from formalbench.host.options import option_facts
+from formalbench.statistics.records import run_of
 from formalbench.store import Store, weights_path
 from formalbench.store.packed import read_packed, written
 

@@ -7,8 +7,8 @@ import re
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.build import View, build_page
 from formalbench.contracts.published import PublishedTable
+from formalbench.statistics.build import View, build_page
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
 from rich.cells import cell_len
 from rich.console import Console

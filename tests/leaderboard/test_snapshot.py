@@ -13,10 +13,10 @@ from formalbench.contracts.record import Training
 from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
 from formalbench.store.packed import written
-from formalbench_leaderboard import snapshot, sources
+from formalbench_leaderboard.board import sources
+from formalbench_leaderboard.board.sources import read_snapshot
 from formalbench_leaderboard.publishing.publish import publish
-from formalbench_leaderboard.publishing.rendered import render, stale_files
-from formalbench_leaderboard.snapshot import read_snapshot
+from formalbench_leaderboard.renderers.render import render, stale_files
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +68,7 @@ def test_what_the_repository_publishes_comes_back_and_takes_a_third(tmp_path):
 def test_the_package_carries_published_records():
     carried = read_snapshot()
     assert len(carried) > 100
-    assert carried == read_snapshot(ROOT / snapshot.FILE)
+    assert carried == read_snapshot(ROOT / sources.FILE)
 
 
 def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
@@ -78,9 +78,9 @@ def test_render_rebuilds_it_and_check_compares_it(tmp_path, host, make_runs):
     clone = tmp_path / "clone"
     publish(store.path, clone, host)
     render(clone, host)
-    assert len(read_snapshot(clone / snapshot.FILE)) == 6
-    (clone / snapshot.FILE).write_bytes(b"")
-    assert stale_files(clone, host) == [snapshot.FILE]
+    assert len(read_snapshot(clone / sources.FILE)) == 6
+    (clone / sources.FILE).write_bytes(b"")
+    assert stale_files(clone, host) == [sources.FILE]
 
 
 def test_its_records_are_checked(varied, tmp_path):

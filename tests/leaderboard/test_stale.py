@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from formalbench.analysis.current import current_of
 from formalbench.contracts.specs import SuiteSpec
 from formalbench.host import LocalPlugin, Plugin
+from formalbench.statistics.selection import current_of
 from formalbench.store import Store
 from formalbench_leaderboard.publishing.places import published_path
 

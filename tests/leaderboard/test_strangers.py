@@ -6,7 +6,7 @@ import pytest
 from formalbench.checks import apart
 from formalbench.host import PluginHost
 from formalbench.running.plan import Run
-from formalbench_leaderboard.publishing import strangers
+from formalbench_leaderboard.publishing import untrusted_plugins
 
 pytestmark = pytest.mark.apart
 
@@ -86,7 +86,7 @@ def slow(*case):
 def test_an_audit_goes_on(call, cli, tmp_path, monkeypatch, does, verdict, said):
     command = ("leaderboard", "audit", tmp_path / "runs", "--seed", 1)
     *_, alone = cli(*command, "--plugin", tmp_path / "tiny.yaml").lines
-    monkeypatch.setattr(strangers, "LIMIT", 5.0 if "hang" in does else 600.0)
+    monkeypatch.setattr(untrusted_plugins, "LIMIT", 5.0 if "hang" in does else 600.0)
     done = call(*command, does=does)
     assert done.code == (verdict == "refused")
     assert "Traceback" not in done.err

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.analysis.templating import Latex, Markdown, Templates
+from formalbench.documents.templates import Latex, Markdown, Templates
 from jinja2 import UndefinedError
 from markupsafe import Markup
 

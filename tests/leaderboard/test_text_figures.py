@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.measures import BLEU, OF_LANGUAGE_MODELS
-from formalbench.analysis.text_lines import text_line
 from formalbench.contracts.cells import Sums
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.scheduler import execute
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.length_profile import text_line
+from formalbench.statistics.result import BLEU, OF_LANGUAGE_MODELS
 from formalbench.store import Store
-from formalbench_leaderboard.renderers import figures, length_figure, renderer, text_figure
-from formalbench_leaderboard.web import assemble
-from formalbench_leaderboard.web.contents import contents
-from formalbench_leaderboard.web.definitions import Definitions
+from formalbench_leaderboard.charts import board_charts, length_charts
+from formalbench_leaderboard.page import page as page_page
+from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.page_data import contents
+from formalbench_leaderboard.renderers import renderer
 
 NOTHING = Definitions({}, {})
 HOSTILE = ["$\\frac{$", "_hidden", "a\n\u202eb", "模型 🙂", "x" * 190, "<script>x</script>"]
@@ -94,27 +95,27 @@ def test_there_is_a_figure_of_each_measure_drawn_alike_each_time(
 ):
     records = [*many_records, make_text("rnn", (8, 9, 10, 12)), make_pairs("rnn", (60, 20))]
     shown = board(records, "parity", "words", "pairs")
-    found = figures.drawings(shown, "default")
+    found = board_charts.drawings(shown, "default")
     names = ["length", "perplexity", "bleu"]
     assert [one.name for one in found] == [f"default-quick-{name}" for name in names]
     assert "Perplexity, less is better" in found[1].caption
-    accuracies = {facts.title for facts in length_figure.panels(shown)}
+    accuracies = {facts.title for facts in length_charts.panels(shown)}
     assert accuracies == {"parity", "first", "tomita-3"}
     for one in found[1:]:
-        first = figures.rendered(one, "svg")
-        assert first == figures.rendered(one, "svg")
+        first = board_charts.rendered(one, "svg")
+        assert first == board_charts.rendered(one, "svg")
 
 
 def test_the_axis_is_of_the_measure_and_says_its_direction(make_text, make_pairs):
     lines = [make_text("rnn", (8, 9, 10, 12)), make_text("lstm", (8, 9, 100, 1e9))]
     shown = board([*lines, make_pairs("rnn", (60, 20))], "words", "pairs")
-    (axes,) = text_figure.draw(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
+    (axes,) = length_charts.draw_text(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
     assert axes.get_yscale() == "log"
     assert axes.get_ylabel() == "perplexity (log scale)\nless is better"
     low, high = axes.get_ylim()
     assert low < 8
     assert 12 < high < 1e6  # what is far worse leaves the panel
-    (axes,) = text_figure.draw(shown, BLEU).subfigs[0].axes
+    (axes,) = length_charts.draw_text(shown, BLEU).subfigs[0].axes
     assert axes.get_yscale() == "linear"
     assert axes.get_ylabel() == "BLEU (%)\nmore is better"
     assert axes.get_ylim()[0] == 0
@@ -125,7 +126,7 @@ def test_the_axis_is_of_the_measure_and_says_its_direction(make_text, make_pairs
     ("low", "high"), [(8, 12), (2.1, 2.2), (1, 1e6), (1e-300, 1e-296), (1.0, 3)]
 )
 def test_ticks_are_a_few_round_numbers(low, high):
-    found = text_figure.ticks(low, high)
+    found = length_charts.ticks(low, high)
     assert 2 <= len(found) <= 9
     assert all(low <= value <= high for value in found)
 
@@ -158,7 +159,7 @@ def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, 
     assert line.length == (32, 64, 128, 256, 512)
     assert (line.low > 1).all()
     assert (line.low <= line.mean).all()
-    (axes,) = text_figure.draw(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
+    (axes,) = length_charts.draw_text(shown, OF_LANGUAGE_MODELS).subfigs[0].axes
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert axes.get_xticks().tolist() == [32, 64, 128, 256, 512]
 
@@ -168,13 +169,13 @@ def test_a_trained_text_is_drawn_at_the_lengths_that_it_was_tested_at(tmp_path, 
     [((32, 64, 128), True), ((41, 51, 61), False), ((1, 2), False), ((0, 1, 2), False)],
 )
 def test_lengths_that_grow_by_factors_are_known(lengths, factors):
-    assert text_figure.grows_by_factors(lengths) == factors
+    assert length_charts.grows_by_factors(lengths) == factors
 
 
 def test_a_test_of_one_place_has_no_figure(make_text, make_pairs):
     shown = board([make_text("rnn", (8,)), make_pairs("rnn", (60,), parts=("all",))], "words")
-    assert text_figure.measures(shown) == []
-    assert figures.drawings(shown, "default") == []
+    assert length_charts.measures(shown) == []
+    assert board_charts.drawings(shown, "default") == []
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -183,11 +184,11 @@ def test_hostile_names_can_be_drawn(make_text, make_pairs, name):
     records = [make_text(one, (8, 9, 10, 12), task=task) for one in (name, "good")]
     records += [make_pairs(name, (60, 20), parts=("p" * 64, "q" * 64))]
     shown = page(records, "pairs")
-    for one in figures.drawings(shown.boards[0], "default"):
-        svg = figures.rendered(one, "svg")
+    for one in board_charts.drawings(shown.boards[0], "default"):
+        svg = board_charts.rendered(one, "svg")
         assert b"</svg>" in svg
         assert b"<script" not in svg
-    text = assemble.render(shown, NOTHING)["index.html"]
+    text = page_page.render_page(shown, NOTHING)["index.html"]
     assert text.count("<script") == 3
 
 
@@ -196,9 +197,9 @@ def test_perplexities_that_nobody_measures_break_no_face(make_text, value):
     records = [make_text("rnn", (value,) * 4), make_text("rnn", (value,) * 4, seed=1)]
     records += [make_text("lstm", (8, 9, 10, 12))]
     shown = page(records, "words")
-    for one in figures.drawings(shown.boards[0], "default"):
-        assert b"</svg>" in figures.rendered(one, "svg")
-    assert assemble.render(shown, NOTHING)["results.json"]
+    for one in board_charts.drawings(shown.boards[0], "default"):
+        assert b"</svg>" in board_charts.rendered(one, "svg")
+    assert page_page.render_page(shown, NOTHING)["results.json"]
     for name in ("table", "markdown", "latex"):
         assert not re.search(r"\d{30}", renderer(name)(shown)), name
 
@@ -214,7 +215,7 @@ def test_the_page_draws_from_the_measure_and_not_from_accuracies(make_text, make
     assert "names" not in words["places"]
     assert pairs["places"]["names"] == ["up-to-9", "over-9"]
     assert pairs["places"]["mean"] == [0.6, 0.2]
-    text = assemble.render(shown, NOTHING)["index.html"]
+    text = page_page.render_page(shown, NOTHING)["index.html"]
     assert "A text is drawn by a measure of its own" in text
     assert 'class="cell unlearned"' not in text  # no accuracy says whether a text was learned
 

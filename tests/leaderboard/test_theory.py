@@ -6,19 +6,18 @@ from types import ModuleType
 
 import pytest
 from formalbench import Theory
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.results import Prediction
 from formalbench.cache import package_digest
 from formalbench.contracts.specs import display
 from formalbench.host import Plugin, PluginHost
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.result import Prediction
 from formalbench.store import Store
-from formalbench_leaderboard.asked import in_class
+from formalbench_leaderboard.board.sources import Held, in_class, suite_view
+from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.page.descriptions import definitions
+from formalbench_leaderboard.page.page import render_page as render_html
+from formalbench_leaderboard.page.page_data import contents
 from formalbench_leaderboard.renderers import renderer
-from formalbench_leaderboard.sources import Held, suite_view
-from formalbench_leaderboard.theory import Predictions, theory_here
-from formalbench_leaderboard.web.assemble import render as render_html
-from formalbench_leaderboard.web.contents import contents
-from formalbench_leaderboard.web.definitions import definitions
 
 TASKS = ("parity:classify", "first:classify", "no-such-task:classify")
 

@@ -9,8 +9,8 @@ from built_records import PROTOCOL
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import CohortMember
 from formalbench.training.curriculum import InterleavedStages
-from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.publishing.told import check_training
+from formalbench_leaderboard.publishing.metadata_check import check_training
+from formalbench_leaderboard.publishing.record_check import Admission
 
 NOW = datetime.datetime(2026, 11, 21, tzinfo=datetime.UTC)
 

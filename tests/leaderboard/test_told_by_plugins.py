@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench import hookimpl
-from formalbench_leaderboard.publishing.checking import check_published
+from formalbench_leaderboard.publishing.check import check_published
 
 
 class Videos:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from built_records import TO_ITS_END
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.constructions import ExactModel
-from formalbench.analysis.verdict import MOST_NAMED, verdict_of, verdict_of_verified
+from formalbench.statistics.board import ExactModel
+from formalbench.statistics.build import View, build_page
+from formalbench_leaderboard.board.summary import MOST_NAMED, verdict_of, verdict_of_verified
 
 
 def said(records, **view):

@@ -10,14 +10,15 @@ import zlib
 from html.parser import HTMLParser
 
 import pytest
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.text import harmless
+from formalbench.documents.text import harmless
+from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench_leaderboard.sources import suite_view
-from formalbench_leaderboard.web import assemble, curves
-from formalbench_leaderboard.web.contents import contents, packed
-from formalbench_leaderboard.web.definitions import Definitions, definitions
-from formalbench_leaderboard.web.prose import breakable, marked
+from formalbench_leaderboard.board.sources import suite_view
+from formalbench_leaderboard.page import page as page_page
+from formalbench_leaderboard.page import page_data
+from formalbench_leaderboard.page.descriptions import Definitions, definitions
+from formalbench_leaderboard.page.html_tables import breakable, marked
+from formalbench_leaderboard.page.page_data import contents, packed
 
 NOTHING = Definitions({}, {})
 HOSTILE = {
@@ -60,7 +61,7 @@ class Seen(HTMLParser):
 
 def render(records, known=NOTHING, **view):
     page = build_page(records, View("test", ("parity",), **view))
-    return assemble.render(page, known)["index.html"]
+    return page_page.render_page(page, known)["index.html"]
 
 
 def data_of(text):
@@ -112,7 +113,7 @@ def test_nothing_is_fetched(many_records, host):
     outside = {pair for pair in addresses - beside if not pair[1].startswith("#")}
     assert all(tag == "a" and link.startswith("https://arxiv.org/") for tag, link in outside)
     assert outside
-    style = (assemble.HERE / "style.css").read_text(encoding="utf-8")
+    style = (page_page.HERE / "style.css").read_text(encoding="utf-8")
     assert "url(" not in style
     assert "@import" not in style
 
@@ -136,28 +137,28 @@ def test_the_policy_names_every_script_and_no_other(many_records):
 
 
 def test_no_script_can_end_its_element():
-    for script in (assemble._script(), assemble._file("script", f"{assemble.FIRST}.js")):
+    for script in (page_page._script(), page_page._file("script", f"{page_page.FIRST}.js")):
         assert "</script" not in script
         assert "<!--" not in script
 
 
 def test_every_script_is_in_the_page():
-    files = {path.stem for path in (assemble.HERE / "script").glob("*.js")}
-    assert files == {*assemble.SCRIPTS, assemble.FIRST}
-    assert all("innerHTML" not in assemble._file("script", f"{name}.js") for name in files)
+    files = {path.stem for path in (page_page.HERE / "script").glob("*.js")}
+    assert files == {*page_page.SCRIPTS, page_page.FIRST}
+    assert all("innerHTML" not in page_page._file("script", f"{name}.js") for name in files)
 
 
 def test_the_same_records_give_the_same_bytes(many_records, host):
     def page(records):
         built = build_page(records, suite_view(host, "default"))
-        return assemble.render(built, definitions(host, records))
+        return page_page.render_page(built, definitions(host, records))
 
     assert page(many_records) == page(many_records[::-1])
 
 
 def test_the_board_reads_without_a_script(many_records):
     view = View("test", ("parity", "first", "tomita-3"))
-    text = assemble.render(build_page(many_records, view), NOTHING)["index.html"]
+    text = page_page.render_page(build_page(many_records, view), NOTHING)["index.html"]
     static = text[: text.index('<script type="application/octet-stream"')]
     cells = [data for tag, data in Seen(static).texts if tag in ("td", "a")]
     assert {"regulargpt", "rnn", "transformer", "98.0", "50.0"} <= set(cells)
@@ -185,8 +186,8 @@ def test_curves_hold_the_mean_and_the_wilson_intervals_of_all_seeds(make_record)
 
 
 def test_many_lengths_are_averaged_and_the_page_says_so(make_record, monkeypatch):
-    monkeypatch.setattr(curves, "MOST_POINTS", 2)
-    monkeypatch.setattr(curves, "MOST_SEED_POINTS", 1)
+    monkeypatch.setattr(page_data, "MOST_POINTS", 2)
+    monkeypatch.setattr(page_data, "MOST_SEED_POINTS", 1)
     text = render([make_record(accuracy=[100, 90, 80, 50]), make_record(seed=1)])
     data = data_of(text)
     curve = data["boards"][0]["rows"][0]["results"]["parity"]["curve"]
@@ -212,7 +213,7 @@ def test_a_page_of_many_long_curves_stays_small(make_record):
         for task in ("parity:classify", "first:classify", "tomita-3:classify")
     ]
     page = build_page(records, View("test", ("parity", "first", "tomita-3")))
-    assert len(assemble.render(page, NOTHING)["index.html"]) < 3_000_000
+    assert len(page_page.render_page(page, NOTHING)["index.html"]) < 3_000_000
 
 
 def test_a_page_without_records_is_a_page():

@@ -6,14 +6,12 @@ import random
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.configured import settings_of
-from formalbench.analysis.constructions import ExactModels
-from formalbench.analysis.results import CellResults, Result, SeedResult, TaskFacts
 from formalbench.host import PluginHost
-from formalbench_leaderboard.web.assemble import render
-from formalbench_leaderboard.web.definitions import definitions
-from formalbench_leaderboard.web.details import details
+from formalbench.statistics.board import Board, ExactModels, Page, Row
+from formalbench.statistics.result import CellResults, Result, SeedResult, TaskFacts
+from formalbench_leaderboard.board.comparison import settings_of
+from formalbench_leaderboard.page.descriptions import definitions, details
+from formalbench_leaderboard.page.page import render_page
 
 MODELS, TASKS, SEEDS, STRINGS = 100, 60, 3, 256
 LENGTHS = tuple(range(41, 501, 29))
@@ -106,7 +104,7 @@ def test_a_page_of_a_hundred_models_on_sixty_tasks_is_within_two_megabytes(make_
     known = replace(definitions(host, records, "all"), details=told)
     assert sum(bool(task.drawing) for task in known.tasks.values()) > 20
     assert len(told["theory"]) > 20
-    text = render(page, known)["index.html"]
+    text = render_page(page, known)["index.html"]
     assert text.count('data-sort="') > MODELS * TASKS
     size = len(text.encode())
     assert MOST_BYTES / 4 < size <= MOST_BYTES

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
-from formalbench.analysis.build import build_page
-from formalbench.analysis.text import interval, percent
+from formalbench.documents.text import interval, percent
 from formalbench.host import PluginHost
-from formalbench_leaderboard.sources import read_all, suite_view
+from formalbench.statistics.build import build_page
+from formalbench_leaderboard.board.sources import read_all, suite_view
 from playwright.sync_api import expect
 
 CELL = ".measured:not([hidden]) .board tbody td.cell"

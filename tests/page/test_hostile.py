@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from formalbench.analysis.text import harmless
+from formalbench.documents.text import harmless
 from playwright.sync_api import expect
 
 

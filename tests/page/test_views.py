@@ -7,11 +7,11 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from formalbench.analysis.board import Board
-from formalbench.analysis.build import View, build_page
-from formalbench.analysis.compare import Standing, compare
-from formalbench.analysis.verdict import verdict_of
-from formalbench_leaderboard.sources import read_all
+from formalbench.statistics.board import Board
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.comparison import Standing, compare
+from formalbench_leaderboard.board.sources import read_all
+from formalbench_leaderboard.board.summary import verdict_of
 from playwright.sync_api import Page, expect
 
 TASKS = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")

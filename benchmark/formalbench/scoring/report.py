@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from formalbench.analysis.keys import task_title
-from formalbench.analysis.learned import LEARNED
-from formalbench.analysis.statistics import wilson_each
 from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.statistics.intervals import wilson_each
+from formalbench.statistics.records import LEARNED, task_title
 from formalbench.store import Store
 
 if TYPE_CHECKING:

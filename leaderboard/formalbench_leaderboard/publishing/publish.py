@@ -9,35 +9,39 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.build import build_page
-from formalbench.analysis.counted import distinct
-from formalbench.analysis.keys import has_result, identity, model_key, title_of
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
+from formalbench.statistics.build import build_page
+from formalbench.statistics.records import has_result, identity, model_key, title_of
+from formalbench.statistics.selection import distinct
 from formalbench.store import Store, sweep, weights_path
 from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
 from formalbench.store.weight_lookup import AtHand
 
-from formalbench_leaderboard.publishing.admission import Admission
-from formalbench_leaderboard.publishing.contract import broken_promises
-from formalbench_leaderboard.publishing.copies import copied
-from formalbench_leaderboard.publishing.kept_plugins import plugin_contents, plugins_of
-from formalbench_leaderboard.publishing.packing import write_weights
-from formalbench_leaderboard.publishing.places import published_path
-from formalbench_leaderboard.publishing.strangers import CarefulAdmission
-from formalbench_leaderboard.publishing.untrusted import Found, RefusedError, admitted, naming
-from formalbench_leaderboard.publishing.weights_kept import (
+from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
+from formalbench_leaderboard.publishing.check import broken_promises
+from formalbench_leaderboard.publishing.places import Contents, published_path, write_all
+from formalbench_leaderboard.publishing.plugin_sources import plugin_contents, plugins_of
+from formalbench_leaderboard.publishing.record_check import Admission, copied
+from formalbench_leaderboard.publishing.untrusted_plugins import CarefulAdmission
+from formalbench_leaderboard.publishing.untrusted_records import (
+    Found,
+    RefusedError,
+    admitted,
+    naming,
+)
+from formalbench_leaderboard.publishing.weights import (
     checked_weights,
     completes,
     differs,
     keeps_weights,
+    write_weights,
 )
-from formalbench_leaderboard.publishing.writing import Contents, write_all
-from formalbench_leaderboard.sources import DEFAULT_SUITE, parted, suite_view
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
+
 
 Pairs = dict[tuple[str, str], int]
 """How many records there are of each (model, task)."""

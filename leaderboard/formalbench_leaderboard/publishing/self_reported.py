@@ -10,21 +10,20 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.frame import runs_frame
-from formalbench.analysis.keys import task_title
-from formalbench.analysis.markdown import written
-from formalbench.analysis.text import MISSING, percent
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
+from formalbench.documents.markup import written
+from formalbench.documents.text import MISSING, percent
+from formalbench.statistics.frame import runs_frame
+from formalbench.statistics.records import task_title
 from formalbench.store import Store
 from formalbench.task_handle import TaskHandle
 from tabulate import tabulate
 
-from formalbench_leaderboard.publishing.places import is_built_in
-from formalbench_leaderboard.publishing.untrusted import RefusedError
-from formalbench_leaderboard.publishing.writing import Contents, write_all
+from formalbench_leaderboard.publishing.places import Contents, is_built_in, write_all
+from formalbench_leaderboard.publishing.untrusted_records import RefusedError
 
 if TYPE_CHECKING:
     from formalbench.host import PluginHost

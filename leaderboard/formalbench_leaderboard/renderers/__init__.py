@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from formalbench.analysis.board import Page
+from formalbench.statistics.board import Page
 
 FORMATS = ("table", "markdown", "latex", "csv", "json")
 
 
 def renderer(name: str) -> Callable[[Page], str]:
     """Return the function that renders a format of `FORMATS`."""
-    from formalbench_leaderboard.renderers import data, latex, markdown, sheet, terminal
+    from formalbench_leaderboard.renderers import formats, terminal
 
     return {
         "table": terminal.render,
-        "markdown": markdown.render,
-        "latex": latex.render,
-        "csv": sheet.render,
-        "json": data.render,
+        "markdown": formats.render_markdown,
+        "latex": formats.render_latex,
+        "csv": formats.render_csv,
+        "json": formats.render_json,
     }[name]

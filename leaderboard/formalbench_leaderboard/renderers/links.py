@@ -8,14 +8,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from urllib.parse import quote
 
-from formalbench.analysis.board import Row
-from formalbench.analysis.constructions import ExactModel
-from formalbench.analysis.keys import ModelKey
-from formalbench.analysis.lacking import Lacking
-from formalbench.analysis.markdown import Markdown, link, name, written
-from formalbench.analysis.tables import Outcome
+from formalbench.documents.markup import Markdown, link, name, written
+from formalbench.statistics.board import ExactModel, Row
+from formalbench.statistics.records import ModelKey
 
-from formalbench_leaderboard.sources import PAGE
+from formalbench_leaderboard.board.sources import PAGE
+from formalbench_leaderboard.board.tables import Lacking, Outcome
 
 FRONT = PAGE
 SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from formalbench.analysis.board import Board, Row
-from formalbench.analysis.columns import Column, Sheet
-from formalbench.analysis.constructions import ExactModel, ExactModels
-from formalbench.analysis.markdown import Markdown, link, name
-from formalbench.analysis.predictions import Agreement
-from formalbench.analysis.reproduced import CellTold, ClaimTold, Document, count_verdicts
-from formalbench.analysis.tables import Outcome, agreement_table, lacking_table, of_row
-from formalbench.analysis.tables.ranking import STANDING
-from formalbench.analysis.text import MISSING, count, percent, plural, ranks
-from formalbench.analysis.verdict import verdict_of, verdict_of_verified
+from formalbench.documents.markup import Markdown, link, name
+from formalbench.documents.reproduction import CellTold, ClaimTold, Document, count_verdicts
+from formalbench.documents.table import Column, Sheet
+from formalbench.documents.text import MISSING, count, percent, plural, ranks
+from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
 
-from formalbench_leaderboard.renderers.evidence import PAPERS, PREDICTIONS
+from formalbench_leaderboard.board.predictions import Agreement, agreement_table
+from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
+from formalbench_leaderboard.board.tables import STANDING, Outcome, lacking_table, of_row
+from formalbench_leaderboard.charts.map_chart import map_fields
+from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
+from formalbench_leaderboard.renderers.formats import exact_tables, made
 from formalbench_leaderboard.renderers.links import FRONT, Links
-from formalbench_leaderboard.renderers.map_figure import map_fields
-from formalbench_leaderboard.renderers.markdown import exact_tables, made
 from formalbench_leaderboard.renderers.site import (
     ModelPage,
     ReproductionPage,

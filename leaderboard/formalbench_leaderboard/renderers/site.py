@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.constructions import ExactModel
-from formalbench.analysis.keys import ModelKey
-from formalbench.analysis.map import LanguageMap
-from formalbench.analysis.reproduced import Document
+from formalbench.documents.reproduction import Document
+from formalbench.statistics.board import Board, ExactModel, Page, Row
+from formalbench.statistics.records import ModelKey
 
-from formalbench_leaderboard.renderers.evidence import Evidence
-from formalbench_leaderboard.renderers.figures import Drawing, drawings
+from formalbench_leaderboard.charts.board_charts import Drawing, drawings
+from formalbench_leaderboard.charts.language_map import LanguageMap
+from formalbench_leaderboard.renderers.evidence_pages import Evidence
 from formalbench_leaderboard.renderers.links import FIGURES, SUITES, Links
 
 

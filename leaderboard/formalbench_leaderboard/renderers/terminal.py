@@ -15,25 +15,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-from formalbench.analysis.board import Board, Page, Row
-from formalbench.analysis.columns import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
-from formalbench.analysis.constructions import ExactModels
-from formalbench.analysis.tables import (
-    LEGEND,
-    by_place,
-    exact_table,
-    of_task,
-    published_table,
-    ranking,
-)
-from formalbench.analysis.tables.outcomes import plugin_metrics
-from formalbench.analysis.text import harmless, plural
 from formalbench.contracts.published import PublishedTable
+from formalbench.documents.table import CAPPED, DOUBTFUL, FAILED, SOME, Column, Sheet
+from formalbench.documents.text import harmless, plural
+from formalbench.statistics.board import Board, ExactModels, Page, Row
 from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
+
+from formalbench_leaderboard.board.paper_comparison import published_table
+from formalbench_leaderboard.board.tables import (
+    LEGEND,
+    by_place,
+    exact_table,
+    of_task,
+    plugin_metrics,
+    ranking,
+)
 
 T = TypeVar("T")
 

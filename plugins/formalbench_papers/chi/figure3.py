@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from formalbench.analysis.figures import GREY
-from formalbench.analysis.text import plural
 from formalbench.contracts.batch import Batch
 from formalbench.contracts.network import Traceable
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.documents.charts import GREY
+from formalbench.documents.text import plural
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn

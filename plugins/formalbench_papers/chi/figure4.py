@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from formalbench.analysis.figures import BLUES, GREY, ORANGE
-from formalbench.analysis.text import plural
 from formalbench.contracts.example import Example, tensors
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.documents.charts import BLUES, GREY, ORANGE
+from formalbench.documents.text import plural
 from formalbench.evaluation.gradients import input_gradients
 from torch import Tensor, nn
 

@@ -7,8 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from formalbench.analysis.figures import BLUES, GREY
-from formalbench.analysis.text import plural
+from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.text import plural
 
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
 from formalbench_papers.chi.specs import LENGTHS

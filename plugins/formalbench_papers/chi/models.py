@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from formalbench.analysis.text import count
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
+from formalbench.documents.text import count
 
 from formalbench_papers.framework.tables import PaperModel
 

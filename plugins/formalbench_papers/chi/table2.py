@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import product
 
-from formalbench.analysis.reproduced import Verdict, count_verdicts
-from formalbench.analysis.text import percent
 from formalbench.contracts.task import Task
+from formalbench.documents.reproduction import Verdict, count_verdicts
+from formalbench.documents.text import percent
 from formalbench.evaluation.cells import cell_lengths
 from formalbench.host.tables import read_table
 

@@ -6,8 +6,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
-from formalbench.analysis.measures import perplexities
 from formalbench.contracts.config import Value
+from formalbench.statistics.result import perplexities
 
 from formalbench_papers.chi.specs import LENGTHS
 from formalbench_papers.framework.bench import Bench

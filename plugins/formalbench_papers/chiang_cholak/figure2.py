@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREY, INK, RED
+from formalbench.documents.charts import BLUES, GREY, INK, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings

@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import torch
-from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, ORANGE, RED
-from formalbench.analysis.statistics import Measured
-from formalbench.analysis.text import percent, plural
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.documents.charts import BLUES, GREEN, GREY, INK, ORANGE, RED
+from formalbench.documents.text import percent, plural
+from formalbench.statistics.intervals import Measured
 from torch import nn
 
 from formalbench_papers.framework.bench import Bench

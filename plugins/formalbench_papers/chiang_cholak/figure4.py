@@ -9,10 +9,10 @@ from itertools import pairwise
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREY
-from formalbench.analysis.text import percent, plural
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Curve
+from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.text import percent, plural
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

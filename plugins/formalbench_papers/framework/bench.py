@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
-from formalbench.analysis.reproduced import UNFINISHED, Scale
-from formalbench.analysis.statistics import Measured, measured
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.contracts.task import Task
 from formalbench.device import choose_device, usable_cores
+from formalbench.documents.reproduction import UNFINISHED, Scale
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import CellScore, evaluate
 from formalbench.host.host import load
+from formalbench.statistics.intervals import Measured, measured
 from formalbench.store import Store, default_results, weights_path
 from formalbench.store.weights import load_network
 from torch import nn

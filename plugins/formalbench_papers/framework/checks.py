@@ -17,14 +17,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.current import current_of
-from formalbench.analysis.reproduced import Document, Plain, all_hold, read_document
-from formalbench.analysis.text import plural, spreadsheet
 from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.documents.reproduction import Document, Plain, all_hold, read_document
+from formalbench.documents.text import plural, spreadsheet
 from formalbench.plain import read_plain
+from formalbench.statistics.selection import current_of
 from formalbench.store import Store
 from formalbench.store.packed import read_packed
 from formalbench.store.repository import REPRODUCTIONS
@@ -46,7 +46,7 @@ from formalbench_papers.framework.report import (
 )
 
 if TYPE_CHECKING:
-    from formalbench.analysis.reproduced import Scale
+    from formalbench.documents.reproduction import Scale
     from formalbench.host.host import PluginHost
 
 

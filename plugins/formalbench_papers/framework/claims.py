@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from statistics import fmean, variance
 from typing import TYPE_CHECKING, Literal
 
-from formalbench.analysis.reproduced import all_hold
+from formalbench.documents.reproduction import all_hold
 from scipy.stats import t
 
 if TYPE_CHECKING:
-    from formalbench.analysis.reproduced import Verdict
     from formalbench.contracts.record import Record
+    from formalbench.documents.reproduction import Verdict
     from matplotlib.figure import Figure
 
     from formalbench_papers.framework.scores import Score

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 if TYPE_CHECKING:
-    from formalbench.analysis.reproduced import Document
     from formalbench.contracts.specs import ReproductionSpec
+    from formalbench.documents.reproduction import Document
     from formalbench.host.host import PluginHost
 
     from formalbench_papers.framework.bench import Bench
@@ -225,7 +225,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
     Raises:
         RequestError: if there is no page.
     """
-    from formalbench.analysis.reproduced import all_hold, read_document
+    from formalbench.documents.reproduction import all_hold, read_document
 
     from formalbench_papers.framework.checks import Kept, judge
     from formalbench_papers.framework.measurements import Measurements

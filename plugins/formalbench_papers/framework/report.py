@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from formalbench.analysis.columns import Column, Sheet
-from formalbench.analysis.environments import environments_of
-from formalbench.analysis.figures import picture, styled
-from formalbench.analysis.markdown import Markdown
-from formalbench.analysis.reproduced import (
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import ReproductionSpec
+from formalbench.device import describe_environment
+from formalbench.documents.charts import picture, styled
+from formalbench.documents.markup import Markdown
+from formalbench.documents.reproduction import (
     CellTold,
     ClaimTold,
     Document,
@@ -26,11 +27,10 @@ from formalbench.analysis.reproduced import (
     count_verdicts,
     read_document,
 )
-from formalbench.analysis.templating import Templates
-from formalbench.analysis.text import plural, spreadsheet
-from formalbench.contracts.record import Record
-from formalbench.contracts.specs import ReproductionSpec
-from formalbench.device import describe_environment
+from formalbench.documents.table import Column, Sheet
+from formalbench.documents.templates import Templates
+from formalbench.documents.text import plural, spreadsheet
+from formalbench.statistics.records import environments_of
 from formalbench.store import write_atomically
 from formalbench.store.packed import written
 

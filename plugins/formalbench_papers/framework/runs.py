@@ -10,8 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from formalbench.analysis.aggregate import aggregate, facts_of, selected_rate
-from formalbench.analysis.results import Result
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
@@ -20,6 +18,8 @@ from formalbench.device import choose_device
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import Run, RunPlan, RunRequest, make_plan
+from formalbench.statistics.aggregate import aggregate, facts_of, selected_rate
+from formalbench.statistics.result import Result
 from formalbench.store import Store
 from formalbench.ui.live import execute_live
 

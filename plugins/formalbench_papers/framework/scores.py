@@ -11,15 +11,21 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from formalbench.analysis.aggregate import facts_of
-from formalbench.analysis.learned import was_trained
-from formalbench.analysis.results import Result, TaskFacts
-from formalbench.analysis.seeds import Sample, mean_draws
-from formalbench.analysis.statistics import Measured, measured, percentile_interval, scaled
-from formalbench.analysis.text import percent, plural
 from formalbench.contracts.cells import Cells
 from formalbench.contracts.published import PublishedResult
 from formalbench.contracts.record import Record
+from formalbench.documents.text import percent, plural
+from formalbench.statistics.aggregate import facts_of
+from formalbench.statistics.intervals import (
+    Measured,
+    Sample,
+    mean_draws,
+    measured,
+    percentile_interval,
+    scaled,
+)
+from formalbench.statistics.records import was_trained
+from formalbench.statistics.result import Result, TaskFacts
 
 from formalbench_papers.framework.claims import (
     Answer,

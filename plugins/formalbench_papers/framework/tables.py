@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from formalbench.analysis.reproduced import Scale
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
+from formalbench.documents.reproduction import Scale
 
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench

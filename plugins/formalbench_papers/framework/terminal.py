@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from formalbench.analysis.reproduced import (
+from formalbench.documents.reproduction import (
     CellTold,
     ClaimTold,
     Document,
     Verdict,
     count_verdicts,
 )
-from formalbench.analysis.text import MISSING, harmless
+from formalbench.documents.text import MISSING, harmless
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table

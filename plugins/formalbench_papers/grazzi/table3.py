@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
+from formalbench.documents.text import percent
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.bench import Bench

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.contracts.task import Task
+from formalbench.documents.text import percent
 from formalbench.host.tables import read_table
 from formalbench.metrics.accuracy import ANSWERS
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from formalbench.analysis.text import percent, plural
+from formalbench.documents.text import percent, plural
 from formalbench.host.tables import read_table
 
 from formalbench_papers.framework.bench import Bench

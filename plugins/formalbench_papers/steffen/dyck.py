@@ -13,10 +13,10 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREY, RED
-from formalbench.analysis.statistics import wilson
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
+from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.text import percent
+from formalbench.statistics.intervals import wilson
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREEN, GREY, INK, RED
+from formalbench.documents.charts import BLUES, GREEN, GREY, INK, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings

@@ -10,12 +10,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
-from formalbench.analysis.figures import BLUES, GREY, RED
-from formalbench.analysis.statistics import Measured
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.task import Task
+from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.text import percent
+from formalbench.statistics.intervals import Measured
 from torch import nn
 
 from formalbench_papers.framework.bench import Bench

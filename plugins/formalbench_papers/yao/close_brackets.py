@@ -11,12 +11,12 @@ from functools import cached_property
 from statistics import fmean
 from typing import TypeVar
 
-from formalbench.analysis.statistics import Measured
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
+from formalbench.documents.text import percent
 from formalbench.metrics.close_brackets import MACRO, MICRO
+from formalbench.statistics.intervals import Measured
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Row, at_least, every, higher

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREEN, GREY, ORANGE
-from formalbench.analysis.text import percent, plural
+from formalbench.documents.charts import BLUES, GREEN, GREY, ORANGE
+from formalbench.documents.text import percent, plural
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

@@ -6,8 +6,8 @@ from collections.abc import Collection, Mapping
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREY, RED
-from formalbench.analysis.text import percent
+from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every

@@ -7,8 +7,8 @@ from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
 
-from formalbench.analysis.figures import BLUES, GREEN, RED
-from formalbench.analysis.text import percent, plural
+from formalbench.documents.charts import BLUES, GREEN, RED
+from formalbench.documents.text import percent, plural
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, RED
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
+from formalbench.documents.charts import BLUES, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, TableCell, across

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING
 
-from formalbench.analysis.figures import BLUES, GREEN, RED
 from formalbench.contracts.config import Value
+from formalbench.documents.charts import BLUES, GREEN, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across

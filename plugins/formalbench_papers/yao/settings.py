@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from formalbench.analysis.figures import BLUES, GREY
-from formalbench.analysis.text import percent
 from formalbench.contracts.config import Value
+from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.text import percent
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from formalbench.analysis.figures import BLUES, GREY, INK, RED
 from formalbench.contracts.config import Value
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
+from formalbench.documents.charts import BLUES, GREY, INK, RED
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings

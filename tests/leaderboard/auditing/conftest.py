@@ -11,8 +11,8 @@ from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
 from formalbench.store import Store
-from formalbench_leaderboard.auditing.audit import Auditor
-from formalbench_leaderboard.auditing.found import Audit
+from formalbench_leaderboard.publishing.audit import Auditor
+from formalbench_leaderboard.publishing.judge import Audit
 from trained_records import TINY, train, write_protocols
 
 WINDOW = """

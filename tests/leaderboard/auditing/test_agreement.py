@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench_leaderboard.auditing.agreement import ALARM, CellCounts, allowed, changed, p_value
+from formalbench_leaderboard.publishing.agreement import (
+    ALARM,
+    CellCounts,
+    allowed,
+    changed,
+    p_value,
+)
 from scipy.stats import fisher_exact
 
 CELLS, STRINGS = 16, 256

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.store import Store
-from formalbench_leaderboard.auditing.drawn import drawn, how_many
+from formalbench_leaderboard.publishing.audit import drawn, how_many
 
 
 def test_a_seed_draws_as_many_as_are_asked_for(results):

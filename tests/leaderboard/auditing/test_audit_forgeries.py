@@ -12,7 +12,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.metrics.accuracy import ANSWERS
 from formalbench.metrics.close_brackets import MICRO
 from formalbench.store import weights_path
-from formalbench_leaderboard.auditing.retested import Retester
+from formalbench_leaderboard.publishing.retest import Retester
 
 
 @pytest.mark.parametrize("model", ["rnn", "exact-parity", "transformer", "lstm"])

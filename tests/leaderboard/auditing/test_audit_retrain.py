@@ -6,8 +6,8 @@ import pytest
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import CohortMember
 from formalbench.store import weights_path
-from formalbench_leaderboard.auditing import retrain as module
-from formalbench_leaderboard.auditing.audit import Auditor
+from formalbench_leaderboard.publishing import rerun as module
+from formalbench_leaderboard.publishing.audit import Auditor
 
 PAID = {CROSS_ENTROPY: {"total": (999_999,) * 4}}
 """A cross-entropy that pays for any number of wrong answers."""

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.record import Origin
 from formalbench.store import weights_path
-from formalbench_leaderboard.auditing.audit import Auditor
+from formalbench_leaderboard.publishing.audit import Auditor
 
 
 def test_what_is_passed_over(host, run, tmp_path, forge):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 
 import pytest
-from formalbench.analysis.repeating import repeating
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.verification import parse_any
+from formalbench.statistics.records import repeating
 from formalbench.store import Store
-from formalbench_leaderboard.auditing.audit import Auditor
-from formalbench_leaderboard.auditing.reverify import compared
+from formalbench_leaderboard.publishing.audit import Auditor
+from formalbench_leaderboard.publishing.rerun import compared
 
 ASKED = ["--exhaustive", "4", "--lengths", "6,10", "--count", "20"]
 

@@ -12,9 +12,9 @@ from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
 from formalbench.store.weight_lookup import AtHand
-from formalbench_leaderboard.auditing import cost
-from formalbench_leaderboard.auditing.audit import NO_WEIGHTS, Auditor
-from formalbench_leaderboard.publishing.packing import write_weights
+from formalbench_leaderboard.publishing import audit
+from formalbench_leaderboard.publishing.audit import NO_WEIGHTS, Auditor
+from formalbench_leaderboard.publishing.weights import write_weights
 
 
 @pytest.fixture
@@ -147,7 +147,7 @@ def test_without_weights_one_run_is_trained_again(command, apart, results):
 
 
 def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatch):
-    monkeypatch.setattr(cost, "LONGEST", -1.0)
+    monkeypatch.setattr(audit, "LONGEST", -1.0)
     code, out, err = command(results, "--seed", 3)
     assert code == 0
     assert "not done without --yes: 1 run to train again: about" in err
@@ -158,19 +158,19 @@ def test_what_takes_long_is_not_done_unasked(command, apart, results, monkeypatc
 
 def test_what_training_again_costs(run, results):
     (file, gru), (other, second) = run("gru", 0), run("gru", 1)
-    assert cost.seconds_of({file: gru, other: second}) == (2, second.training.seconds)
+    assert audit.seconds_of({file: gru, other: second}) == (2, second.training.seconds)
     (alone, rnn) = run("transformer", 0)
     seconds = second.training.seconds + rnn.training.seconds
-    assert cost.seconds_of({file: gru, other: second, alone: rnn}) == (3, seconds)
+    assert audit.seconds_of({file: gru, other: second, alone: rnn}) == (3, seconds)
     failed = replace_training(rnn)
-    assert cost.seconds_of({alone: failed}) == (1, 0.0)
+    assert audit.seconds_of({alone: failed}) == (1, 0.0)
     for times, seconds, words in [
         (1, 0.1, "1 run to train again: about 1 second by its record"),
         (3, 100, "3 runs to train again: about 100 seconds by their records"),
         (1, 600, "1 run to train again: about 10 minutes by its record"),
         (1, 36000, "1 run to train again: about 10 hours by its record"),
     ]:
-        assert cost.sentence(times, seconds) == words
+        assert audit.sentence(times, seconds) == words
 
 
 def replace_training(record):

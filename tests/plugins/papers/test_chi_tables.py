@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.statistics import Measured
 from formalbench.contracts.published import PublishedResult
 from formalbench.host import PluginHost
+from formalbench.statistics.intervals import Measured
 from formalbench_papers.chi import table1 as chi_table1
 from formalbench_papers.chi import table2 as chi_table2
 from formalbench_papers.chi.models import on_parameters

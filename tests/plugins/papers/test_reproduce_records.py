@@ -8,9 +8,9 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from formalbench.analysis.reproduced import read_document
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
+from formalbench.documents.reproduction import read_document
 from formalbench.host import PluginHost
 from formalbench_papers.framework.checks import Kept, found_again, reproductions_problems
 from formalbench_papers.framework.claims import Claim, Findings, TableCell

@@ -7,13 +7,13 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from formalbench.analysis.statistics import Measured
 from formalbench.contracts.cells import Sums
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set
 from formalbench.host import PluginHost
 from formalbench.running.plan import make_plan
+from formalbench.statistics.intervals import Measured
 from formalbench.training.data import Interval, TrainingData
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.runs import Got

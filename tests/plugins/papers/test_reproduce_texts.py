@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from formalbench import RequestError
-from formalbench.analysis.measures import perplexities
 from formalbench.host import PluginHost
+from formalbench.statistics.result import perplexities
 from formalbench_papers.chi import figure4_text, table3
 from formalbench_papers.chi.figure4 import Field
 from formalbench_papers.framework.bench import Bench

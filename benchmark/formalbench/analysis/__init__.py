@@ -1,1 +1,0 @@
-"""What records say: the numbers behind every board, figure and reproduction."""

@@ -1,0 +1,1 @@
+"""Text, tables, templates and charts, shared by papers and leaderboard."""

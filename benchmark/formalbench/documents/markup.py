@@ -1,0 +1,151 @@
+"""Tables and text as Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from formalbench.documents import text
+from formalbench.documents.table import Column, Sheet, T
+from tabulate import tabulate
+
+PAGE = 950
+"""What a page has room for; a wider table has a scroll bar."""
+
+
+_PADDING = 27
+
+
+_BOLD = 1.08
+
+
+_WIDTHS = {"name": 187.0, "command": 300.0}
+
+
+_NARROW, _WIDE = frozenset("fijlrt.,:;'!|()[]/- "), frozenset("mwMW%…—@")
+
+
+_BREAKS = re.compile(r"\s+|(?<=[A-Za-z]-)(?=[A-Za-z])|(?=\[)")
+"""Where a browser may break; before the options of a model because `markdown.name` says so."""
+
+
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+
+
+def least_width(column: Column[T], items: Iterable[T]) -> float:
+    """Return the width of a column's longest word, and of the space around it.
+
+    Names and commands always have as much as most of them need: no name changes a table's shape.
+    """
+    if column.form in _WIDTHS:
+        return _WIDTHS[column.form]
+    texts = [_LINK.sub(r"\1", column.text(item)) for item in items]
+    words = (word for text in (*texts, *column.below.values()) for word in _BREAKS.split(text))
+    heading = (_BOLD * _width(word) for word in _BREAKS.split(column.heading))
+    return _PADDING + max(*heading, *map(_width, words), 0.0)
+
+
+def _width(word: str) -> float:
+    """Return about how wide a word is in a sans-serif face of 16 pixels."""
+    return sum(5.0 if sign in _NARROW else 14.0 if sign in _WIDE else 8.9 for sign in word)
+
+
+U = TypeVar("U")
+
+
+MOST_COLUMNS = 12
+"""Of a table: with more, GitHub shows a scroll bar."""
+
+
+class Markdown(str):
+    """Text that is Markdown already."""
+
+    __slots__ = ()
+
+
+def written(value: object) -> Markdown:
+    """Return a value as it is if it is Markdown already, else as Markdown that shows its text."""
+    return value if isinstance(value, Markdown) else Markdown(text.markdown(str(value)))
+
+
+def code(command: str) -> Markdown:
+    """Return a command as it is, to be copied."""
+    return Markdown(f"<code>{written(command)}</code>")
+
+
+def name(shown: str) -> Markdown:
+    """Return a name that may break into two lines before the options behind it."""
+    model, bracket, options = shown.partition("[")
+    if not (model and options.endswith("]")):
+        return written(shown)
+    return Markdown(f"{written(model)}<wbr>{written(bracket + options)}")
+
+
+def link(shown: str, target: str) -> Markdown:
+    """Return a link to an address."""
+    return Markdown(f"[{written(shown)}]({target})")
+
+
+def bullets(lines: Iterable[str]) -> Markdown:
+    """Return lines as a list."""
+    return Markdown("\n".join(f"- {written(line)}" for line in lines))
+
+
+def table(shown: Sheet[U], head: Callable[[str], str] = written, **instead: Any) -> Markdown:
+    """Return a table; one of too many columns, or too wide ones, as several below one another.
+
+    What stands below the rows comes last, and in italics.
+
+    Args:
+        shown: the columns and the items.
+        head: how a heading is written.
+        instead: by a column's heading, how an item is written in it.
+    """
+    return Markdown("\n\n".join(_table(part, head, instead) for part in _narrow(shown)))
+
+
+def _narrow(shown: Sheet[U]) -> Iterator[Sheet[U]]:
+    """Distribute columns over tables that fit; what tells the rows apart begins each of them."""
+    widths = {id(column): least_width(column, shown.items) for column in shown.columns}
+    names = [
+        column
+        for place, column in enumerate(shown.columns[:MOST_COLUMNS])
+        if not place or column.form in ("name", "words")
+    ]
+    part: list[Column[U]] = []
+    new = False
+    for column in shown.columns:
+        wide = sum(widths[id(one)] for one in (*part, column)) > PAGE
+        if new and (wide or len(part) == MOST_COLUMNS):
+            yield Sheet(part, shown.items)
+            part, new = [*names], False
+        part.append(column)
+        new = new or column not in names
+    yield Sheet(part, shown.items)
+
+
+def _table(shown: Sheet[U], head: Callable[[str], str], instead: dict[str, Any]) -> str:
+    writers = [_writer(column, instead.get(column.heading)) for column in shown.columns]
+    rows = [[write(item) for write in writers] for item in shown.items]
+    for name, texts in shown.below.items():
+        named = zip(shown.columns, texts, strict=True)
+        rows.append(
+            [f"*{name}*" if column.form == "name" else written(one or "") for column, one in named]
+        )
+    return tabulate(
+        rows,
+        [head(heading) for heading in shown.headings],
+        tablefmt="pipe",
+        disable_numparse=True,
+        colalign=["left" if column.left else "right" for column in shown.columns],
+    )
+
+
+def _writer(column: Column[U], instead: Callable[[U], str] | None) -> Callable[[U], str]:
+    if instead is not None:
+        return lambda item: written(instead(item))
+    if column.form == "cell":
+        return column.text  # a number and our own marks: brackets alone are no link
+    write = {"command": code, "name": name}.get(column.form, written)
+    return lambda item: write(column.text(item))

@@ -1,0 +1,130 @@
+"""What a reproduction found, as a document: all that its page says, and all that programs read.
+
+The page is rendered from it and from nothing else, so that the two cannot differ.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal, get_args
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.part import Part
+from formalbench.contracts.reading import first_problem
+from formalbench.plain import read_plain
+from pydantic import ValidationError
+
+MAX_BYTES = 8 << 20
+
+
+Plain = str | int | float | None
+
+
+Scale = Literal["quick", "paper"]
+"""``quick``: what two CPU cores do in minutes, an hour at most. ``paper``: as many runs, lengths,
+strings and updates as in the paper, or more."""
+
+
+Verdict = Literal["holds", "differs", "approx", "cannot tell", "not run at this scale"]
+"""``approx``: a number of other data, beside the paper's for its order of magnitude alone."""
+
+
+UNFINISHED = "cells of this scale lack runs"
+"""In a remark: the page lacks runs that belong to its scale, and the same command trains them."""
+
+
+class CellTold(Part):
+    """A cell of the paper's table, beside ours."""
+
+    row: str
+    column: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+class ClaimTold(Part):
+    """A claim of the paper, beside what was found."""
+
+    claim: str
+    paper: str
+    ours: str
+    verdict: Verdict
+
+
+class Document(Part):
+    """Everything about one reproduction, once carried out.
+
+    Attributes:
+        schema_version: of this format.
+        reproduction, title, source, about, reduced: as of `Reproduction`.
+        command: does it again.
+        scale: how much was done.
+        date: UTC, the day.
+        seconds: how long the command took.
+        took: how long the training did, in words.
+        environments: of the records or, without any, of this machine.
+        records: how many are kept beside the page; 0 if nothing was trained; None if it was
+            measured before records were kept.
+        measurements: how many steps of what was computed without training are kept there.
+        core_hours: how long one CPU core takes at the scales ``quick`` and ``paper``.
+        figure: whether there is one.
+        holds: whether a claim holds and none differs.
+        notes: what makes these numbers stale, computed from what lies beside the page.
+        cells, claims, remarks, data: what was found.
+    """
+
+    schema_version: Literal[2] = 2
+    reproduction: str
+    title: str
+    source: str
+    about: str
+    command: str
+    scale: Scale
+    reduced: str
+    date: str
+    seconds: float
+    took: str
+    environments: tuple[str, ...]
+    records: int | None
+    measurements: int = 0
+    core_hours: tuple[float | None, float | None] = (None, None)
+    figure: bool
+    holds: bool
+    notes: tuple[str, ...] = ()
+    cells: tuple[CellTold, ...]
+    claims: tuple[ClaimTold, ...]
+    remarks: tuple[str, ...]
+    data: tuple[dict[str, Plain], ...]
+
+
+def read_document(file: Path) -> Document:
+    """Read a document; it may have come from anybody.
+
+    Raises:
+        RequestError: one line, if it is none.
+    """
+    contents = read_plain(file, MAX_BYTES, "the data of a reproduction")
+    try:
+        return Document.model_validate_json(contents)
+    except ValidationError as error:
+        told = first_problem(error)
+        raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
+
+
+def all_hold(claims: Iterable[Verdict]) -> bool:
+    """Say whether one of some claims holds and none differs."""
+    given = set(claims)
+    return "holds" in given and "differs" not in given
+
+
+def count_verdicts(verdicts: Iterable[Verdict]) -> str:
+    """Return how many of each there are, as in ``18 hold, 1 differs``."""
+    counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
+    return ", ".join(
+        f"{times} {verdict if times == 1 else many.get(verdict, verdict)}"
+        for verdict in get_args(Verdict)
+        if (times := counts[verdict])
+    )

@@ -1,0 +1,105 @@
+"""Documents made of templates, in which text is text: each format escapes what it would act upon.
+
+A template is named after what it makes: ``front.md.j2``, ``board.tex.j2``, ``page.html.j2``. What
+it prints is plain text, unless the value says that it is in that format already: `Markdown`,
+`Latex`, or `markupsafe.Markup` for HTML and SVG. A field that is named and not given is an error.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from formalbench.documents import text
+from formalbench.documents.markup import Markdown, bullets, code, table
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+_BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
+
+
+class Latex(str):
+    """Text that is LaTeX already."""
+
+    __slots__ = ()
+
+
+class Templates:
+    """The templates in some folders.
+
+    Example:
+        >>> pages = Templates(Path(__file__).parent / "templates")  # doctest: +SKIP
+        >>> pages.render("model.md.j2", name="a_b|c")  # doctest: +SKIP
+    """
+
+    def __init__(self, *folders: Path) -> None:
+        self._folders = folders
+        self._environment = cache(self._made)
+
+    def render(self, template: str, /, **fields: Any) -> str:
+        """Return what a template makes of fields.
+
+        In Markdown and LaTeX blank lines in a row are one, so that a template can be airy.
+
+        Args:
+            template: its name, as in ``front.md.j2``.
+            fields: what it prints. Text is escaped as the format asks.
+
+        Raises:
+            jinja2.UndefinedError: if it names a field that is not given.
+        """
+        form = Path(template).suffixes[-2]
+        made = self._environment(form).get_template(template).render(fields)
+        if form in (".md", ".tex"):
+            made = _BLANK_LINES.sub("\n\n", made).strip() + "\n"
+        return made
+
+    def _made(self, form: str) -> Environment:
+        environment = Environment(
+            loader=FileSystemLoader(self._folders),
+            undefined=StrictUndefined,
+            autoescape=form in (".html", ".svg"),  # noqa: S701 - the others escape by `finalize`
+            finalize=_ESCAPES[form],
+            trim_blocks=True,
+            lstrip_blocks=True,
+            keep_trailing_newline=True,
+        )
+        environment.filters |= _FILTERS | (_OF_MARKDOWN if form == ".md" else {})
+        return environment
+
+
+def _escape(write: Callable[[str], str], form: type[str]) -> Callable[[object], str]:
+    """Return what makes text of a value, unless it is written in the format already."""
+
+    def escape(value: object) -> str:
+        if value is None:
+            return ""
+        return value if isinstance(value, form) else write(str(value))
+
+    return escape
+
+
+# What is left of HTML in a text, Jinja2 escapes.
+_HTML = _escape(text.harmless, Markup)
+
+
+_ESCAPES = {
+    ".html": _HTML,
+    ".svg": _HTML,
+    ".md": _escape(text.markdown, Markdown),
+    ".tex": _escape(text.latex, Latex),
+}
+
+
+_FILTERS: dict[str, Callable[..., str]] = {
+    "percent": text.percent,
+    "interval": text.interval,
+    "grouped": text.grouped,
+    "plural": text.plural,
+}
+
+
+_OF_MARKDOWN: dict[str, Callable[..., str]] = {"bullets": bullets, "code": code, "table": table}

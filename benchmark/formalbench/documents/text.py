@@ -1,0 +1,134 @@
+"""Untrusted text made harmless, and numbers made text: the same for every renderer of a board.
+
+Names, commands and hardware lines come from records that strangers wrote. Two steps
+keep them from doing harm: `harmless` takes out what no name needs (control
+characters, marks that turn the direction of reading), and each renderer escapes what
+its own format would act upon.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+MISSING = "–"
+
+
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+_KEPT_CATEGORIES = frozenset("LMNPS")
+
+
+_RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+
+
+_MARKDOWN = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;"} | {sign: f"&#{ord(sign)};" for sign in "|\\`*_[]~$#"}
+)
+
+
+_LATEX = str.maketrans(
+    {sign: f"\\{sign}" for sign in "&%$#_{}"}
+    | {"\\": r"\textbackslash{}", "^": r"\^{}", "~": r"\textasciitilde{}"}
+    | {"<": r"\ensuremath{<}", ">": r"\ensuremath{>}", "|": r"\textbar{}"}
+    | {"`": r"\textasciigrave{}", "−": "$-$", "≥": r"$\geq$", "…": "--", "–": "--"}
+)
+
+
+_FORMULA_STARTS = ("=", "+", "-", "@")
+
+
+_TOO_MANY = 10**15
+
+
+def harmless(text: str) -> str:
+    """Return one line without control, invisible or right-to-left characters.
+
+    White space of any kind becomes one space; every other character that is taken out
+    leaves a replacement character, so that two different names rarely look the same.
+    """
+    spaced = " ".join(text.split())
+    return "".join(sign if _is_harmless(sign) else _REPLACEMENT for sign in spaced)
+
+
+def printable(text: str) -> str:
+    """Return text to copy: with the spaces it has, without what a terminal would act upon."""
+    return "".join(sign if sign.isprintable() else _REPLACEMENT for sign in text)
+
+
+def _is_harmless(sign: str) -> bool:
+    return sign == " " or (
+        unicodedata.category(sign)[0] in _KEPT_CATEGORIES
+        and unicodedata.bidirectional(sign) not in _RIGHT_TO_LEFT
+    )
+
+
+def markdown(text: str) -> str:
+    """Return text that Markdown shows as it is, also in a cell of a table."""
+    escaped = harmless(text).translate(_MARKDOWN)
+    # GitHub turns bare addresses into links; a name should not be one.
+    escaped = escaped.replace("://", "&#58;//")
+    return re.sub(r"(?i)\b(www)\.", r"\1&#46;", escaped)
+
+
+def latex(text: str) -> str:
+    """Return text that LaTeX typesets as it is."""
+    return harmless(text).translate(_LATEX)
+
+
+def spreadsheet(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula."""
+    clean = harmless(text)
+    return f"'{clean}" if clean.startswith(_FORMULA_STARTS) else clean
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """Return a share of one in percent: ``0.5`` is ``50.0``; None is a dash."""
+    if share is None:
+        return MISSING
+    shown = f"{100.0 * share:.{digits}f}"
+    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+
+
+def interval(low: float | None, high: float | None) -> str:
+    """Return an interval of shares in percent, as in ``97.5 … 100.0``."""
+    if low is None or high is None:
+        return MISSING
+    return f"{percent(low)} … {percent(high)}"
+
+
+def ranks(low: int | None, high: int | None) -> str:
+    """Return an interval of ranks: ``3``, ``1–4``."""
+    if low is None or high is None:
+        return MISSING
+    return str(low) if low == high else f"{low}–{high}"
+
+
+def rate(learning_rate: float | None) -> str:
+    """Return a learning rate, as in ``0.0003``; None (an exact model) is a dash."""
+    return MISSING if learning_rate is None else f"{learning_rate:g}"
+
+
+def count(low: int, high: int) -> str:
+    """Return a number of parameters, or its range over tasks, as in ``12.3 k``."""
+    shown = (_short(low), _short(high))
+    return shown[0] if shown[0] == shown[1] else f"{shown[0]} … {shown[1]}"
+
+
+def grouped(number: int) -> str:
+    """Return a whole number with its thousands apart, as in ``4,096``."""
+    return f"{number:,}" if number < _TOO_MANY else "over 10^15"
+
+
+def plural(times: int, noun: str) -> str:
+    """Return a count with its noun, as in ``1 record`` and ``2 records``."""
+    return f"{times} {noun}{'' if times == 1 else 's'}"
+
+
+def _short(number: int) -> str:
+    if number < 10_000:
+        return str(number)
+    if number >= _TOO_MANY:  # no model has that many; a division could overflow
+        return "over 10^15"
+    return f"{number / 1e6:.2f} M" if number >= 999_950 else f"{number / 1e3:.1f} k"

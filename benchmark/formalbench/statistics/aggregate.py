@@ -1,0 +1,305 @@
+"""From the runs of one model on one task under one protocol to one result.
+
+The learning rate is chosen by in-distribution validation alone: nothing in
+`selected_rate` looks at a test.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics as averages
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.contracts.cells import Cells
+from formalbench.contracts.objective import MUTUAL_INFORMATION
+from formalbench.contracts.record import Record
+from formalbench.metrics.accuracy import ANSWERS
+from formalbench.statistics.intervals import (
+    Measured,
+    Sample,
+    mean_draws,
+    measured,
+    percentile_interval,
+    scaled,
+    wilson,
+)
+from formalbench.statistics.records import (
+    grouped_by,
+    has_learned,
+    has_result,
+    repeating,
+    title_of,
+    validation_of,
+    was_trained,
+)
+from formalbench.statistics.result import (
+    CellResults,
+    Result,
+    SeedResult,
+    ShownBy,
+    TaskFacts,
+    at_places,
+    is_language_model,
+    mean_by_place,
+    measure_of,
+)
+
+Flags = npt.NDArray[np.bool_]
+
+
+WORST = 1e300
+"""Cross-entropy of a run that did not finish; no sum of it is infinite."""
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """A result, and the scaled accuracy of its runs.
+
+    Attributes:
+        result: on one task.
+        scaled: of each run that counts; zeros without any width where it is not known.
+    """
+
+    result: Result
+    scaled: Sample
+
+
+def selected_rate(runs: Sequence[Record]) -> float | None:
+    """Choose the learning rate with the best mean validation, on seeds that all rates have.
+
+    A seed that one rate lacks would let luck decide. If all rates have none in common,
+    the rate with the most seeds wins. Ties go to the lower cross-entropy, to more seeds,
+    then to the smaller rate; of language models cross-entropy comes first. A run that did not come
+    to the end of its training has no share right; what became of its test is not looked at.
+    """
+    by_rate = grouped_by(lambda run: run.learning_rate, runs)
+    common = set.intersection(*({run.seed for run in held} for held in by_rate.values()))
+    by_loss = is_language_model(runs)
+
+    def order(rate: float | None) -> tuple[float, ...]:
+        seeds = len({run.seed for run in by_rate[rate]})
+        compared = [run for run in by_rate[rate] if not common or run.seed in common]
+        shares, bits = zip(*map(_validation, compared), strict=True)
+        share, loss = math.fsum(shares) / len(shares), math.fsum(bits) / len(bits)
+        best = (loss, -share) if by_loss else (-share, loss)
+        return (0.0 if common else -seeds, *best, -seeds, rate or 0.0)
+
+    return min(by_rate, key=order)
+
+
+def _validation(run: Record) -> tuple[float, float]:
+    selected = run.selected
+    if selected is None or not was_trained(run):
+        return 0.0, WORST
+    return selected.accuracy, min(selected.bits, WORST)
+
+
+def aggregate(runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object]) -> Aggregate:
+    """Aggregate the runs of one model on one task under one protocol.
+
+    Args:
+        runs: at least one, of any rates and seeds, in any order.
+        facts: of the task, from whichever model finished it; None if none did.
+        key: names the stream of random numbers behind its interval.
+    """
+    rate = selected_rate(runs)
+    chosen = sorted(
+        (run for run in runs if run.learning_rate == rate), key=lambda run: (run.seed, run.test_id)
+    )
+    chance = facts.chance_length if facts else None
+    measure = measure_of(chosen)
+    seeds = tuple(_seed_result(run, measure, facts) for run in chosen)
+    values = [value for run in seeds if (value := measured_run(run, chance)) is not None]
+    accuracies = [value.accuracy for value in values]
+    mean = math.fsum(accuracies) / len(accuracies) if accuracies else None
+    title = title_of(chosen[0])
+    trained = any(run.model.kind == "learned" for run in chosen)
+    sample = Sample.of(title, values, chance, trained) if values else None
+    low, high = (
+        (None, None)
+        if sample is None
+        else percentile_interval(mean_draws([sample], key), around=mean)
+    )
+    max_low, max_high = _best_interval(seeds, max(accuracies, default=None))
+    learned = sum(run.learned for run in seeds)
+    reached = _longest(seeds, facts, (0.99, 0.90))
+    mastered = all(run.learned for run in seeds if run.accuracy is not None)
+    longest = reached if mastered else [None] * len(reached)
+    places = mean_by_place(chosen, measure)
+    validations = [run.validation for run in seeds if run.validation is not None]
+    result = Result(
+        task=title,
+        max=max(accuracies, default=None),
+        mean=mean,
+        median=averages.median(accuracies) if accuracies else None,
+        scaled=0.0 if mean is None or chance is None else scaled(mean, chance),
+        low=low,
+        high=high,
+        max_low=max_low,
+        max_high=max_high,
+        seeds=len(chosen),
+        finished=sum(map(has_result, chosen)),
+        failures=_failures(chosen),
+        learning_rate=rate,
+        command=repeating(chosen[-1]),
+        longest_99=longest[0],
+        longest_90=longest[1],
+        validation=math.fsum(validations) / len(validations) if validations else None,
+        learned=learned,
+        budget=max(run.protocol.steps for run in chosen),
+        runs=seeds,
+        shown=mean if measure.accuracy else measure.mean([value for _, value in places]),
+        places=places,
+    )
+    if sample is None or chance is None or chance >= 1.0:
+        return Aggregate(result, Sample.unknown(title, len(seeds)))
+    return Aggregate(result, sample.in_units_of(chance))
+
+
+def _seed_result(run: Record, measure: ShownBy, facts: TaskFacts | None) -> SeedResult:
+    return SeedResult(
+        seed=run.seed,
+        test_id=run.test_id,
+        status=run.status,
+        accuracy=run.test.accuracy if run.test else None,
+        cells=cell_results(run.test.cells) if run.test else None,
+        seconds=run.training.seconds if run.training else None,
+        validation=validation_of(run),
+        learned=has_learned(run),
+        steps=run.training.steps if run.training else 0,
+        places=tuple(at_places(run, measure).items()),
+        answers=_answers_right(run),
+        capped=bool(run.training and run.training.ended == "capped" and not has_learned(run)),
+        information=_information(run, facts),
+        metrics=tuple(_plugin_metrics(run)),
+    )
+
+
+def _plugin_metrics(run: Record) -> Iterator[tuple[str, float]]:
+    """Yield what metrics of plugins measured; one may measure several things, ``NAME-…``."""
+    if run.test is None or not run.test.extra_metrics:
+        return
+    cells = run.test.cells
+    for name in cells.metrics:
+        if any(name == one or name.startswith(f"{one}-") for one in run.test.extra_metrics):
+            means = cells.means_of(name)
+            known = [mean for mean in means or () if not math.isnan(mean)]
+            if known:
+                yield name, math.fsum(known) / len(known)
+
+
+def _information(run: Record, facts: TaskFacts | None) -> tuple[float | None, ...] | None:
+    found = run.test.cells.means_of(MUTUAL_INFORMATION) if run.test else None
+    if run.test is None or found is None:
+        return None
+    chances: Sequence[float] = [0.0] * len(found)
+    if facts is not None and run.test.cells.window == 1:
+        chances = facts.chance_of(cell_results(run.test.cells))
+    return tuple(
+        None if math.isnan(bits) or chance >= 1.0 else bits
+        for bits, chance in zip(found, chances, strict=True)
+    )
+
+
+def _answers_right(run: Record) -> float | None:
+    counted = run.test.cells.whole(ANSWERS) if run.test else None
+    return counted.mean if counted is not None and counted.count else None
+
+
+def cell_results(cells: Cells) -> CellResults:
+    """Return how a run did at each length, out of its strings.
+
+    Answers of one string depend on each other: where each of several counts, a string is one
+    trial, right by the share of its answers that are.
+    """
+    correct: tuple[float, ...] = cells.correct
+    if cells.answers is not None:
+        every = zip(cells.correct, cells.strings, cells.answers, strict=True)
+        correct = tuple(right * strings / asked for right, strings, asked in every)
+    return CellResults(cells.length, cells.strings, correct, cells.group)
+
+
+def measured_run(run: SeedResult, chance: float | None) -> Measured | None:
+    """Return a run's accuracy; chance level, known exactly, for one that did not finish."""
+    if run.accuracy is not None and run.cells is not None:
+        return measured(run.cells.strings, run.accuracy)
+    return None if chance is None else Measured(chance, 0.0)
+
+
+def _best_interval(
+    runs: Sequence[SeedResult], best: float | None
+) -> tuple[float, float] | tuple[None, None]:
+    for run in runs:
+        if run.cells is not None and run.accuracy == best:
+            return wilson(sum(run.cells.correct), sum(run.cells.strings))
+    return None, None
+
+
+def _longest(
+    runs: Sequence[SeedResult], facts: TaskFacts | None, least: Sequence[float]
+) -> list[int | None]:
+    """Return the longest test length up to which the mean over the seeds is at least `least`.
+
+    At every shorter test length, too; one at which chance is always right is no success. A run
+    that did not finish is at chance everywhere.
+
+    Args:
+        runs: at least one.
+        facts: of the task.
+        least: shares of the strings of a length.
+    """
+    cells = [run.cells for run in runs if run.cells is not None]
+    if not cells or facts is None or len({cell.length for cell in cells}) > 1:
+        return [None] * len(least)
+    shares_SL = np.array([np.divide(cell.correct, cell.strings) for cell in cells])
+    chance_L = np.full(shares_SL.shape[1], facts.chance_length)
+    if facts.lengths == cells[0].length:
+        chance_L = np.array(facts.chance_by_cell)
+    failed_L = (len(runs) - len(cells)) * chance_L
+    mean_L = (shares_SL.sum(axis=0) + failed_L) / len(runs)
+    return [_last(mean_L >= share, chance_L < 1.0, cells[0].length) for share in least]
+
+
+def _last(good_L: Flags, telling_L: Flags, lengths: Sequence[int]) -> int | None:
+    """Return the last length that tells something before the first that is not good."""
+    end = len(good_L) if good_L.all() else int(good_L.argmin())
+    told = np.flatnonzero(telling_L[:end])
+    return lengths[told[-1]] if len(told) else None
+
+
+def _failures(runs: Sequence[Record]) -> tuple[tuple[str, int], ...]:
+    statuses = Counter(
+        f"{run.status} at some lengths" if has_result(run) else run.status
+        for run in runs
+        if run.status != "finished"
+    )
+    return tuple(sorted(statuses.items()))
+
+
+def facts_of(runs: Sequence[Record]) -> TaskFacts | None:
+    """Read what is common to all runs of one task under one protocol; None if none finished.
+
+    The chance level is averaged over the runs, which changes nothing: all were tested
+    on the same strings.
+    """
+    tests = [run.test for run in runs if has_result(run) and run.test is not None]
+    if not tests:
+        return None
+    cells = tests[0].cells
+    return TaskFacts(
+        title=title_of(runs[0]),
+        metric=min(test.metric for test in tests),
+        chance_constant=math.fsum(test.chance_constant for test in tests) / len(tests),
+        chance_length=math.fsum(test.chance_length for test in tests) / len(tests),
+        first=(cells.first or cells.length)[0],
+        last=cells.length[-1],
+        cells=len(cells.length),
+        lengths=cells.length,
+        strings=sum(cells.strings),
+        measure=measure_of(runs),
+    )

@@ -1,0 +1,305 @@
+"""From records to boards."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
+from formalbench.contracts.theory import Theory
+from formalbench.contracts.verification import VerificationRecord
+from formalbench.statistics.aggregate import Aggregate, aggregate, facts_of
+from formalbench.statistics.board import Board, Page, Row, exact_models, profile_of
+from formalbench.statistics.frame import Chances
+from formalbench.statistics.intervals import (
+    Sample,
+    interquartile_draws,
+    interquartile_mean,
+    mean_draws,
+    percentile_interval,
+)
+from formalbench.statistics.ranks import significantly_better
+from formalbench.statistics.records import (
+    environments_of,
+    grouped_by,
+    has_result,
+    model_key,
+    row_names,
+    title_of,
+)
+from formalbench.statistics.result import Prediction, TaskFacts
+from formalbench.statistics.selection import Counted, Current, checkable, counted
+from formalbench.store import without_collection
+
+FEW_NAMES = 3
+"""Names that a sentence lists before it counts the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What to show of a set of records.
+
+    Attributes:
+        title: of the page.
+        tasks: titles of the tasks to rank by, in order.
+        protocols: titles of the protocols to show; None for all there are.
+        only_tasks: whether other tasks are left out.
+        new: the runs whose rows to mark as new, by the ids of their tests.
+        published: the tables of papers to show.
+        current: what tasks, protocols and models stand for now (see `counted`).
+        ranks_unchecked: whether a model is ranked of whose records one is of a plugin that is not
+            at hand, so that nobody here can check it; if not, a note says so.
+        theory: of a task by its full name; None where nobody knows.
+        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
+        chances: accuracy at each cell of a record's test of the best answer that sees only the
+            length; None where that is known on the average alone.
+        predicted: what theorems and experiments say of a model on a task, both by their names,
+            options behind them; theorems first.
+    """
+
+    title: str
+    tasks: tuple[str, ...]
+    protocols: Collection[str] | None = None
+    only_tasks: bool = False
+    new: Collection[str] = ()
+    published: tuple[PublishedTable, ...] = ()
+    current: Current = field(default_factory=Current)
+    ranks_unchecked: bool = True
+    theory: Callable[[str], Theory | None] = lambda task: None
+    shortcut: Callable[[str], float | None] = lambda task: None
+    chances: Chances = lambda record: None
+    predicted: Callable[[str, str], tuple[Prediction, ...]] = lambda model, task: ()
+
+    def with_papers_on(self, wanted: Callable[[str], bool]) -> View:
+        """Return the view with the papers' numbers on those tasks alone, by their titles."""
+        tables = (table.limited_to(wanted) for table in self.published)
+        return replace(self, published=tuple(table for table in tables if table.tasks))
+
+
+def build_page(
+    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord] = ()
+) -> Page:
+    """Aggregate records into one board per protocol; their order does not matter."""
+    with without_collection():
+        return _page(records, view, verifications)
+
+
+def _page(
+    records: Iterable[Record], view: View, verifications: Iterable[VerificationRecord]
+) -> Page:
+    if view.only_tasks:
+        records = [record for record in records if title_of(record) in view.tasks]
+    parts = [
+        part
+        for part in counted(records, view.current)
+        if view.protocols is None or part.key[0] in view.protocols
+    ]
+    boards = [_board(part, view) for part in parts]
+    return Page(
+        title=view.title,
+        boards=tuple(sorted(boards, key=lambda board: (not board.ranked, -board.learned))),
+        exact=exact_models(verifications, view.current),
+        published=view.published,
+        environments=environments_of([record for part in parts for record in part.records]),
+    )
+
+
+def _board(part: Counted, view: View) -> Board:
+    by_task = grouped_by(title_of, part.records)
+    facts = {title: _facts(runs, view) for title, runs in by_task.items()}
+    others = tuple(sorted(set(by_task) - set(view.tasks)))
+    rows, row_notes = _rows(part.records, (*view.tasks, *others), facts, view)
+    return Board(
+        protocol=part.key[0],
+        version=part.key[1],
+        tasks=view.tasks,
+        other_tasks=others,
+        facts=tuple(
+            known for title in (*view.tasks, *others) if (known := facts.get(title)) is not None
+        ),
+        rows=tuple(rows),
+        notes=(*row_notes, *part.notes, *_differing_tests(by_task)),
+    )
+
+
+def _facts(runs: Sequence[Record], view: View) -> TaskFacts | None:
+    known, theory = checkable(runs, view.current), view.theory(runs[0].task.name)
+    facts = facts_of(known)
+    if facts is None:
+        return None
+    # A shortcut's accuracy is over the task's own test lengths.
+    splits = runs[0].protocol.splits
+    own_lengths = splits is None or splits.test is None
+    return replace(
+        facts,
+        chances=view.chances(next(run for run in known if has_result(run))),
+        language_class=None if theory is None else theory.finest,
+        shortcut=view.shortcut(facts.title) if own_lengths else None,
+    )
+
+
+def _differing_tests(by_task: dict[str, list[Record]]) -> list[str]:
+    """Warn of what must not be: one task and protocol, but other test strings."""
+    return [
+        f"The runs on {title} were not all tested on the same strings: do not compare them."
+        for title, runs in sorted(by_task.items())
+        if len({run.test.fingerprint for run in runs if run.test is not None}) > 1
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A row, and its samples on the tasks that count, if it has them all."""
+
+    row: Row
+    samples: Sequence[Sample] = ()
+
+
+def _rows(
+    records: Sequence[Record],
+    titles: Sequence[str],
+    facts: dict[str, TaskFacts | None],
+    view: View,
+) -> tuple[list[Row], list[str]]:
+    by_model = grouped_by(model_key, records)
+    names = row_names(by_model)
+    unscored = {known.title for known in facts.values() if known and not known.scored}
+    scored = [title for title in view.tasks if title not in unscored]
+    entries: list[_Entry] = []
+    unchecked: list[str] = []
+    for key, every in sorted(by_model.items()):
+        runs = grouped_by(title_of, every)
+        found = {
+            title: _aggregated(runs[title], facts[title], (*key, title), view)
+            for title in titles
+            if title in runs
+        }
+        sizes = [run.model.parameters for run in every]
+        row = Row(
+            model=names[key],
+            key=key,
+            kind=min(run.model.kind for run in every),
+            parameters=(min(sizes), max(sizes)),
+            results=tuple(part.result for part in found.values()),
+            profile=profile_of([found[title].result for title in scored if title in found]),
+            is_new=any(run.test_id in view.new for run in every),
+        )
+        if view.ranks_unchecked or all(view.current.standing(run) == "current" for run in every):
+            entries.append(_scored(row, found, scored))
+        else:
+            entries.append(_Entry(row))
+            unchecked.append(_unchecked(row, every, view.current))
+    texts = {known.title for known in facts.values() if known and not known.measure.accuracy}
+    judged = [title for title in view.tasks if title not in texts]
+    notes = _row_notes([entry.row for entry in entries], scored, judged)
+    return _ranked(entries), [*unchecked, *notes]
+
+
+def _aggregated(
+    runs: Sequence[Record], facts: TaskFacts | None, key: Sequence[object], view: View
+) -> Aggregate:
+    """Aggregate the runs of a model on a task, with what theory says of it."""
+    found, of = aggregate(runs, facts, key), runs[0]
+    every = view.predicted(display(of.model.name, of.model.options), of.task.name)
+    first = every[0] if every else None
+    weak = facts is not None and facts.weak and found.result.reaches
+    result = replace(found.result, prediction=first, predictions=every, weak=weak)
+    return replace(found, result=result)
+
+
+def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
+    """Say that a row has no rank, and of which plugins what is not known here is."""
+    missing = [] if current.model(row.key) else [f"its model is of {row.key[1]}"]
+    missing += [
+        f"{run.task.name} is of {run.task.source.distribution}"
+        for run in {run.task.name: run for run in runs}.values()
+        if current.task(run.task.name) is None
+    ]
+    return (
+        f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
+        f"not at hand ({_some(missing) or 'its protocol is of one'})."
+    )
+
+
+def _scored(row: Row, found: dict[str, Aggregate], scored: Sequence[str]) -> _Entry:
+    """Give a row its score if it has all the tasks that count."""
+    if not scored or any(title not in found for title in scored):
+        return _Entry(row)
+    parts = [found[title] for title in scored]
+    samples = [part.scaled for part in parts]
+    draws = mean_draws(samples, row.key)
+    score = math.fsum(part.result.scaled or 0.0 for part in parts) / len(parts)
+    low, high = percentile_interval(draws, around=score)
+    iqm = float(interquartile_mean(np.concatenate([sample.values for sample in samples])))
+    iqm_low, iqm_high = percentile_interval(interquartile_draws(samples, row.key), around=iqm)
+    known = replace(row, score=score, low=low, high=high)
+    return _Entry(replace(known, iqm=iqm, iqm_low=iqm_low, iqm_high=iqm_high), samples)
+
+
+def _ranked(entries: Sequence[_Entry]) -> list[Row]:
+    """Order rows by rank, score and name; the ones without a score by how many tasks they have.
+
+    A row that stands alone has no rank: it is compared with nothing.
+    """
+    scored = [entry for entry in entries if entry.samples]
+    rest = [entry.row for entry in entries if not entry.samples]
+    rest.sort(key=lambda row: (-len(row.results), row.model))
+    if len(scored) == 1:
+        return [scored[0].row, *rest]
+    better_MM = significantly_better([entry.samples for entry in scored])
+    ranked = []
+    for place, entry in enumerate(scored):
+        first, last = 1 + better_MM[:, place].sum(), len(scored) - better_MM[place].sum()
+        ranked.append(
+            replace(
+                entry.row,
+                rank=int(first),
+                rank_low=int(first),
+                rank_high=int(last),
+                better_than=tuple(scored[n].row.model for n in np.flatnonzero(better_MM[place])),
+            )
+        )
+    # Rounded, so that the last bit of a sum does not decide between equal rows.
+    ranked.sort(key=lambda row: (row.rank or 0, -round(row.score or 0.0, 12), row.model))
+    return ranked + rest
+
+
+def _some(names: Sequence[str]) -> str:
+    """Name all of a few, or the first of many and how many more there are."""
+    few = names if len(names) <= FEW_NAMES + 1 else names[:FEW_NAMES]
+    more = f" and {len(names) - len(few)} more" if len(few) < len(names) else ""
+    return ", ".join(few) + more
+
+
+def _row_notes(rows: Sequence[Row], scored: Sequence[str], tasks: Sequence[str]) -> list[str]:
+    notes = []
+    scores = sum(row.score is not None for row in rows)
+    for row in sorted(rows, key=lambda row: row.model):
+        missing = [title for title in scored if row.on(title) is None]
+        if missing:
+            notes.append(f"{row.model} has no score: it lacks {_some(missing)}.")
+        notes += [
+            f"{row.model} on {result.task}: {result.outcome}; "
+            "what did not finish, or is not finite at a length, counts as chance level."
+            for result in row.results
+            if result.marked
+        ]
+        if row.score is not None and scores == 1:
+            notes.append(f"{row.model} has no rank: no other row has a score to compare it with.")
+        alone = [result.task for result in row.results if result.seeds == 1]
+        if row.kind == "learned" and alone:
+            notes.append(
+                f"{row.model} has a single seed on {', '.join(alone)}: "
+                "its interval is what an unseen seed leaves open."
+            )
+    notes += [
+        f"{title} is not in the score: chance is right every time."
+        for title in tasks
+        if title not in scored
+    ]
+    return notes

@@ -1,0 +1,328 @@
+"""Two models beside each other: how far apart they are on each task, and on all of them.
+
+The interval of a difference has the draws of the board's scores behind it
+(`formalbench.statistics.intervals`): in each draw the seeds of a task weigh the same for both models,
+seed by seed, each model has an unseen seed of its own, and the test strings, which are the same
+for both, add what their number leaves open. `speed/differences.py` simulates how often it holds
+the true difference. Which of two models is better, the test behind a board's ranks says
+(`formalbench.statistics.ranks`), among all rows of their boards that have the tasks: on a suite's
+tasks a comparison and the suite's board agree.
+
+Records count right answers and do not name them, so two models are not paired string by string;
+their strings are taken to err independently, which is further apart than they can be expected to.
+
+Legend: D draws.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.record import Record
+from formalbench.statistics.aggregate import measured_run
+from formalbench.statistics.board import Board, Page, Row
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.intervals import LEVEL, Draws, Sample, mean_draws, percentile_interval
+from formalbench.statistics.ranks import p_values
+from formalbench.statistics.records import ModelKey, model_key, row_names, title_of
+from formalbench.statistics.result import CellResults, Result, TaskFacts
+from formalbench.statistics.selection import Current
+
+Better = Literal["a", "b"] | None
+"""Which of two is significantly better, if either is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A model under a protocol: a row on its board."""
+
+    board: Board
+    row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How far the first of two models is ahead.
+
+    Attributes:
+        value: of the first, less that of the second.
+        low, high: its 95 % interval, over seeds and test strings.
+        better: which of the two is significantly better on these tasks, among all rows
+            (`formalbench.statistics.ranks`); of one of several tasks, with its p-value times their
+            number.
+    """
+
+    value: float
+    low: float
+    high: float
+    better: Better
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDifference:
+    """Two models on one task.
+
+    Attributes:
+        task: its title.
+        facts: what is the same for both.
+        a, b: what each reached.
+        accuracy: how far their mean test accuracies are apart, whether they learned the training
+            lengths or not.
+    """
+
+    task: str
+    facts: TaskFacts
+    a: Result
+    b: Result
+    accuracy: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class MeanDifference:
+    """Two models on several tasks, each counting the same.
+
+    Attributes:
+        tasks: how many.
+        a, b: the mean of each model's scaled accuracies.
+        scaled: how far these are apart.
+    """
+
+    tasks: int
+    a: float
+    b: float
+    scaled: Difference
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two models beside each other.
+
+    Attributes:
+        a, b: the models.
+        tasks: those that both were tested on, on the same strings.
+        mean: over those of them that count in a score; None if none does.
+        notes: what is not compared and why, one line each.
+    """
+
+    a: Standing
+    b: Standing
+    tasks: tuple[TaskDifference, ...]
+    mean: MeanDifference | None
+    notes: tuple[str, ...]
+
+
+def compare(a: Standing, b: Standing, asked: Sequence[str] | None = None) -> Comparison:
+    """Compare two models on the tasks that both have.
+
+    Args:
+        a: one of them.
+        b: the other, on the same board or another one.
+        asked: titles of tasks; None for all that there are.
+    """
+    titles = (*a.board.tasks, *a.board.other_tasks, *b.board.tasks, *b.board.other_tasks)
+    both: list[tuple[TaskFacts, Result, Result]] = []
+    left_out: dict[str, list[str]] = {}
+    for title in dict.fromkeys(titles):
+        if asked is not None and title not in asked:
+            continue
+        facts, mine, other = a.board.facts_of(title), a.row.on(title), b.row.on(title)
+        why = _why_not(facts, mine, other)
+        if why:
+            left_out.setdefault(why, []).append(title)
+        elif facts and mine and other:
+            both.append((facts, mine, other))
+    tasks = tuple(_on_task(a, b, entry, len(both)) for entry in both)
+    notes = tuple(f"{why}: {', '.join(titles)}." for why, titles in left_out.items())
+    return Comparison(a, b, tasks, _over_tasks(a, b, tasks), notes)
+
+
+def comparisons(
+    records: Sequence[Record],
+    names: tuple[str, str],
+    tasks: Sequence[str] | None,
+    protocols: Sequence[str] | None,
+    current: Current,
+    shortcut: Callable[[str], float | None] = lambda task: None,
+) -> list[Comparison]:
+    """Compare two models under each protocol that both have, or under those asked for.
+
+    Args:
+        records: all that there are.
+        names: of the two rows.
+        tasks: on which; None for all that both have.
+        protocols: one for both, or one for each; None for all that both have.
+        current: what tasks, protocols and models stand for now.
+        shortcut: accuracy of the best shortcut on a task by its title; None where none is known.
+
+    Raises:
+        RequestError: one line, if there is no such row or protocol, or both are the same.
+    """
+    asked = [title.removesuffix(":classify") for title in tasks] if tasks is not None else None
+    rows = _rows_called(names, {model_key(record) for record in records})
+    # As on a board: nothing is compared with rows that nobody here can check, but for the two.
+    unknown_here = {model_key(run) for run in records if current.standing(run) == "unknown"}
+    left_out = unknown_here - set(rows)
+    kept = [record for record in records if model_key(record) not in left_out]
+    page = build_page(kept, View("", (), current=current, shortcut=shortcut))
+    return [compare(a, b, asked) for a, b in _places(page, names, rows, protocols)]
+
+
+def check_tasks(records: Sequence[Record], asked: Sequence[str]) -> None:
+    """Refuse the name of a task that no record is of.
+
+    Raises:
+        RequestError: one line, with the nearest names.
+    """
+    known = {title_of(record) for record in records}
+    for name in asked:
+        if name.removesuffix(":classify") not in known:
+            raise unknown("task among the records", name, known)
+
+
+def _rows_called(names: Sequence[str], known: Collection[ModelKey]) -> list[ModelKey]:
+    """Return the rows of these names; a name that several sources share is not enough."""
+    shown = row_names(known)
+    rows = []
+    for name in names:
+        found = [key for key in known if name in (shown[key], f"{key[0]} ({key[1]})")]
+        if not found:
+            shared = sorted(shown[key] for key in known if key[0] == name)
+            models = {model for model, _ in known}
+            raise unknown("model among the records", name, models, called=shared)
+        rows += found
+    return rows
+
+
+def _places(
+    page: Page,
+    names: tuple[str, str],
+    rows: Sequence[ModelKey],
+    protocols: Sequence[str] | None,
+) -> list[tuple[Standing, Standing]]:
+    """Return where the two stand: under each protocol that both have, or those asked for."""
+    wanted = list(protocols or [])
+    if len(wanted) > 2:
+        raise RequestError(f"--protocol {','.join(wanted)}: two at most, one for each model")
+    each: list[str | None] = [*wanted] * 2 if len(wanted) == 1 else [*wanted] or [None, None]
+    a, b = (_under(page, *asked) for asked in zip(names, rows, each, strict=True))
+    if len(wanted) == 2:
+        pairs = [(a[-1], b[-1])]
+    else:
+        pairs = [(one, other) for one in a for other in b if one.board is other.board]
+    if not pairs:
+        first, second = a[-1].board.protocol, b[-1].board.protocol
+        raise RequestError(
+            f"{names[0]} and {names[1]} share no protocol: "
+            f"--protocol '{first},{second}' compares them across two"
+        )
+    if any(one.row is other.row for one, other in pairs):
+        raise RequestError(f"A and B are both {names[0]}: name two models, or two protocols")
+    return pairs
+
+
+def _under(page: Page, name: str, key: ModelKey, protocol: str | None) -> list[Standing]:
+    """Return where a model stands, under one protocol if it is named: its newest version last."""
+    found = [Standing(board, row) for board in page.boards for row in board.rows if row.key == key]
+    if not found:
+        raise RequestError(f"no run of {name} counts: they were made with other versions")
+    known = {place.board.protocol for place in found}
+    if protocol is not None and protocol not in known:
+        raise unknown(f"protocol among the records of {name}", protocol, known)
+    if protocol is None:
+        return found
+    under = [place for place in found if place.board.protocol == protocol]
+    return sorted(under, key=lambda place: place.board.version)
+
+
+def _why_not(facts: TaskFacts | None, mine: Result | None, other: Result | None) -> str:
+    """Say why two models are not compared on a task; nothing where they are."""
+    if mine is None and other is None:
+        return ""
+    if mine is None or other is None:
+        return f"only {'A' if other is None else 'B'} has"
+    if facts is None:
+        return "no run finished on"
+    if not facts.measure.accuracy:
+        return f"told by {facts.measure.heading} and not by accuracy"
+    if len({(cells.length, cells.strings) for cells in (*_cells(mine), *_cells(other))}) > 1:
+        return "not tested on the same strings"
+    return ""
+
+
+def _cells(result: Result) -> list[CellResults]:
+    return [run.cells for run in result.runs if run.cells is not None]
+
+
+def _on_task(
+    a: Standing, b: Standing, entry: tuple[TaskFacts, Result, Result], comparisons: int
+) -> TaskDifference:
+    facts, mine, other = entry
+    draws_D = _draws(a, [_sample(a, facts, mine)], facts.title)
+    draws_D = draws_D - _draws(b, [_sample(b, facts, other)], facts.title)
+    value = (mine.mean or 0.0) - (other.mean or 0.0)
+    better = _better(a, b, [facts], value, comparisons) if facts.scored else None
+    accuracy = _difference(value, draws_D, better)
+    return TaskDifference(facts.title, facts, mine, other, accuracy)
+
+
+def _over_tasks(a: Standing, b: Standing, tasks: Sequence[TaskDifference]) -> MeanDifference | None:
+    counting = [task for task in tasks if task.facts.scored]
+    if not counting:
+        return None
+
+    def samples(place: Standing, read: Callable[[TaskDifference], Result]) -> list[Sample]:
+        return [
+            _sample(place, task.facts, read(task)).in_units_of(task.facts.chance_length)
+            for task in counting
+        ]
+
+    both = samples(a, lambda task: task.a), samples(b, lambda task: task.b)
+    means = [math.fsum(float(one.values.mean()) for one in part) / len(part) for part in both]
+    draws_D = _draws(a, both[0]) - _draws(b, both[1])
+    value = means[0] - means[1]
+    difference = _difference(value, draws_D, _better(a, b, [on.facts for on in counting], value))
+    return MeanDifference(len(counting), means[0], means[1], difference)
+
+
+def _sample(place: Standing, facts: TaskFacts, result: Result) -> Sample:
+    runs = [measured_run(run, facts.chance_length) for run in result.runs]
+    values = [run for run in runs if run is not None]
+    return Sample.of(facts.title, values, facts.chance_length, place.row.kind == "learned")
+
+
+def _draws(place: Standing, samples: Sequence[Sample], *more: str) -> Draws:
+    return mean_draws(samples, (place.board.name, *place.row.key, *more))
+
+
+def _difference(value: float, draws_D: Draws, better: Better) -> Difference:
+    low, high = percentile_interval(draws_D, around=value)
+    return Difference(value, low, high, better)
+
+
+def _better(
+    a: Standing, b: Standing, tasks: Sequence[TaskFacts], value: float, comparisons: int = 1
+) -> Better:
+    """Return which of two is better among the rows of their boards that have the tasks."""
+    boards = [a.board] if a.board is b.board else [a.board, b.board]
+    places = [a, b] + [
+        Standing(board, row)
+        for board in boards
+        for row in board.rows
+        if row is not a.row and row is not b.row
+    ]
+    rows = [
+        [
+            _sample(place, facts, result).in_units_of(facts.chance_length)
+            for facts in tasks
+            if (result := place.row.on(facts.title)) is not None
+        ]
+        for place in places
+    ]
+    p_MM = p_values([samples for samples in rows if len(samples) == len(tasks)])
+    if p_MM[0, 1] * comparisons > 1.0 - LEVEL:
+        return None
+    return "a" if value > 0.0 else "b"

@@ -1,0 +1,250 @@
+"""Records as tables: a row per run, a row per test length, chance levels.
+
+A record has the mean over its cells, by which it is scored. At some lengths an answer may tell
+nothing: of odd length no string is in D_n, and whoever rejects all is always right.
+
+What a column is, `RUN_COLUMNS` and `CELL_COLUMNS` say. A run that did not finish has no cells: in
+the second table it has one row, without a length.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from formalbench.contracts.errors import FormalbenchError
+from formalbench.contracts.objective import MUTUAL_INFORMATION
+from formalbench.contracts.record import Record
+from formalbench.statistics.aggregate import selected_rate
+from formalbench.statistics.records import (
+    has_learned,
+    model_key,
+    task_contents,
+    title_of,
+    validation_of,
+)
+from formalbench.statistics.selection import current_task
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+
+
+MOST = 20_000
+"""Symbols of a string up to which it is asked: a record may claim any length."""
+
+
+_ROUNDING = 1e-6
+
+
+Chances = Callable[[Record], tuple[float, ...] | None]
+"""Says of a test what the best answer that sees only the length gets right at each cell."""
+
+
+def chances_here(host: PluginHost, record: Record) -> tuple[float, ...] | None:
+    """Return the accuracy, at each cell of a test, of the best answer that sees only the length.
+
+    None if it is not known without drawing strings, a cell has several lengths, or the task is not
+    the one that is at hand here.
+
+    Args:
+        host: knows tasks.
+        record: of a run.
+    """
+    test, used = record.test, record.task
+    if test is None or test.cells.first not in (None, test.cells.length):
+        return None
+    lengths = test.cells.length
+    if max(lengths) > MOST or current_task(host, used.name) != task_contents(record):
+        return None
+    try:
+        chances = _stated(host, record, lengths)
+    except FormalbenchError:  # its options are refused here
+        return None
+    mean = math.fsum(chances or [math.nan]) / len(lengths)
+    return tuple(chances) if chances and abs(mean - test.chance_length) <= _ROUNDING else None
+
+
+def known_chances(host: PluginHost) -> Chances:
+    """Return `chances_here` for many records: of those of one test it is asked once."""
+    known: dict[tuple[object, ...], tuple[float, ...] | None] = {}
+
+    def asked(record: Record) -> tuple[float, ...] | None:
+        if record.test is None:
+            return None
+        key = (
+            *(record.task.model_dump_json(), record.protocol.title, record.test.fingerprint),
+            *(record.test.cells.length, record.test.chance_length),
+        )
+        if key not in known:
+            known[key] = chances_here(host, record)
+        return known[key]
+
+    return asked
+
+
+def _stated(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[float] | None:
+    from formalbench import __version__
+    from formalbench.cache import cached, package_digest
+
+    used, protocol = record.task, record.protocol
+    entry, _, _ = host.task_entry(used.name)
+
+    def compute() -> list[float] | None:
+        with host.blaming(entry.plugin):
+            task = protocol.apply(host.task(used.name, dict(used.options)))
+            chance = task.objective.stated_chance(task.source, lengths)
+        return None if chance is None else list(chance.by_length)
+
+    home = getattr(entry.plugin.module, "__name__", "").partition(".")[0]
+    code = [package_digest(home), package_digest("formalbench"), __version__]
+    splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
+    kept = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
+    return kept if kept is None else [float(one) for one in kept]
+
+
+RUN_COLUMNS = {
+    "model": "the model, with the options set",
+    "source": "the distribution or file that it came from",
+    "kind": "learned, or exact (not trained)",
+    "parameters": "of its network",
+    "task": "the task, with its options; classify goes without saying",
+    "metric": "the primary metric; none of a run that did not finish",
+    "protocol": "how it was trained and tested: the protocol's name with what was changed",
+    "version": "of the protocol",
+    "budget": "the most optimiser steps of a run",
+    "learning_rate": "none of an exact model",
+    "selected_rate": "whether validation chooses this rate for the model on the task",
+    "seed": "of the run",
+    "status": "finished, diverged, out-of-memory, error or timeout",
+    "steps": "optimiser steps taken",
+    "ended": "what ended training: mastered, budget, capped or stopped",
+    "seconds": "wall time of training",
+    "validation": "accuracy on held-out strings of the training lengths",
+    "learned": "whether that is at least 99 %, at the end of training; of exact models always",
+    "chance": "accuracy of the best answer that sees only the length, averaged over the cells",
+    "chance_constant": "accuracy of the best constant answer, likewise",
+    "mean_accuracy": "accuracy averaged over the cells, each counting the same",
+    "train_id": "hash of what decides the weights",
+    "test_id": "hash of that and of what decides the test",
+    "fingerprint": "SHA-256 of all test strings and targets",
+    "device": "the kind of device",
+    "hardware": "its name",
+    "date": "UTC, ISO 8601",
+}
+"""What each column of `runs_frame` holds."""
+
+
+_CELLS = {
+    "length": ("Int64", "of the strings; the greatest, if the cell is a window of lengths"),
+    "first": ("Int64", "the least of them"),
+    "group": ("object", "the named part of the test that the cell is of, if it has parts"),
+    "strings": ("Int64", "how many were tested"),
+    "answers": ("Int64", "out of how many answers"),
+    "correct": ("float64", "so many were right"),
+    "accuracy": ("float64", "correct / answers"),
+    "chance_at": (
+        "float64",
+        "accuracy of the best answer that sees only the length, at this one; if known",
+    ),
+    "finite": (
+        "boolean",
+        "whether every logit was; if not, `correct` is what chance gets right",
+    ),
+    "mutual_information": (
+        "float64",
+        "of answer and target, in bits; of a record that sums up cells, the mean over these",
+    ),
+}
+
+
+CELL_COLUMNS = {name: meaning for name, (_, meaning) in _CELLS.items()}
+"""What `cells_frame` has besides."""
+
+
+_GROUP = ["model", "source", "task", "protocol", "version"]
+
+
+def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """Return a table of runs, a row a record, in their order; see `RUN_COLUMNS`."""
+    held = list(records)
+    runs = pd.DataFrame([_run(record) for record in held], columns=list(RUN_COLUMNS))
+    chosen = np.zeros(len(held), dtype=bool)
+    for places in runs.groupby(_GROUP, sort=False).indices.values():
+        rate = selected_rate([held[place] for place in places])
+        chosen[places] = [held[place].learning_rate == rate for place in places]
+    runs["selected_rate"] = chosen
+    return runs
+
+
+def cells_frame(
+    records: Iterable[Record],
+    chances: Chances = lambda record: None,
+) -> pd.DataFrame:
+    """Return a table of cells, a row a cell of each record; see `RUN_COLUMNS`, `CELL_COLUMNS`.
+
+    Args:
+        records: of runs.
+        chances: the chance level at each cell of a record, if it is known
+            (`formalbench.statistics.frame`).
+    """
+    held = list(records)
+    runs = runs_frame(held)
+    counts = [len(record.test.cells.length) if record.test else 1 for record in held]
+    cells = runs.loc[runs.index.repeat(counts)].reset_index(drop=True)
+    parts = [_cells(record, chances(record)) for record in held]
+    for place, (name, (kind, _)) in enumerate(_CELLS.items()):
+        cells[name] = pd.Series([value for part in parts for value in part[place]], dtype=kind)
+    return cells
+
+
+def _run(record: Record) -> dict[str, object]:
+    model, source = model_key(record)
+    training, test = record.training, record.test
+    return {
+        "model": model,
+        "source": source,
+        "kind": record.model.kind,
+        "parameters": record.model.parameters,
+        "task": title_of(record),
+        "metric": test.metric if test else None,
+        "protocol": record.protocol.title,
+        "version": record.protocol.version,
+        "budget": record.protocol.steps,
+        "learning_rate": record.learning_rate,
+        "seed": record.seed,
+        "status": record.status,
+        "steps": training.steps if training else 0,
+        "ended": training.ended if training else None,
+        "seconds": training.seconds if training else 0.0,
+        "validation": validation_of(record),
+        "learned": has_learned(record),
+        "chance": test.chance_length if test else None,
+        "chance_constant": test.chance_constant if test else None,
+        "mean_accuracy": test.accuracy if test else None,
+        "train_id": record.train_id,
+        "test_id": record.test_id,
+        "fingerprint": test.fingerprint if test else None,
+        "device": record.environment.device,
+        "hardware": record.environment.hardware,
+        "date": record.date,
+    }
+
+
+def _cells(record: Record, chances: Sequence[float] | None) -> tuple[Sequence[object], ...]:
+    """Return the columns of a record's cells, in the order of `CELL_COLUMNS`."""
+    if record.test is None:
+        return ([None],) * len(CELL_COLUMNS)
+    cells = record.test.cells
+    none: Sequence[None] = [None] * len(cells.length)
+    return (
+        *(cells.length, cells.first or cells.length, cells.group or none),
+        *(cells.strings, cells.asked, cells.correct),
+        [right / asked for right, asked in zip(cells.correct, cells.asked, strict=True)],
+        chances or none,
+        [index not in (cells.not_finite or ()) for index in range(len(cells.length))],
+        cells.means_of(MUTUAL_INFORMATION) or none,
+    )

@@ -1,0 +1,150 @@
+"""Accuracy, or perplexity, against the length of strings.
+
+Legend: S runs (one per seed), L lengths, W windows of lengths.
+
+Legend: R runs (one per seed), L lengths.
+
+Legend: S seeds, P places: lengths or named parts of a test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.statistics.intervals import Draws, scaled, wilson_each
+from formalbench.statistics.result import CellResults, Result, TaskFacts, telling_cells
+
+Starts = npt.NDArray[np.intp]
+"""Where each window begins among the lengths, (W,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class LengthCurve:
+    """How runs did over windows of lengths.
+
+    Attributes:
+        length: the mean of each window, (W,).
+        shares: of each run's strings that were right, (S, W).
+        low, high: the lowest and the highest end of the runs' Wilson intervals, (W,): between them
+            is both how seeds differ and what the number of strings leaves open.
+    """
+
+    length: Draws
+    shares: Draws
+    low: Draws
+    high: Draws
+
+
+def curve_of(cells: Sequence[CellResults], starts: Starts) -> LengthCurve:
+    """Return the curve of runs.
+
+    Args:
+        cells: of each run, at least one; the same lengths in all.
+        starts: of the windows.
+    """
+    # As floats: a record from a stranger can hold counts whose sum is no 64-bit integer.
+    correct_SW, strings_SW = (
+        np.add.reduceat(np.array(counts, dtype=np.float64), starts, axis=1)
+        for counts in ([cell.correct for cell in cells], [cell.strings for cell in cells])
+    )
+    low_SW, high_SW = wilson_each(correct_SW, strings_SW)
+    length_W = averaged(cells[0].length, starts)
+    return LengthCurve(length_W, correct_SW / strings_SW, low_SW.min(axis=0), high_SW.max(axis=0))
+
+
+def averaged(values: Sequence[float], starts: Starts) -> Draws:
+    """Return the mean of the values of each window, (W,)."""
+    sizes_W = np.diff([*starts, len(values)])
+    mean_W: Draws = np.add.reduceat(np.array(values, dtype=np.float64), starts) / sizes_W
+    return mean_W
+
+
+MOST_STEPS = 10
+"""Of a strip; of more test lengths, neighbours share a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Neighbouring test lengths.
+
+    Attributes:
+        first, last: the shortest and the longest.
+        share: accuracy between chance (0) and perfect (1), the mean over the runs that learned the
+            training lengths; one below chance is at it.
+    """
+
+    first: int
+    last: int
+    share: float
+
+
+Strip = tuple[Step, ...]
+
+
+def strip_of(result: Result, facts: TaskFacts) -> Strip:
+    """Return how the runs that learned did at each length, shortest first.
+
+    Lengths at which chance is always right tell nothing, and are left out. Nothing is left if the
+    runs were not tested at the same lengths.
+    """
+    runs = tuple(run for run in result.runs if run.learned)
+    tested = telling_cells(replace(result, runs=runs), facts)
+    if not tested or not facts.scored:
+        return ()
+    lengths = tested[0].length
+    shares_RL = np.array([np.divide(cells.correct, cells.strings) for cells in tested])
+    mean_L, chance_L = shares_RL.mean(axis=0), np.array(facts.chance_of(tested[0]))
+    return tuple(
+        Step(
+            first=lengths[part[0]],
+            last=lengths[part[-1]],
+            share=_inside(float(mean_L[part].mean()), float(chance_L[part].mean())),
+        )
+        for part in np.array_split(np.arange(len(lengths)), min(MOST_STEPS, len(lengths)))
+    )
+
+
+def _inside(accuracy: float, chance: float) -> float:
+    return min(1.0, max(0.0, scaled(accuracy, chance) or 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class TextLine:
+    """How a model did at each place, in its measure's own units; (P,) each.
+
+    Attributes:
+        length: of the texts; empty if the places are named parts.
+        names: of the parts, the one with the shortest texts first; empty if they are lengths.
+        mean: over the seeds that finished.
+        low, high: of the seed with the least, and of the one with the most.
+        seeds: each of them, (S, P).
+    """
+
+    length: tuple[int, ...]
+    names: tuple[str, ...]
+    mean: Draws
+    low: Draws
+    high: Draws
+    seeds: Draws
+
+
+def text_line(result: Result) -> TextLine | None:
+    """Return how a model did; None if no run finished, or they differ in their places."""
+    found = [dict(run.places) for run in result.runs if run.places]
+    if not found or any(seed.keys() != found[0].keys() for seed in found):
+        return None
+    names = parts if set(parts := _parts(result)) == found[0].keys() else ()
+    length = () if names else tuple(map(int, found[0]))
+    values_SP = np.array([[seed[place] for place in names or seed] for seed in found])
+    ends = values_SP.min(axis=0), values_SP.max(axis=0)
+    return TextLine(length, names, values_SP.mean(axis=0), *ends, values_SP)
+
+
+def _parts(result: Result) -> tuple[str, ...]:
+    """Return the named parts of a test, by their shortest texts; nothing if it has none."""
+    tested = (run.cells for run in result.runs if run.cells is not None)
+    return next((tuple(dict.fromkeys(cells.group or ())) for cells in tested), ())

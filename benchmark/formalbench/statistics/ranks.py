@@ -1,0 +1,139 @@
+"""Which rows of a board are significantly better than which: what ranks are made of.
+
+Tasks are fixed effects: a row that fails two tasks with every seed scores lower for certain, and
+only the scatter of seeds *within* a task says how far a score may be off. Two rows are compared by
+a t statistic, and the p-values of all pairs of a board are corrected by Holm's method (1979).
+
+Three seeds say little of their variance, and seeds that succeed or fail as a whole often agree by
+chance. So the variance of a task's seeds is pooled over the rows and shrunk towards the board's;
+that of a row on a task is shrunk towards its task's (Smyth 2004, "Linear models and empirical Bayes
+methods", section 3), which is taken to be at least that of one failing seed in fifty, and is never
+below its task's. No p-value is lower than the number of seeds allows.
+
+`speed/intervals.py` simulates the family-wise error and the power (docs/method.md).
+
+Legend: M rows, T tasks.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from formalbench.statistics.intervals import LEVEL, Sample
+
+_PRIOR = 4.0
+"""The degrees of freedom of the variance that another one is shrunk towards."""
+
+
+_LEAST = 0.02 * 0.98
+"""The least variance that a row's is shrunk towards: of seeds of which one in fifty fails."""
+
+
+_ROUNDING = 1e-12
+"""Differences up to this are rounding, not results."""
+
+
+Table = npt.NDArray[np.float64]
+
+
+def significantly_better(rows: Sequence[Sequence[Sample]]) -> npt.NDArray[np.bool_]:
+    """Return whether each row is significantly better than each other one, (M, M).
+
+    On a board of rows with equal means the probability that any is true is meant to be at most 5 %;
+    docs/method.md has what simulations found, and where it is more.
+
+    Args:
+        rows: as of `p_values`.
+    """
+    score_M = np.array([_score(row) for row in rows])
+    better_MM: npt.NDArray[np.bool_] = score_M[:, None] > score_M[None, :]
+    return better_MM & (p_values(rows) <= 1.0 - LEVEL)
+
+
+def p_values(rows: Sequence[Sequence[Sample]]) -> Table:
+    """Return the p-value of each pair of rows, corrected for the number of pairs, (M, M).
+
+    Args:
+        rows: of each row its samples, in units in which chance is 0, of the same tasks in the
+            same order.
+    """
+    from scipy.special import stdtr
+
+    found_MM = np.ones((len(rows), len(rows)))
+    if len(rows) < 2:
+        return found_MM
+    pairs = list(combinations(range(len(rows)), 2))
+    first, second = np.array(pairs).T
+    seeds_MT = np.array([[len(one.values) for one in row] for row in rows])
+    trained_MT = np.array([[one.trained for one in row] for row in rows])
+    share_MT = _seed_variance(rows, seeds_MT, trained_MT) / seeds_MT / seeds_MT.shape[1] ** 2
+    strings_MT = np.array([[float(one.strings.var()) for one in row] for row in rows])
+    variance_M = share_MT.sum(axis=1) + strings_MT.sum(axis=1) / seeds_MT.shape[1] ** 2
+    spread_M = (share_MT**2 / np.maximum(1, seeds_MT - 1)).sum(axis=1)
+    score_M = np.array([_score(row) for row in rows])
+    lead = np.abs(score_M[first] - score_M[second])
+    variance = np.maximum(variance_M[first] + variance_M[second], _ROUNDING**2)
+    # Welch and Satterthwaite, by the seeds alone: what a variance is shrunk towards adds nothing.
+    freedom = variance**2 / np.maximum(spread_M[first] + spread_M[second], _ROUNDING**4)
+    each = np.maximum(
+        2.0 * stdtr(freedom, -lead / np.sqrt(variance)),
+        [_least_p(rows[one], rows[other]) for one, other in pairs],
+    )
+    each[lead <= _ROUNDING] = 1.0
+    found_MM[first, second] = found_MM[second, first] = _holm(each)
+    return found_MM
+
+
+def _score(row: Sequence[Sample]) -> float:
+    return math.fsum(float(one.values.mean()) for one in row) / len(row)
+
+
+def _seed_variance(
+    rows: Sequence[Sequence[Sample]],
+    seeds_MT: npt.NDArray[np.int_],
+    trained_MT: npt.NDArray[np.bool_],
+) -> Table:
+    """Return the variance of each row's seeds on each task, (M, T); 0 for what is not trained."""
+    squares_MT = np.array([[float(one.values.var()) for one in row] for row in rows]) * seeds_MT
+    squares_MT *= trained_MT
+    freedom_MT = (seeds_MT - 1) * trained_MT
+    board = squares_MT.sum() / max(1, freedom_MT.sum())
+    task_T = (_PRIOR * board + squares_MT.sum(axis=0)) / (_PRIOR + freedom_MT.sum(axis=0))
+    own_MT = (_PRIOR * np.maximum(task_T, _LEAST) + squares_MT) / (_PRIOR + freedom_MT)
+    variance_MT: Table = np.maximum(own_MT, task_T) * trained_MT
+    return variance_MT
+
+
+def _least_p(one: Sequence[Sample], other: Sequence[Sample]) -> float:
+    """Return the least p-value that the seeds of two rows allow.
+
+    It is that of a permutation test of seeds within tasks in which every seed of one row is better
+    than every seed of the other: three seeds each on a single task come to 1 in 10. A row with a
+    single seed everywhere does not show how its seeds differ, and is not compared. A task that no
+    run finished has no trained sample, and adds no evidence; an exact model has none at all, and
+    there is no such bound.
+    """
+    for row in (one, other):
+        seeds = [len(sample.values) for sample in row if sample.trained]
+        if seeds and max(seeds) == 1:
+            return 1.0
+    orders = [
+        math.comb(len(a.values) + len(b.values), len(a.values))
+        for a, b in zip(one, other, strict=True)
+        if a.trained and b.trained
+    ]
+    return min(1.0, 2.0 / math.prod(orders)) if orders else 0.0
+
+
+def _holm(each: Table) -> Table:
+    """Return p-values corrected for their number (Holm 1979)."""
+    order = np.argsort(each, kind="stable")
+    corrected = np.maximum.accumulate(each[order] * np.arange(len(each), 0, -1))
+    found = np.empty_like(each)
+    found[order] = np.minimum(corrected, 1.0)
+    return found

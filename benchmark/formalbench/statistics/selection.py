@@ -1,0 +1,261 @@
+"""Which records count: one per run, made with the current protocol, task and model.
+
+Everything here is a function of the set of records, never of their order.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import TYPE_CHECKING, Literal, TypeVar
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import STRINGS_VERSION, AnyRecord, VerificationRecord
+from formalbench.documents.text import plural
+from formalbench.statistics.records import (
+    Contents,
+    ModelKey,
+    ProtocolKey,
+    changed_texts,
+    contents,
+    grouped_by,
+    has_result,
+    identity,
+    model_contents,
+    model_key,
+    protocol_contents,
+    protocol_key,
+    task_contents,
+)
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+
+def _nothing(key: object) -> Contents | None:
+    """Know no contents: the newest among the records then count."""
+    return None
+
+
+Standing = Literal["current", "stale", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Current:
+    """What names stand for where a page is made; None where that is not known.
+
+    Attributes:
+        task: by full name.
+        protocol: of that name, with the same changes.
+        model: by row.
+    """
+
+    task: Callable[[str], Contents | None] = _nothing
+    protocol: Callable[[Protocol], Contents | None] = _nothing
+    model: Callable[[ModelKey], Contents | None] = _nothing
+
+    def standing(self, record: AnyRecord) -> Standing:
+        """Say whether a record was made with what its names stand for here.
+
+        Returns:
+            ``stale`` if its task, model or protocol is another one here, so that it cannot
+            count; ``unknown`` if that is not known of one of them; else ``current``.
+        """
+        pairs = [
+            (self.task(record.task.name), task_contents(record)),
+            (self.model(model_key(record)), model_contents(record)),
+        ]
+        if isinstance(record, Record):
+            known = self.protocol(record.protocol)
+            pairs.append((known, protocol_contents(record.protocol)))
+        elif record.asked.version != STRINGS_VERSION:
+            return "stale"
+        if any(here is not None and here != then for here, then in pairs):
+            return "stale"
+        return "unknown" if any(here is None for here, _ in pairs) else "current"
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Current:
+        """Return what names stood for when these records were made."""
+        held = list(records)
+        protocols = {protocol_key(record): protocol_contents(record.protocol) for record in held}
+        return cls(
+            {record.task.name: task_contents(record) for record in held}.get,
+            lambda protocol: protocols.get((protocol.title, protocol.version)),
+            {model_key(record): model_contents(record) for record in held}.get,
+        )
+
+
+def current_of(host: PluginHost) -> Current:
+    """Return what the names in records stand for here."""
+    return Current(
+        task=cache(partial(current_task, host)),
+        protocol=cache(partial(current_protocol, host)),
+        model=cache(partial(current_model, host)),
+    )
+
+
+def current_task(host: PluginHost, task: str) -> Contents | None:
+    """Return what a task is here, or None if no plugin provides it."""
+    try:
+        entry, _, _ = host.task_entry(task)
+    except RequestError:
+        return None
+    return contents(entry.spec.version, entry.plugin.source)
+
+
+def current_protocol(host: PluginHost, protocol: Protocol) -> Contents | None:
+    """Return what the protocol of this name and version, with the same changes, is here.
+
+    If no file has this version, the newest is used. None if there is no protocol of this name.
+    """
+    try:
+        return protocol_contents(registered_protocol(host, protocol))
+    except RequestError:
+        return None
+
+
+def registered_protocol(host: PluginHost, protocol: Protocol) -> Protocol:
+    """Return the registered protocol of this name and version, with the same changes.
+
+    If no file has this version, it is the newest.
+
+    Raises:
+        RequestError: if there is none, or it cannot be changed so.
+    """
+    found: Protocol = host.protocol(protocol.name, changed_texts(protocol), protocol.version)
+    return found
+
+
+def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
+    """Return what the model of a row is here, or None if its plugin provides none here."""
+    name, distribution = key
+    try:
+        entry, _ = host.models.get(name.partition("[")[0])
+    except RequestError:
+        return None
+    source = entry.plugin.source
+    return contents(entry.spec.version, source) if source.distribution == distribution else None
+
+
+K = TypeVar("K", bound=Hashable)
+
+
+R = TypeVar("R", Record, VerificationRecord)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The records of one board that count.
+
+    Attributes:
+        key: which board.
+        records: in the order of their identities.
+        notes: one line for each reason why others do not count.
+    """
+
+    key: ProtocolKey
+    records: list[Record]
+    notes: list[str]
+
+
+def counted(records: Iterable[Record], current: Current) -> list[Counted]:
+    """Part records into boards, and keep those that count.
+
+    A run counts if its protocol, task and model were what their names stand for now, as
+    far as `current` knows; else what they stood for last: the newest version among the
+    records, and of one version the contents of the latest date. A task is the same on
+    every board.
+    """
+    once = distinct(records)
+    tasks = wanted(once, lambda record: record.task.name, task_contents, current.task)
+    boards = sorted(grouped_by(protocol_key, once).items())
+    return [_board(key, held, tasks, current) for key, held in boards]
+
+
+def checkable(records: Sequence[Record], current: Current) -> list[Record]:
+    """Return the records that can be held against what made them; all, if none can.
+
+    Those that did not finish say nothing of their task, unless none did.
+
+    What they say of their task goes for every model on it, so it is not taken from a record that
+    names a plugin which is not at hand.
+    """
+    told = [record for record in records if has_result(record)] or list(records)
+    known = [record for record in told if current.standing(record) == "current"]
+    return known or told
+
+
+def _board(
+    key: ProtocolKey, held: list[Record], tasks: dict[str, Contents], current: Current
+) -> Counted:
+    known = current.protocol(held[0].protocol)  # they share its name and what was changed
+    protocols = wanted(held, protocol_key, _protocol, lambda _: known)
+    under = [record for record in held if _protocol(record) == protocols[key]]
+    on = [record for record in under if task_contents(record) == tasks[record.task.name]]
+    models = wanted(on, model_key, model_contents, current.model)
+    kept = [record for record in on if model_contents(record) == models[model_key(record)]]
+    notes = _notes(under, on, "task", lambda record: record.task.name)
+    notes += _notes(on, kept, "model", lambda record: model_key(record)[0])
+    if other := len(held) - len(under):
+        runs = plural(other, "run")
+        notes.insert(0, f"{runs} not counted: made under other contents of this protocol.")
+    return Counted(key, kept, notes)
+
+
+def _protocol(record: Record) -> Contents:
+    return protocol_contents(record.protocol)
+
+
+def wanted(
+    records: Iterable[R],
+    key_of: Callable[[R], K],
+    contents_of: Callable[[R], Contents],
+    known: Callable[[K], Contents | None],
+) -> dict[K, Contents]:
+    """Return the contents that count of each name among the records.
+
+    They are those that are known; else the newest version's, and of one version the latest.
+    """
+    newest: dict[K, tuple[int, str, str]] = {}
+    for record in records:
+        key, (version, text) = key_of(record), contents_of(record)
+        entry = (version, record.date, text)
+        newest[key] = max(newest.get(key, entry), entry)
+    return {key: known(key) or (version, text) for key, (version, _, text) in newest.items()}
+
+
+def distinct(records: Iterable[Record]) -> list[Record]:
+    """Return one record per run, in the order of their identities.
+
+    Of several, a finished one counts, then the earliest: a run that was published is
+    not improved by repeating it elsewhere.
+    """
+    best: dict[str, Record] = {}
+    for record in records:
+        name = identity(record)
+        held = best.setdefault(name, record)
+        if held is not record and _before(record, held):
+            best[name] = record
+    return [best[name] for name in sorted(best)]
+
+
+def _before(one: Record, other: Record) -> bool:
+    """Say which of two records of a run counts; their text decides where nothing else does."""
+    keys = [(not has_result(record), record.date) for record in (one, other)]
+    return keys[0] < keys[1] or (keys[0] == keys[1] and one.to_json() < other.to_json())
+
+
+def _notes(
+    before: list[Record], after: list[Record], kind: str, name_of: Callable[[Record], str]
+) -> list[str]:
+    kept = set(map(id, after))
+    dropped = Counter(name_of(record) for record in before if id(record) not in kept)
+    return [
+        f"{plural(times, 'run')} of {name} not counted: made with another version of the {kind}."
+        for name, times in sorted(dropped.items())
+    ]

@@ -1,1 +1,0 @@
-"""Asking published numbers again: their weights tested on fresh strings, their runs repeated."""

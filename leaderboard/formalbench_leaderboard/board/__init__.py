@@ -1,0 +1,1 @@
+"""From records to one board, and what is known about it."""

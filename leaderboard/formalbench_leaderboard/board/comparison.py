@@ -1,0 +1,288 @@
+"""The comparison of two models as tables: differences per task, and their settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from formalbench.contracts.config import Value
+from formalbench.contracts.record import Origin, Record
+from formalbench.contracts.specs import show_value
+from formalbench.documents.table import (
+    CAPPED,
+    DOUBTFUL,
+    FAILED,
+    SOME,
+    Column,
+    Datum,
+    Sheet,
+    interval_column,
+    share,
+    words,
+)
+from formalbench.documents.text import MISSING, count, harmless, percent, plural, rate
+from formalbench.statistics.comparison import Comparison, Difference, Standing, TaskDifference
+from formalbench.statistics.result import Result
+from formalbench_leaderboard.board.tables import CELL, cell
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+Defaults = Callable[[str], Mapping[str, Value]]
+"""Of a model by its name, the default of every option; nothing where no plugin has it."""
+
+
+Settings = dict[str, str]
+"""By what it is, how it was set: text for people."""
+
+
+_TOLD_APART = ("name", "version", "summary", "schema_version", "changed", "seeds")
+"""Of a protocol: its title has it, or it decides nothing that is not told besides."""
+
+
+_OPTION = "option "
+
+
+@dataclass(frozen=True, slots=True)
+class Unlike:
+    """What two models were not run alike in; a dash for one that has no such thing."""
+
+    name: str
+    a: str
+    b: str
+
+
+def settings_of(records: Sequence[Record], defaults: Defaults) -> Settings:
+    """Return how the runs of one row were made.
+
+    Args:
+        records: the runs of the row that count, at least one.
+        defaults: of the options that a run does not set.
+    """
+    model, protocol = records[0].model, records[0].protocol
+    found = {
+        f"{_OPTION}{key}": show_value(value)
+        for key, value in sorted({**defaults(model.name), **model.options}.items())
+    }
+    sizes = [record.model.parameters for record in records]
+    found["parameters"] = count(min(sizes), max(sizes))
+    found["model version"] = str(model.version)
+    found["model from"] = _origin(model.source)
+    found["protocol"] = f"{protocol.title} (version {protocol.version})"
+    data = protocol.model_dump(mode="json", exclude=set(_TOLD_APART), exclude_none=True)
+    found |= {f"protocol {key}": text for key, text in _flat(data)}
+    found["learning rate"] = _each(rate(record.learning_rate) for record in records)
+    found["seeds"] = ", ".join(map(str, sorted({record.seed for record in records})))
+    found["hardware"] = _each(record.environment.hardware for record in records)
+    names = {name for record in records for name in record.environment.versions}
+    for name in sorted(names):
+        versions = (record.environment.versions.get(name, MISSING) for record in records)
+        found[f"{name} version"] = _each(versions)
+    return found
+
+
+def differing(a: Settings, b: Settings) -> list[Unlike]:
+    """Return what two rows were not run alike in.
+
+    An option that only one of them has is left out: another model has other options, and those
+    that are set are in its name.
+    """
+    return [
+        Unlike(name, a.get(name, MISSING), b.get(name, MISSING))
+        for name in dict.fromkeys((*a, *b))
+        if a.get(name) != b.get(name)
+        and not (name.startswith(_OPTION) and (name not in a or name not in b))
+    ]
+
+
+def _origin(source: Origin) -> str:
+    what = f" {source.version}" if source.version else ""
+    return f"{source.distribution}{what}" + (f" ({source.sha256[:8]})" if source.sha256 else "")
+
+
+def _flat(data: Mapping[str, Any], above: str = "") -> Iterable[tuple[str, str]]:
+    for key, value in data.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{above}{key}.")
+        else:
+            yield f"{above}{key}", show_value(value)
+
+
+def _each(texts: Iterable[str]) -> str:
+    return ", ".join(sorted(set(texts)))
+
+
+MEAN = "mean, scaled"
+"""The name of the line below the tasks."""
+
+
+COMPARED = (
+    "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
+    "and test strings. Better: which of the two is significantly better, as ranks say, among all "
+    "rows that have the task; its p-value is multiplied by the number of tasks. "
+    "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
+    f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. "
+    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %. "
+    f"{FAILED}: a run did not finish. "
+    "Mean: of (accuracy − chance) / (1 − chance)."
+)
+"""How the table of tasks is read."""
+
+
+def _of_one(heading: str, read: Callable[[TaskDifference], Result]) -> Column[TaskDifference]:
+    """Return what one of the two reached on a task."""
+    name = heading.lower()
+    data: dict[str, Callable[[Result], Datum]] = {
+        name: lambda result: share(result.mean),
+        f"{name}_seeds": lambda result: result.seeds,
+        f"{name}_finished": lambda result: result.finished,
+        f"{name}_learned": lambda result: result.learned,
+        f"{name}_validation": lambda result: share(result.validation),
+    }
+    reached: Column[Result] = Column(heading, CELL, cell, data, "cell")
+    return reached.of(read)
+
+
+_APART: tuple[Column[Difference], ...] = (
+    Column(
+        "A − B",
+        "how far the test accuracies are apart, in points, whether they were learned or not",
+        lambda apart: ("+" if apart.value > 0.0 else "") + percent(apart.value),
+        {"difference": lambda apart: share(apart.value)},
+    ),
+    interval_column(
+        "interval",
+        "of that: 95 %, over seeds and test strings",
+        lambda apart: (apart.low, apart.high),
+    ),
+    Column(
+        "better",
+        "which of the two is significantly better, if either is",
+        lambda apart: MISSING if apart.better is None else apart.better.upper(),
+        {"better": lambda apart: apart.better},
+        "words",
+    ),
+)
+"""How far two models are apart."""
+
+
+def compared_table(comparison: Comparison) -> Sheet[TaskDifference]:
+    """Return what two models reached on each task, how far they are apart, and the mean below."""
+    columns: list[Column[TaskDifference]] = [
+        words("task", "what was asked", lambda on: on.task, form="name"),
+        _of_one("A", lambda on: on.a),
+        _of_one("B", lambda on: on.b),
+        *(column.of(lambda on: on.accuracy) for column in _APART),
+    ]
+    if mean := comparison.mean:
+        below = ["", percent(mean.a), percent(mean.b)]
+        below += [column.text(mean.scaled) for column in _APART]
+        columns = [
+            replace(column, below={MEAN: text} if text else {})
+            for column, text in zip(columns, below, strict=True)
+        ]
+    return Sheet(columns, comparison.tasks)
+
+
+def mean_data(comparison: Comparison) -> dict[str, Datum] | None:
+    """Return the line below the tasks as data."""
+    mean = comparison.mean
+    if mean is None:
+        return None
+    (apart,) = Sheet(_APART, [mean.scaled]).data()
+    return {"tasks": mean.tasks, "a": share(mean.a), "b": share(mean.b), **apart}
+
+
+def settings_table(settings: Sequence[Unlike]) -> Sheet[Unlike]:
+    """Return what two models were not run alike in."""
+    columns: tuple[Column[Unlike], ...] = (
+        words("differs", "", lambda one: one.name, "name", "name"),
+        words("A", "", lambda one: one.a, "a"),
+        words("B", "", lambda one: one.b, "b"),
+    )
+    return Sheet(columns, settings)
+
+
+T = TypeVar("T")
+
+
+_NARROW = 28
+"""Columns of words; longer ones are folded."""
+
+
+def print_comparison(comparison: Comparison, settings: Sequence[Unlike], console: Console) -> None:
+    """Print what two models reached, how far they are apart, and what they were not run alike in.
+
+    Args:
+        comparison: of the two.
+        settings: how their runs differ.
+        console: where to.
+    """
+    for name, place in (("A", comparison.a), ("B", comparison.b)):
+        line = f"{name}: {place.row.model}, protocol {place.board.name}"
+        console.print(Text(harmless(line), style="bold"))
+    if comparison.tasks:
+        console.print(_grid(compared_table(comparison)))
+        console.print(Text(verdict(comparison)))
+        console.print(Text(COMPARED, style="dim"))
+    for note in comparison.notes:
+        console.print(Text(harmless(f"! {note}"), style="yellow"))
+    if settings:
+        console.print(_grid(settings_table(settings)))
+
+
+def verdict(comparison: Comparison) -> str:
+    """Say in a sentence which of the two is better over their tasks, if it can be said."""
+    mean = comparison.mean
+    if mean is None:
+        return "None of these tasks counts in a score."
+    found = mean.scaled
+    places = {"a": comparison.a, "b": comparison.b}
+    over = "this task" if mean.tasks == 1 else f"these {plural(mean.tasks, 'task')}"
+    width = (
+        f"The lead of A: {percent(found.low)} … {percent(found.high)} points (95 % interval, which "
+        "allows for a seed that was not run)."
+    )
+    if found.better is None:
+        return f"Neither is significantly better over {over}. {width}"
+    name = harmless(places[found.better].row.model)
+    return f"{found.better.upper()}, {name}, is significantly better over {over}. {width}"
+
+
+def data_of(comparison: Comparison, settings: Sequence[Unlike]) -> dict[str, Any]:
+    """Return a comparison as data; shares are fractions of one."""
+    return {
+        "a": _place(comparison.a),
+        "b": _place(comparison.b),
+        "tasks": compared_table(comparison).data(),
+        "mean": mean_data(comparison),
+        "differs": settings_table(settings).data(),
+        "notes": list(comparison.notes),
+    }
+
+
+def _place(place: Standing) -> dict[str, Any]:
+    board, row = place.board, place.row
+    return {"model": row.model, "protocol": board.protocol, "version": board.version}
+
+
+def _grid(shown: Sheet[T]) -> Table:
+    """Return a table; what stands below comes last, dim."""
+    grid = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in shown.columns:
+        wide = _NARROW if column.left else None
+        side: Literal["left", "right"] = "left" if column.left else "right"
+        heading = Text(column.heading)
+        grid.add_column(heading, justify=side, overflow="fold", max_width=wide)
+    for texts in shown.texts:
+        grid.add_row(*(Text(harmless(text)) for text in texts))
+    for name, below in shown.below.items():
+        cells = [
+            name if column.form == "name" else text or ""
+            for column, text in zip(shown.columns, below, strict=True)
+        ]
+        grid.add_section()
+        grid.add_row(*map(Text, cells), style="bold")
+    return grid

@@ -1,0 +1,367 @@
+"""Published numbers beside ours, and how the two settings differ.
+
+Which of our models and tasks a paper's row and column are about is data of the paper's file
+(`formalbench.contracts.published`); nothing is matched by the look of a name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from formalbench.contracts.config import Value
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Protocol, Window
+from formalbench.contracts.published import (
+    PublishedColumn,
+    PublishedResult,
+    PublishedRow,
+    PublishedTable,
+    Settings,
+)
+from formalbench.contracts.specs import show_value
+from formalbench.documents.table import Column, Datum, Sheet, number, share, words
+from formalbench.documents.text import MISSING, grouped, percent, plural
+from formalbench.host.options import parse_instance
+from formalbench.statistics.board import Board, Page, Row
+from formalbench.statistics.records import LEARNED, ProtocolKey, grouped_by, task_title
+from formalbench.statistics.result import Result, SeedResult
+
+
+@dataclass(frozen=True, slots=True)
+class Premises:
+    """What a comparison needs to know beside a page.
+
+    Attributes:
+        protocols: by the title and version of a board.
+        options: of a model by its name, the value that each option has unless it is set.
+        trained: the shortest and the longest length that a task, by its title, is trained on.
+    """
+
+    protocols: Mapping[ProtocolKey, Protocol]
+    options: Callable[[str], Mapping[str, Value]]
+    trained: Callable[[str], Window | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """A paper's number, and ours.
+
+    Attributes:
+        paper: the table.
+        theirs: the paper's row.
+        column: the table's, by its name.
+        published: the paper's numbers, in percent.
+        board, row, result: where ours is.
+        max, mean: ours, of the seeds, over the test lengths that are within the paper's, or of
+            all answers.
+        differs: what is not alike, the most telling first.
+    """
+
+    paper: PublishedTable
+    theirs: PublishedRow
+    column: str
+    published: PublishedResult
+    board: Board
+    row: Row
+    result: Result
+    max: float
+    mean: float
+    differs: tuple[str, ...]
+
+    @property
+    def by(self) -> Literal["mean", "max"]:
+        """Which number the difference is of: the mean, where the paper has one."""
+        return "max" if self.published.mean is None else "mean"
+
+    @property
+    def difference(self) -> float:
+        """Ours less the paper's, as a share of one."""
+        ours, theirs = self.mean, self.published.mean
+        if theirs is None:
+            ours, theirs = self.max, self.published.max
+        return ours - (theirs or 0.0) / 100.0
+
+
+def beside(page: Page, known: Premises) -> list[Beside]:
+    """Return the papers' numbers that a page has results beside, paper by paper."""
+    return [
+        found
+        for paper in page.published
+        for name in paper.tasks
+        for theirs in paper.rows
+        if name in theirs.results
+        for board in page.boards
+        for row in board.rows
+        if is_ours(theirs, row.key[0])
+        for found in _compared(paper, theirs, name, board, row, known)
+    ]
+
+
+def is_ours(theirs: PublishedRow, model: str) -> bool:
+    """Say whether a model of ours, options behind its name, is what a paper's row is about.
+
+    Options that the row has the paper's values of may be any: they are told as differences.
+    """
+    try:
+        name, options = parse_instance(model)
+    except RequestError:  # a stranger's, with signs in it that no option of ours has
+        return False
+    kept = {key: value for key, value in options.items() if key not in theirs.network}
+    return (name, kept) in [parse_instance(one) for one in theirs.ours]
+
+
+def _compared(
+    paper: PublishedTable, theirs: PublishedRow, name: str, board: Board, row: Row, known: Premises
+) -> Iterator[Beside]:
+    column = paper.column(name)
+    result = row.on(task_title(column.task, {}))
+    protocol = known.protocols.get((board.protocol, board.version))
+    if result is None or protocol is None:
+        return
+    facts = board.facts_of(result.task)
+    chance = facts.chance_length if facts else None
+    every = [
+        run.answers if paper.settings.counted == "answers" else _within(run, column.tested, chance)
+        for run in result.runs
+    ]
+    reached = [one for one in every if one is not None]
+    if not reached:
+        return
+    published = theirs.results[name]
+    trained = (protocol.splits and protocol.splits.train) or known.trained(result.task)
+    yield Beside(
+        *(paper, theirs, name, published, board, row, result),
+        max=max(reached),
+        mean=math.fsum(reached) / len(reached),
+        differs=(
+            *_learning(result),
+            *_settings(paper.settings, column, protocol, result, trained),
+            *_network(theirs, row, known),
+            *theirs.differs,
+        ),
+    )
+
+
+def _within(run: SeedResult, tested: Window | None, chance: float | None) -> float | None:
+    """Return a run's accuracy at the paper's test lengths; None if it was tested at none.
+
+    One that did not finish is at chance, if that is known.
+    """
+    if run.cells is None:
+        return chance
+    first, last = tested or (0, max(run.cells.length, default=0))
+    every = zip(run.cells.length, run.cells.correct, run.cells.strings, strict=True)
+    shares = [right / strings for length, right, strings in every if first <= length <= last]
+    return math.fsum(shares) / len(shares) if shares else None
+
+
+def _learning(result: Result) -> Iterator[str]:
+    if result.marked:
+        yield f"here {result.outcome}"
+    if result.learned < result.seeds:
+        yield (
+            f"here {result.learned} of {plural(result.seeds, 'seed')} learned the training "
+            f"lengths ({percent(result.validation)} right there; learned is {percent(LEARNED)})"
+        )
+
+
+def _settings(
+    theirs: Settings,
+    column: PublishedColumn,
+    ours: Protocol,
+    result: Result,
+    trained: Window | None,
+) -> Iterator[str]:
+    steps = max((run.steps for run in result.runs), default=ours.steps)
+    pairs: list[tuple[str, object, object]] = [
+        ("steps", theirs.steps, steps),
+        ("strings a step", theirs.batch, ours.batch),
+        ("seeds", theirs.seeds, result.seeds),
+        ("optimiser", theirs.optimiser, ours.optimiser.name),
+        ("schedule", theirs.schedule, ours.schedule.name),
+        ("rates", theirs.learning_rates, ours.learning_rates),
+        ("trained on lengths", column.trained, trained),
+    ]
+    for name, paper, here in pairs:
+        if paper is not None and here is not None and paper != here:
+            yield f"{name}: {_told(name, paper)}, here {_told(name, here)}"
+    if theirs.counted == "answers":
+        yield "each answer counts, at whatever lengths were tested"
+    if theirs.selected == "test":
+        yield "rates and seeds chosen by the test, here by validation"
+    if ours.curriculum.kind != "uniform":
+        yield f"lengths here in an {ours.curriculum.kind} curriculum"
+
+
+def _told(name: str, value: object) -> str:
+    if name == "rates" and isinstance(value, Sequence):
+        return ", ".join(f"{one:g}" for one in value)
+    if isinstance(value, tuple):
+        return f"{value[0]}–{value[1]}"
+    return grouped(value) if isinstance(value, int) else str(value)
+
+
+def _network(theirs: PublishedRow, row: Row, known: Premises) -> Iterator[str]:
+    name, options = parse_instance(row.key[0])
+    unset = {key: show_value(value) for key, value in known.options(name).items()}
+    for key, value in theirs.network.items():
+        here = options.get(key, unset.get(key))
+        if here is not None and here != show_value(value):
+            yield f"{key}: {show_value(value)}, here {here}"
+
+
+def published_table(paper: PublishedTable) -> Sheet[PublishedRow]:
+    """Return a paper's table: below each task the maximum and the mean over the seeds."""
+    model: Column[PublishedRow] = Column(
+        "model", "as the paper names it", lambda row: row.model, form="name"
+    )
+    origin: Column[PublishedRow] = Column(
+        "origin", "not measured here", lambda row: "published", form="words"
+    )
+    return Sheet([model, origin, *map(_published_column, paper.tasks)], paper.rows)
+
+
+def _published_column(task: str) -> Column[PublishedRow]:
+    def best_known(row: PublishedRow) -> float | None:
+        found = row.results.get(task)
+        return None if found is None else found.max if found.mean is None else found.mean
+
+    return Column(
+        task,
+        "maximum / mean over the seeds",
+        lambda row: published_cell(row.results.get(task)),
+        {task: best_known},
+    )
+
+
+def published_cell(result: PublishedResult | None) -> str:
+    """Return a paper's numbers: ``100.0 / 98.9``, the maximum and the mean."""
+    if result is None:
+        return MISSING
+    return " / ".join(
+        MISSING if value is None else f"{value:.1f}" for value in (result.max, result.mean)
+    )
+
+
+def published_data(paper: PublishedTable) -> list[dict[str, Datum]]:
+    """Return a paper's numbers as data: an entry per model and task."""
+    return [
+        {"model": row.model, "task": task}
+        | {"max": out_of_hundred(cell.max), "mean": out_of_hundred(cell.mean)}
+        for row in paper.rows
+        for task, cell in row.results.items()
+    ]
+
+
+def out_of_hundred(value: float | None) -> float | None:
+    """Return a number in percent as a share, as data has it."""
+    return None if value is None else share(value / 100.0)
+
+
+BESIDE: tuple[Column[Beside], ...] = (
+    Column(
+        "paper",
+        "whose table",
+        lambda one: one.paper.source,
+        {"paper": lambda one: one.paper.key},
+        "words",
+    ),
+    words(
+        "task",
+        "the paper's column, by our name",
+        lambda one: one.column,
+        "column",
+        more={"task": lambda one: one.result.task},
+    ),
+    words("their model", "as the paper names it", lambda one: one.theirs.model, "their_model"),
+    words("our model", "with the options set", lambda one: one.row.model, "model", "name"),
+    Column(
+        "protocol",
+        "how ours was trained and tested",
+        lambda one: one.board.name,
+        {"protocol": lambda one: one.board.protocol, "version": lambda one: one.board.version},
+        "words",
+    ),
+    Column(
+        "published",
+        "maximum / mean over the seeds",
+        lambda one: published_cell(one.published),
+        {
+            "published_max": lambda one: out_of_hundred(one.published.max),
+            "published_mean": lambda one: out_of_hundred(one.published.mean),
+        },
+    ),
+    Column(
+        "ours",
+        "likewise, over those of our test lengths that are within the paper's",
+        lambda one: f"{percent(one.max)} / {percent(one.mean)}",
+        {"max": lambda one: share(one.max), "mean": lambda one: share(one.mean)},
+    ),
+    Column(
+        "difference",
+        "ours less the published, in points: of the means, or of the maxima where no mean is known",
+        lambda one: _points(one.difference),
+        {"difference": lambda one: share(one.difference), "difference_of": lambda one: one.by},
+    ),
+    words(
+        "what differs",
+        "in training, testing and network, as far as the paper says",
+        lambda one: "; ".join(one.differs),
+        "differs",
+    ),
+)
+"""What is said of a published number beside ours."""
+
+
+def beside_table(found: Sequence[Beside]) -> Sheet[Beside]:
+    """Return the published numbers beside ours."""
+    return Sheet(BESIDE, found)
+
+
+Group = Sequence[Beside]
+"""All numbers of one row of a paper's table, beside one row of ours."""
+
+
+_NEAR = 0.05
+"""Up to this difference numbers are about the same."""
+
+
+SUMMARY: tuple[Column[Group], ...] = (
+    words("their model", "as the paper names it", lambda group: group[0].theirs.model),
+    words("our model", "with the options set", lambda group: group[0].row.model, form="name"),
+    words("protocol", "how ours was trained and tested", lambda group: group[0].board.name),
+    number("numbers", "how many of the paper's there are beside ours", len),
+    number(
+        "near",
+        "how many of them are at most 5 points from ours",
+        lambda group: sum(abs(one.difference) <= _NEAR for one in group),
+    ),
+    Column(
+        "difference",
+        "ours less the published, in points, the mean over the numbers: of the means over the "
+        "seeds, or of the maxima where no mean is known",
+        lambda group: _points(math.fsum(one.difference for one in group) / len(group)),
+    ),
+    words(
+        "furthest apart",
+        "the largest difference, and the task",
+        lambda group: (
+            f"{_points((most := max(group, key=lambda one: abs(one.difference))).difference)} on "
+            f"{most.column}"
+        ),
+    ),
+)
+"""What is said of a row of a paper's table beside a row of ours."""
+
+
+def beside_summary(found: Sequence[Beside]) -> Sheet[Group]:
+    """Return the published numbers beside ours, a line for each pair of models and protocol."""
+    groups = grouped_by(lambda one: (one.theirs.model, one.row.key, one.board.name), found)
+    return Sheet(SUMMARY, list(groups.values()))
+
+
+def _points(difference: float) -> str:
+    return f"{round(100 * difference, 1) + 0.0:+.1f}"

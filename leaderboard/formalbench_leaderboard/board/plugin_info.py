@@ -1,0 +1,122 @@
+"""What the plugins at hand know of models and tasks: for the map, and for evidence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.config import Value
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.protocol import Window
+from formalbench.contracts.record import Record
+from formalbench.host.options import option_facts
+from formalbench.statistics.result import Prediction
+from formalbench.theory.lookup import modulus_of_task
+from formalbench_leaderboard.board.sources import (
+    CORE_SUITE,
+    DEFAULT_SUITE,
+    read_published,
+    suite_view,
+)
+from formalbench_leaderboard.board.theory import Predictions, theory_here
+from formalbench_leaderboard.charts.language_map import (
+    Known,
+    LanguageMap,
+    complete_part,
+    language_map,
+)
+
+if TYPE_CHECKING:
+    from formalbench import Theory
+    from formalbench.contracts.specs import ModelSpec, TaskSpec
+    from formalbench.contracts.verification import AnyRecord
+    from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
+    from formalbench.statistics.board import Page
+
+
+def known_here(
+    host: PluginHost,
+    theory: Callable[[str], Theory | None] | None = None,
+    *,
+    counts: Callable[[Entry[Any]], bool] = lambda entry: True,
+) -> Known:
+    """Return what the plugins know.
+
+    Args:
+        host: the plugins.
+        theory: of a task by its full name, if it is not what `host` knows; of a task that it does
+            not know nothing is said.
+        counts: of which models and tasks something is said.
+    """
+    known = theory or cache(partial(theory_here, host))
+    predictions = Predictions(host, known)
+
+    def family(model: str) -> str:
+        entry = model_here(host, model)
+        told = entry.spec.family if entry and counts(entry) else ""
+        return told or model.partition("[")[0]
+
+    def modulus(task: str) -> int | None:
+        try:
+            return modulus_of_task(host, task) if known(task) else None
+        except FormalbenchError:
+            return None
+
+    def trained_to(title: str) -> int | None:
+        entry = task_here(host, title)
+        trained = trained_on(host, title) if entry and counts(entry) else None
+        return trained and trained[1]
+
+    def predicted(model: str, task: str) -> Prediction | None:
+        entry = model_here(host, model)
+        return predictions.of(model, task) if entry and counts(entry) else None
+
+    return Known(cache(family), known, cache(modulus), cache(trained_to), predicted)
+
+
+def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyRecord]) -> LanguageMap:
+    """Return the map of a suite's page, with what the plugins know.
+
+    The page that everybody sees, of the default suite and of published records alone, has the
+    complete part of the core board, as README has; somebody's own records are all on the map.
+    """
+    if suite == DEFAULT_SUITE:
+        published = {record.test_id for record in read_published().records}
+        if all(run.test_id in published for run in records if isinstance(run, Record)):
+            page = complete_part(page, suite_view(host, CORE_SUITE).tasks)
+    return language_map(page, known_here(host))
+
+
+def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
+    """Return a model by its name, options behind it; None if no plugin at hand has it."""
+    try:
+        return host.models.get(model.partition("[")[0])[0]
+    except RequestError:
+        return None
+
+
+def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
+    """Return a task by its name; None if no plugin at hand has it."""
+    try:
+        return host.task_entry(task)[0]
+    except RequestError:
+        return None
+
+
+def defaults_here(host: PluginHost, model: str) -> Mapping[str, Value]:
+    """Return the value that each option of a model has unless it is set; none if it is not here."""
+    try:
+        facts = option_facts(host.models.get(model)[0].spec)
+    except FormalbenchError:
+        return {}
+    return {key: fact["default"] for key, fact in facts.items()}
+
+
+def trained_on(host: PluginHost, task: str) -> Window | None:
+    """Return the lengths that a task is trained on; None if it is not here."""
+    try:
+        return host.task(task).splits.train
+    except FormalbenchError:
+        return None

@@ -1,0 +1,255 @@
+"""Where records come from, where published ones lie, and which of them a command asks for.
+
+A file of records, rendered by `publish` like every page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord, VerificationRecord
+from formalbench.running.used import task_used
+from formalbench.statistics.board import Board, Page
+from formalbench.statistics.build import View
+from formalbench.statistics.frame import known_chances
+from formalbench.statistics.records import protocol_key, task_title, title_of
+from formalbench.statistics.selection import current_of, current_task
+from formalbench.store import Store, default_results
+from formalbench.store.packed import read_packed
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench_leaderboard.board.theory import shortcut_here, theory_here
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+
+FILE = Path("leaderboard", "formalbench_leaderboard", "snapshot.jsonl")
+"""Below the repository's root."""
+
+
+def read_snapshot(file: Path | None = None) -> list[AnyRecord]:
+    """Read the records that came with the package; none if it has no snapshot.
+
+    Each is checked as if it stood in a file of its own.
+
+    Raises:
+        RequestError: one line, if the file is damaged.
+    """
+    file = file or Path(__file__).parents[1] / FILE.name
+    if not file.exists():
+        return []
+    return read_packed(file, "damaged; install formalbench again")
+
+
+PAGE = Path("leaderboard", "README.md")
+
+
+DEFAULT_SUITE = "default"
+
+
+CORE_SUITE = "core"
+
+
+BOARD = "formalbench leaderboard"
+
+
+class Held(NamedTuple):
+    """What folders hold.
+
+    Attributes:
+        records: of runs.
+        verifications: of exact models.
+        invalid: what is wrong with every other file, a line each.
+    """
+
+    records: list[Record]
+    verifications: list[VerificationRecord]
+    invalid: list[str]
+
+    def only(self, wanted: Callable[[AnyRecord], bool]) -> Held:
+        """Leave out all records but some."""
+        return self._replace(
+            records=[record for record in self.records if wanted(record)],
+            verifications=[record for record in self.verifications if wanted(record)],
+        )
+
+    def beside(self, others: Held) -> Held:
+        """Return these and others."""
+        return Held(
+            [*self.records, *others.records],
+            [*self.verifications, *others.verifications],
+            [*self.invalid, *others.invalid],
+        )
+
+
+def read_with_published(own: Path | None = None) -> Held:
+    """Read the records of a folder, or of the user's own results, and the published ones."""
+    return read_published(own or default_results())
+
+
+def read_published(*besides: Path) -> Held:
+    """Read the published records, and those of some folders.
+
+    Published are those of the repository that the user is in; outside of one, those that came
+    with the package.
+    """
+    repository = repository_above(Path.cwd())
+    if repository is not None:
+        return read_all([*besides, repository / PUBLISHED_RESULTS])
+    return read_all(besides).beside(Held(*parted(read_snapshot()), []))
+
+
+def read_all(folders: Iterable[Path]) -> Held:
+    """Read the records of several folders; a folder named twice is read once.
+
+    A folder that is not there has no records.
+    """
+    once = {folder.resolve(): folder for folder in folders}
+    read = [Store(folder).valid() for folder in once.values()]
+    records = parted(record for found, _ in read for record in found)
+    return Held(*records, [line for _, invalid in read for line in invalid])
+
+
+def parted(records: Iterable[AnyRecord]) -> tuple[list[Record], list[VerificationRecord]]:
+    """Return the records of runs, and those of verifications."""
+    held = list(records)
+    return (
+        [record for record in held if isinstance(record, Record)],
+        [record for record in held if isinstance(record, VerificationRecord)],
+    )
+
+
+def check_folders(folders: Iterable[Path]) -> None:
+    """Refuse a folder that somebody named and that is not there: a slip of the pen.
+
+    Raises:
+        RequestError: one line.
+    """
+    for folder in folders:
+        if not folder.is_dir():
+            raise RequestError(f"--results {folder}: no such folder")
+
+
+def suite_view(host: PluginHost, suite: str) -> View:
+    """Return the view that ranks by a suite, with the published tables beside it.
+
+    Raises:
+        RequestError: for an unknown suite.
+    """
+    tasks = [task_used(host, name, ()) for name in host.suite(suite).tasks]
+    view = View(
+        title=f"{BOARD}: suite {suite}",
+        tasks=tuple(task_title(task.name, task.options) for task in tasks),
+        published=tuple(host.published()),
+        current=current_of(host),
+        theory=cache(partial(theory_here, host)),
+        shortcut=cache(partial(shortcut_here, host)),
+        chances=known_chances(host),
+    )
+    return view.with_papers_on(lambda task: current_task(host, task.partition("[")[0]) is not None)
+
+
+def among_published(own: Held, published: Held) -> Held:
+    """Return somebody's records among the published ones of the same protocols and tasks."""
+    asked = {(protocol_key(record), title_of(record)) for record in own.records}
+    beside = [
+        record for record in published.records if (protocol_key(record), title_of(record)) in asked
+    ]
+    return own._replace(records=[*own.records, *beside])
+
+
+def standing(view: View, own: Held, published: Held) -> View:
+    """Return the view of where somebody's records stand: their tasks, and their rows marked.
+
+    They are ranked on those of the view's tasks that they have, and on their own ones if there is
+    none of them.
+    """
+    mine = dict.fromkeys(map(title_of, own.records))
+    asked = [task for task in view.tasks if task in mine]
+    if mine and set(asked) != set(view.tasks):
+        view = replace(view, title=f"{view.title}, your tasks" if asked else f"{BOARD}: your tasks")
+    return marked(replace(view, tasks=tuple(asked or sorted(mine)) or view.tasks), own, published)
+
+
+def marked(view: View, own: Held, published: Held) -> View:
+    """Return the view with somebody's rows marked, but for what is published already."""
+    known = {record.test_id for record in published.records}
+    return replace(view, new={record.test_id for record in own.records} - known)
+
+
+def on_tasks(held: Held, view: View, wanted: Sequence[str]) -> tuple[Held, View]:
+    """Leave out all but some tasks, which are ranked by.
+
+    Raises:
+        RequestError: if there is no record on one of them.
+    """
+    titles = [title.removesuffix(":classify") for title in wanted]
+    known = {*map(title_of, held.records), *map(title_of, held.verifications), *view.tasks}
+    for title in titles:
+        if title not in known:
+            raise unknown("task among the records", title, known)
+    view = view.with_papers_on(lambda task: task in titles)
+    held = held.only(lambda record: title_of(record) in titles)
+    return held, replace(
+        view, title=f"{BOARD}: {', '.join(titles)}", tasks=tuple(titles), only_tasks=True
+    )
+
+
+def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
+    """Leave out all tasks that are not known to be in a class of languages.
+
+    Args:
+        held: all records.
+        view: of all tasks.
+        name: of the class, one of `formalbench.contracts.theory.CLASSES`.
+    """
+
+    def inside(task: str) -> bool:
+        theory = view.theory(task)
+        return theory is not None and theory.within(name) is True
+
+    view = replace(
+        view.with_papers_on(inside),
+        title=f"{view.title}, {name} tasks",
+        tasks=tuple(task for task in view.tasks if inside(task)),
+    )
+    return held.only(lambda record: inside(record.task.name)), view
+
+
+def of_models(page: Page, wanted: Collection[str]) -> Page:
+    """Leave out all rows but those of some models; ranks stay as they are among all.
+
+    Args:
+        page: of all models.
+        wanted: their names, of all that share one, or with the options set.
+
+    Raises:
+        RequestError: if there is no row of one of them.
+    """
+    shown = [row.model for board in page.boards for row in board.rows]
+    shown += [row.model for row in page.exact.rows]
+    known = {*shown, *(name.partition("[")[0] for name in shown)}
+    for name in wanted:
+        if name not in known:
+            raise unknown("model among the records", name, known)
+
+    def asked(model: str) -> bool:
+        return model in wanted or model.partition("[")[0] in wanted
+
+    def only(board: Board) -> Board:
+        hidden = tuple(f"{row.model} " for row in board.rows if not asked(row.model))
+        return replace(
+            board,
+            rows=tuple(row for row in board.rows if asked(row.model)),
+            notes=tuple(note for note in board.notes if not note.startswith(hidden)),
+        )
+
+    exact = replace(page.exact, rows=tuple(row for row in page.exact.rows if asked(row.model)))
+    boards = tuple(board for board in map(only, page.boards) if board.rows)
+    return replace(page, boards=boards, exact=exact)

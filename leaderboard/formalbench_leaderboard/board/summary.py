@@ -1,0 +1,109 @@
+"""What records say of a model in sentences: what it learned, how far it extrapolates, is right."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+
+from formalbench.documents.text import grouped, plural
+from formalbench.statistics.board import Board, ExactModel, Row
+from formalbench.statistics.result import Result, TaskFacts
+
+MOST_NAMED = 6
+"""Tasks in a sentence."""
+
+
+def verdict_of(board: Board, row: Row) -> str:
+    """Say what a row learned of what it was tried on, and up to which length it extrapolates.
+
+    Tasks of language models and those that chance always solves are left out: of these it cannot
+    be said.
+    """
+    told = [
+        (facts, result)
+        for result in row.results
+        if (facts := board.facts_of(result.task)) is not None and facts.scored
+    ]
+    untold = [result.task for result in row.results if board.facts_of(result.task) is None]
+    if not told and untold:
+        return f"No run finished on {_listed(untold)}."
+    if not told:
+        return "It was tested on no task that counts in a score."
+    if row.kind == "exact":
+        return f"Its weights are written by hand: there is nothing to learn. {_reach(told)}"
+    learned = [(facts, result) for facts, result in told if result.learned == result.seeds]
+    some = [result for _, result in told if 0 < result.learned < result.seeds]
+    budget = max(result.budget for _, result in told)
+    parts = [
+        f"Learned {len(learned)} of {plural(len(told), 'task')} with every seed, "
+        f"within {grouped(budget)} steps."
+    ]
+    if some:
+        names = [f"{one.task} ({one.learned} of {one.seeds})" for one in some]
+        parts.append(f"With some seeds: {_listed(names)}.")
+    never = [result.task for _, result in told if result.unlearned]
+    if never:
+        parts.append(f"Not learned, so nothing is said of their lengths: {_listed(never)}.")
+    failed = [*untold, *(result.task for _, result in told if not result.finished)]
+    if failed:
+        parts.append(f"No run finished on {_listed(failed)}.")
+    short = [result for _, result in told if 0 < result.finished < result.seeds]
+    if short:
+        names = [f"{one.task} ({one.finished} of {one.seeds})" for one in short]
+        parts.append(f"Some runs finished, not all: {_listed(names)}.")
+    tested = [(facts, result) for facts, result in learned if result.finished == result.seeds]
+    return " ".join([*parts, *([_reach(tested)] if tested else [])])
+
+
+def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
+    """Say on which tasks a model is right whose weights are written by hand, and how far.
+
+    Args:
+        rows: what verifications say of it, at least one.
+    """
+    reached: dict[str, list[str]] = defaultdict(list)
+    for row in rows:
+        if not row.errors:
+            reached[_verified_to(row)].append(row.task)
+    right = [f"{_listed(tasks)}{reach}" for reach, tasks in reached.items()]
+    wrong = [
+        f"{row.task} (wrong on {grouped(row.errors)} of {grouped(row.strings)} strings)"
+        for row in rows
+        if row.errors
+    ]
+    said = [f"right on every string judged of {', of '.join(right)}"] if right else []
+    said += [f"not right on {_listed(wrong)}"] if wrong else []
+    return f"Verified, not trained: {'; '.join(said)}."
+
+
+def _verified_to(row: ExactModel) -> str:
+    parts = [f"all to length {row.exhaustive}"] if row.exhaustive is not None else []
+    parts += [f"drawn to {grouped(row.tested_to)}"] if row.tested_to is not None else []
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _reach(learned: Sequence[tuple[TaskFacts, Result]]) -> str:
+    """Say how far accuracy stays at 99 %, over the tasks that every seed learned and finished."""
+    whole = [facts.title for facts, result in learned if result.longest_99 == facts.last_telling]
+    part = sorted(
+        (result.longest_99, facts.title)
+        for facts, result in learned
+        if result.longest_99 is not None and result.longest_99 != facts.last_telling
+    )
+    none = [facts.title for facts, result in learned if result.longest_99 is None]
+    said = []
+    if whole:
+        said.append(f"to the longest length tested on {_listed(whole)}")
+    if part:
+        said.append(_listed([f"to {length} on {title}" for length, title in reversed(part)]))
+    kept = f"It stays at 99 % or more {'; '.join(said)}." if said else ""
+    lost = f"On {_listed(none)} it is below 99 % at the shortest length tested." if none else ""
+    return " ".join(filter(None, (kept, lost)))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Return names as a list in words, the last ones counted where there are many."""
+    shown = list(names[:MOST_NAMED])
+    if len(names) > MOST_NAMED:
+        shown.append(f"{len(names) - MOST_NAMED} more")
+    return shown[0] if len(shown) == 1 else f"{', '.join(shown[:-1])} and {shown[-1]}"

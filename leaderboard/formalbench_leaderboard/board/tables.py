@@ -1,0 +1,677 @@
+"""The columns of the board's tables: ranking, results, exact models, tasks, missing runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from formalbench.contracts.verification import dtype_title
+from formalbench.documents.table import (
+    CAPPED,
+    DOUBTFUL,
+    FAILED,
+    SOME,
+    Column,
+    Sheet,
+    interval_column,
+    number,
+    percentage,
+    share,
+    words,
+)
+from formalbench.documents.text import MISSING, count, grouped, percent, ranks, rate
+from formalbench.statistics.board import (
+    DTYPES,
+    SHOWN_LENGTHS,
+    Board,
+    ExactModel,
+    ExactModels,
+    Profile,
+    Row,
+)
+from formalbench.statistics.result import ACCURACY, Result, ShownBy, TaskFacts
+from formalbench_leaderboard.board.paper_comparison import (
+    beside_summary,
+    beside_table,
+    published_data,
+    published_table,
+)
+from formalbench_leaderboard.board.predictions import agreement_table, predicted_table, taught_table
+
+TRAINING_COST = "seconds of training of one run"
+"""What every face calls it."""
+
+
+def training_seconds(row: Row, board: Board) -> float | None:
+    """Return the mean over a board's tasks of the mean over the seeds; wall time.
+
+    None unless every task of the board has a timed run: of tasks that take longer some models
+    would have fewer.
+    """
+    if not board.tasks:
+        return None
+    total = 0.0
+    for title in board.tasks:
+        result = row.on(title)
+        seconds = [run.seconds for run in result.runs if run.seconds] if result else []
+        if not seconds:
+            return None
+        total += sum(seconds) / len(seconds)
+    return total / len(board.tasks)
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """The tasks that a trained row lacks.
+
+    Attributes:
+        row: which.
+        tasks: titles, in the board's order.
+        least: seconds of training of as many seeds as the row has on the task that all learned and
+            that took the least; None if there is none.
+        most: seconds of training of all seeds on a task that none of them masters: the whole
+            budget, at the pace of the row's slowest task; None if none was timed.
+    """
+
+    row: Row
+    tasks: tuple[str, ...]
+    least: float | None
+    most: float | None
+
+
+def lacking(board: Board, everywhere: Board | None = None) -> list[Lacking]:
+    """Return the trained rows that lack tasks of a board: its own first, in its order.
+
+    Args:
+        board: whose tasks are asked for.
+        everywhere: the results of the same protocol on all tasks: models that have none on the
+            board's follow, and what a task takes is seen from all of them. None: the board alone.
+    """
+    rows = {row.key: row for one in (board, everywhere or board) for row in one.rows}
+    found = []
+    for row in rows.values():
+        tasks = tuple(title for title in board.tasks if row.on(title) is None)
+        if tasks and row.kind == "learned":
+            seeds = max((result.seeds for result in row.results), default=0)
+            timed = [result for result in row.results if _timed(result)]
+            learned = [result for result in timed if result.learned == result.seeds]
+            least = min((sum(_seconds(one)) / one.seeds for one in learned), default=None)
+            most = max((_pace(one) * one.budget for one in timed), default=None)
+            costs = (None if one is None else one * seeds for one in (least, most))
+            found.append(Lacking(row, tasks, *costs))
+    return found
+
+
+def _timed(result: Result) -> bool:
+    """Say whether all runs were trained to their end, and timed."""
+    whole = result.finished == result.seeds or result.learned == result.seeds
+    return whole and all(run.seconds is not None and run.steps > 0 for run in result.runs)
+
+
+def _seconds(result: Result) -> list[float]:
+    return [run.seconds or 0.0 for run in result.runs]
+
+
+def _pace(result: Result) -> float:
+    """Return the seconds of a step, the mean over the runs."""
+    return sum(_seconds(result)) / sum(run.steps for run in result.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a row reached on one task.
+
+    Attributes:
+        row: of the board.
+        result: its result there.
+        facts: of the task; None if no run finished.
+    """
+
+    row: Row
+    result: Result
+    facts: TaskFacts | None
+
+    @property
+    def measure(self) -> ShownBy:
+        """By what the task is shown."""
+        return self.facts.measure if self.facts else ACCURACY
+
+    @property
+    def accurate(self) -> Result | None:
+        """The result, if the task is shown by accuracy."""
+        return self.result if self.measure.accuracy else None
+
+
+INFORMATION = "information"
+"""This column is hidden if no row has a value."""
+
+
+_MOST_SEEDS = 8
+"""Of which a cell shows each."""
+
+
+def _accuracies(result: Result) -> str:
+    """Return the accuracy of each run that finished, by seed, with blanks between."""
+    known = (share(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return " ".join(f"{accuracy:g}" for accuracy in known if accuracy is not None)
+
+
+def _each_seed(outcome: Outcome) -> str:
+    """Return how the runs ended and, of several, the accuracy of each."""
+    result = outcome.result
+    if not outcome.measure.accuracy or not 2 <= result.finished <= _MOST_SEEDS:
+        return result.outcome
+    each = (percent(run.accuracy) for run in result.runs if run.accuracy is not None)
+    return f"{result.outcome}: {', '.join(each)}"
+
+
+_ACCURACY: tuple[Column[Result], ...] = (
+    percentage("max", "the best seed's accuracy", lambda result: result.max),
+    interval_column(
+        "Wilson interval of max",
+        "95 %, of the best seed alone, given all its test strings",
+        lambda result: (result.max_low, result.max_high),
+        "max_low",
+        "max_high",
+    ),
+    percentage(
+        "mean",
+        "accuracy, the mean over the seeds; each seed's is its mean over the test lengths",
+        lambda result: result.mean,
+    ),
+    interval_column(
+        "interval",
+        "of the mean: 95 %, over seeds and test strings",
+        lambda result: (result.low, result.high),
+    ),
+    percentage("median", "accuracy, the median over the seeds", lambda result: result.median),
+)
+
+
+_LONGEST: tuple[Column[Result], ...] = (
+    number(
+        "≥ 99 % to",
+        "the longest test length up to which the mean accuracy is that at every length, of what "
+        "every seed learned",
+        lambda result: result.longest_99,
+        "longest_99",
+    ),
+    number("≥ 90 % to", "likewise", lambda result: result.longest_90, "longest_90"),
+)
+"""What is said of a task that is shown by accuracy."""
+
+
+OUTCOME: tuple[Column[Outcome], ...] = (
+    Column("model", "with the options set", lambda on: on.row.model, form="name"),
+    words("task", "what was asked", lambda on: on.result.task),
+    Column(
+        "measure",
+        "by what the task is shown, the mean over the seeds",
+        lambda on: f"{on.measure.text(on.result.shown)} ({on.measure.title})",
+        {
+            "measure": lambda on: on.measure.name,
+            "better": lambda on: "less" if on.measure.less else "more",
+            "value": lambda on: share(on.result.shown),
+        },
+        "words",
+    ),
+    Column(
+        "validation",
+        "accuracy on held-out strings of the training lengths, the mean over the seeds",
+        lambda on: validation(on.result),
+        {
+            "validation": lambda on: share(on.result.validation),
+            "learned": lambda on: on.result.learned,
+            "budget": lambda on: on.result.budget,
+            "capped": lambda on: on.result.capped,
+        },
+    ),
+    *(column.of(lambda on: on.accurate) for column in _ACCURACY),
+    percentage(
+        "scaled",
+        "(mean − chance) / (1 − chance)",
+        lambda on: on.accurate.scaled if on.accurate else None,
+        more={
+            "chance": lambda on: share(on.facts.chance_length if on.facts else None),
+            "shortcut": lambda on: share(on.facts.shortcut if on.facts else None),
+        },
+    ),
+    *(column.of(lambda on: on.accurate) for column in _LONGEST),
+    number(
+        INFORMATION,
+        "bits of mutual information of answer and target, the mean over seeds and test lengths at "
+        "which the length alone does not decide the answer: high where accuracy is below chance, "
+        "if the answers are right with the sign flipped",
+        lambda on: on.result.information,
+        "mutual_information",
+        lambda bits: f"{bits:.3f}",
+    ),
+    Column(
+        "seeds",
+        "runs at the learning rate selected, what became of them, and the accuracy of each",
+        _each_seed,
+        {
+            "seeds": lambda on: on.result.seeds,
+            "finished": lambda on: on.result.finished,
+            "seed_accuracies": lambda on: _accuracies(on.accurate) if on.accurate else None,
+        },
+    ),
+    number(
+        "rate",
+        "the learning rate selected by validation",
+        lambda on: on.result.learning_rate,
+        "learning_rate",
+        rate,
+    ),
+    words("command", "what repeats the runs", lambda on: on.result.command, form="command"),
+)
+"""What a result on a task says."""
+
+
+def tried(result: Result) -> str:
+    """Return for how long the runs were trained that did not learn: ``5,600 steps, 3 capped``."""
+    capped = f", {result.capped} capped" if result.capped else ""
+    return f"{grouped(result.tried)} steps{capped}"
+
+
+def validation(result: Result) -> str:
+    """Return a validation accuracy, with the steps within which not every run learned."""
+    shown, within = percent(result.validation), f"in {tried(result)}"
+    if result.unlearned:
+        return f"{shown} (not learned {within})"
+    if result.partly:
+        return (
+            f"{shown} ({result.learned} of {result.seeds} seeds learned, the others not {within})"
+        )
+    return shown
+
+
+def outcomes(board: Board, title: str) -> list[Outcome]:
+    """Return what the rows of a board reached on a task, of those that have a result there."""
+    facts = board.facts_of(title)
+    results = ((row, row.on(title)) for row in board.rows)
+    return [Outcome(row, result, facts) for row, result in results if result is not None]
+
+
+def of_task(board: Board, title: str) -> Sheet[Outcome]:
+    """Return what every row of a board reached on a task, the best first."""
+
+    def order(on: Outcome) -> tuple[float, str]:
+        mean = on.result.mean  # rounded, so that no last bit decides between equal ones
+        return (1.0 if mean is None else -round(mean, 12), on.row.model)
+
+    return _sheet(sorted(outcomes(board, title), key=order))
+
+
+def of_row(board: Board, row: Row) -> Sheet[Outcome]:
+    """Return what a row of a board reached on each of its tasks."""
+    found = [Outcome(row, result, board.facts_of(result.task)) for result in row.results]
+    return _sheet(found)
+
+
+def _sheet(found: list[Outcome]) -> Sheet[Outcome]:
+    informed = any(on.result.information is not None for on in found)
+    columns: list[Column[Outcome]] = []
+    for column in OUTCOME:
+        if column.heading != INFORMATION or informed:
+            columns.append(column)
+        if column.heading == INFORMATION:
+            columns += map(_metric_column, plugin_metrics(found))
+    return Sheet(columns, found)
+
+
+def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
+    """Return the names of the metrics that plugins added to any of some outcomes."""
+    return list(dict.fromkeys(name for on in found for name in on.result.metrics))
+
+
+def _metric_column(name: str) -> Column[Outcome]:
+    """Return the column of a metric that a plugin adds to the objective's."""
+    meaning = "a plugin's metric, the mean over seeds and test lengths"
+    return number(name, meaning, lambda on: on.result.metrics.get(name), told="{:.4g}".format)
+
+
+PROFILE: tuple[Column[Profile], ...] = (
+    Column(
+        "profile",
+        "languages solved (99 % at every tested length), only learned, and not learned, by two "
+        "thirds of their seeds; and the share of all seeds that solve their language",
+        lambda of: f"{of.solved}/{of.learned}/{of.unlearned} ({percent(of.solved_seeds, 0)} %)",
+        {
+            "languages_solved": lambda of: of.solved,
+            "languages_learned": lambda of: of.learned,
+            "languages_unlearned": lambda of: of.unlearned,
+            "seeds_solved": lambda of: share(of.solved_seeds),
+            "seeds_learned": lambda of: share(of.learned_seeds),
+        },
+    ),
+    number(
+        "horizon",
+        "the longest tested length up to which half of the seeds that learned their language are "
+        "right on 99 % of the strings at every tested length",
+        lambda of: of.horizon,
+    ),
+)
+"""What became of a row's languages."""
+
+
+STANDING: tuple[Column[Row], ...] = (
+    Column(
+        "rank",
+        "from 1 + the number of rows that are significantly better, to the number of rows less "
+        "those that are significantly worse",
+        lambda row: ranks(row.rank_low, row.rank_high),
+        {
+            "rank": lambda row: row.rank,
+            "rank_low": lambda row: row.rank_low,
+            "rank_high": lambda row: row.rank_high,
+        },
+    ),
+    words("model", "with the options set", lambda row: row.model, form="name"),
+    words("kind", "learned, or exact: not trained", lambda row: row.kind),
+    Column(
+        "parameters",
+        "the least and the greatest number over the tasks",
+        lambda row: count(*row.parameters),
+        {
+            "parameters_min": lambda row: row.parameters[0],
+            "parameters_max": lambda row: row.parameters[1],
+        },
+    ),
+    percentage(
+        "score",
+        "the mean over the tasks of (accuracy − chance) / (1 − chance)",
+        lambda row: row.score,
+    ),
+    interval_column(
+        "interval",
+        "of the score: 95 %, over seeds and test strings",
+        lambda row: (row.low, row.high),
+        "score_low",
+        "score_high",
+    ),
+    *(column.of(lambda row: row.profile) for column in PROFILE),
+    percentage(
+        "IQM",
+        "the mean of the middle half of all runs' scaled accuracies",
+        lambda row: row.iqm,
+        "iqm",
+    ),
+    interval_column(
+        "IQM interval",
+        "of that mean: 95 %",
+        lambda row: (row.iqm_low, row.iqm_high),
+        "iqm_low",
+        "iqm_high",
+    ),
+)
+"""What a row says of itself on a board."""
+
+
+def standing(board: Board) -> Sheet[Row]:
+    """Return what each row of a board says of itself."""
+    return Sheet(STANDING, board.rows)
+
+
+def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False) -> Sheet[Row]:
+    """Return the ranking of a board: a row per model, and behind its standing a column per task.
+
+    A task that is not shown by accuracy has a table of its own besides (`by_place`).
+
+    Args:
+        board: what is ranked.
+        best_seed: whether a task's cell has the best seed's accuracy in parentheses.
+        other_tasks: whether tasks that are measured but not ranked by have columns, too.
+    """
+    titles = (*board.tasks, *(board.other_tasks if other_tasks else ()))
+    tasks = [_task_column(board, title, best_seed=best_seed) for title in titles]
+    return Sheet([*STANDING, *tasks], board.rows)
+
+
+CELL = (
+    f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
+    "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
+    f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
+    "budget, as validation got no better: weaker evidence. "
+    f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 % too. "
+    "The score counts the test accuracy of all"
+)
+"""How a task's cell is read."""
+
+
+def _task_column(board: Board, title: str, *, best_seed: bool) -> Column[Row]:
+    facts = board.facts_of(title)
+    if facts and not facts.measure.accuracy:
+        return _measured_column(title, facts)
+    below = {"chance": percent(facts.chance_length) if facts else MISSING}
+    if facts and facts.shortcut is not None:
+        below["shortcut"] = percent(facts.shortcut)
+    if facts and facts.language_class:
+        below["language class"] = facts.language_class
+    return Column(
+        title,
+        CELL,
+        lambda row: cell(row.on(title), best_seed=best_seed),
+        {"mean": lambda row: share(found.mean) if (found := row.on(title)) else None},
+        "cell",
+        below,
+    )
+
+
+def _measured_column(title: str, facts: TaskFacts) -> Column[Row]:
+    """Return the column of a task that is not shown by accuracy: nothing of chance is below it."""
+    measure = facts.measure
+
+    def text(row: Row) -> str:
+        found = row.on(title)
+        failed = f" {FAILED}" if found and found.marked else ""
+        return measure.text(found.shown if found else None) + failed
+
+    return Column(
+        title,
+        f"{measure.title}: the mean over the seeds, and over the test's lengths or parts",
+        text,
+        {measure.name: lambda row: found.shown if (found := row.on(title)) else None},
+        "cell",
+        {"measure": measure.title},
+        less=measure.less,
+    )
+
+
+def cell(result: Result | None, *, best_seed: bool = False) -> str:
+    """Return what a model reached on a task: in brackets its validation, if it did not learn it."""
+    if result is None:
+        return MISSING
+    failed = f" {FAILED}" if result.marked else ""
+    capped = CAPPED if result.capped else ""
+    if result.unlearned:
+        return f"[{percent(result.validation)}]{capped}{failed}"
+    best = f" ({percent(result.max)})" if best_seed else ""
+    some = f"{SOME}{capped}" if result.partly else ""
+    weak = DOUBTFUL if result.weak else ""
+    return f"{percent(result.mean)}{best}{some}{weak}{failed}"
+
+
+LEGEND = (
+    "Verified by `formalbench verify` in fp64, not trained. All to: every string up to this "
+    "length, of those the model is made for, was right. Drawn to: random and adversarial strings "
+    "were right at every tested length up to this one. Margin: the least |logit| of the random "
+    "strings. Bits at n: the worst cross-entropy at string length n. Breaks: the largest tested "
+    "length up to which nothing was wrong, by precision; mixed: sums, softmax and norms in fp32. "
+    "Depth in layers (for the longest string, if it grows), "
+    "width in numbers per position."
+)
+"""How the table of exact models is read."""
+
+
+_DIGITS = "{:.3g}".format
+"""Writes a margin or a cross-entropy with three digits, as in ``0.00144``."""
+
+
+def _bits(place: int) -> Column[ExactModel]:
+    length = SHOWN_LENGTHS[place]
+    meaning = "the worst cross-entropy at this string length"
+    return number(
+        f"bits at {length:,}", meaning, lambda row: row.bits[place], f"bits_{length}", _DIGITS
+    )
+
+
+def _break(dtype: str) -> Column[ExactModel]:
+    def shown(row: ExactModel) -> str:
+        if row.break_length is None or dtype not in row.break_length:
+            return MISSING
+        length = row.break_length[dtype]
+        return "none" if length is None else grouped(length)
+
+    return Column(
+        dtype_title(dtype),
+        "the largest tested length up to which nothing was wrong in this precision",
+        shown,
+        {f"break_{dtype}": lambda row: (row.break_length or {}).get(dtype)},
+    )
+
+
+EXACT: tuple[Column[ExactModel], ...] = (
+    words(
+        "model",
+        "with the options set",
+        lambda row: row.model,
+        form="name",
+        more={
+            "kind": lambda row: "exact",
+            "parameters_min": lambda row: row.parameters,
+            "parameters_max": lambda row: row.parameters,
+        },
+    ),
+    words(
+        "task",
+        "what was asked",
+        lambda row: row.task,
+        more={"command": lambda row: "; ".join(row.commands)},
+    ),
+    number(
+        "all to",
+        "every string up to this length was right",
+        lambda row: row.exhaustive,
+        "exhaustive",
+        grouped,
+    ),
+    number(
+        "drawn to",
+        "random and adversarial strings were right at every tested length up to this one",
+        lambda row: row.tested_to,
+        "tested_to",
+        grouped,
+        {"strings": lambda row: row.strings},
+    ),
+    number("errors", "strings that were wrong", lambda row: row.errors, told=grouped),
+    number(
+        "margin",
+        "the least |logit| of the random strings",
+        lambda row: row.margin,
+        told=_DIGITS,
+    ),
+    *map(_bits, range(len(SHOWN_LENGTHS))),
+    *map(_break, DTYPES),
+    number("depth", "in layers", lambda row: row.depth, told=grouped),
+    number("width", "in numbers per position", lambda row: row.width, told=grouped),
+)
+"""What a verification says of an exact model."""
+
+
+def exact_table(exact: ExactModels) -> Sheet[ExactModel]:
+    """Return the table of exact models."""
+    return Sheet(EXACT, exact.rows)
+
+
+_HOW = ("seeds", "rate", "command")
+
+
+def by_place(board: Board, title: str) -> Sheet[Outcome]:
+    """Return what every row reached on a task, the best first, at each length or named part."""
+    facts = board.facts_of(title)
+    measure = facts.measure if facts else ACCURACY
+    found = outcomes(board, title)
+    places = dict.fromkeys(place for one in found for place, _ in one.result.places)
+    found.sort(key=lambda one: (measure.order(one.result.shown), one.row.model))
+    named = Sheet(OUTCOME, found)
+    whole: Column[Outcome] = Column(
+        measure.title,
+        "the mean over the seeds, and over the columns that follow",
+        lambda one: measure.text(one.result.shown),
+        {measure.name: lambda one: one.result.shown},
+        less=measure.less,
+    )
+    every = (_at(place, measure) for place in places)
+    columns = [*named.only("model").columns, whole, *every, *named.only(*_HOW).columns]
+    return Sheet(columns, found)
+
+
+def _at(place: str, measure: ShownBy) -> Column[Outcome]:
+    def reached(outcome: Outcome) -> float | None:
+        return dict(outcome.result.places).get(place)
+
+    return Column(
+        place,
+        f"{measure.title}: the mean over the seeds at this length or part of the test",
+        lambda outcome: measure.text(reached(outcome)),
+        {f"{measure.name}_{place}": reached},
+        less=measure.less,
+    )
+
+
+def _minutes(seconds: float) -> str:
+    return f"{seconds / 60:.2g}" if seconds < 600 else f"{seconds / 60:.0f}"
+
+
+LACKING: tuple[Column[Lacking], ...] = (
+    words("model", "with the options set", lambda one: one.row.model, form="name"),
+    words(
+        "not run",
+        "tasks of the suite without a result; a few are none for some models, as `run` says",
+        lambda one: ", ".join(one.tasks),
+        "tasks",
+    ),
+    number(
+        "least",
+        "minutes of training of all seeds, a task, if it is learned as soon as the quickest that "
+        "the model learned under the protocol",
+        lambda one: one.least,
+        "least_seconds",
+        _minutes,
+    ),
+    number(
+        "most",
+        "the same, if no seed masters it: the whole budget, at the pace of its slowest task",
+        lambda one: one.most,
+        "most_seconds",
+        _minutes,
+    ),
+)
+
+
+def lacking_table(board: Board, everywhere: Board | None = None) -> Sheet[Lacking]:
+    """Return what trained models lack of a board's tasks, a line for each, as `lacking` does."""
+    return Sheet(LACKING, lacking(board, everywhere))
+
+
+__all__ = [
+    "CELL",
+    "LACKING",
+    "LEGEND",
+    "Outcome",
+    "agreement_table",
+    "beside_summary",
+    "beside_table",
+    "by_place",
+    "cell",
+    "exact_table",
+    "lacking_table",
+    "of_row",
+    "of_task",
+    "predicted_table",
+    "published_data",
+    "published_table",
+    "ranking",
+    "taught_table",
+]

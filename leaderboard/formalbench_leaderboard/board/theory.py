@@ -1,0 +1,138 @@
+"""What theory says of the tasks on a board, and of which of them a model can do at all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from formalbench import Theory, __version__
+from formalbench.cache import cached, package_digest
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.host.options import parse_instance
+from formalbench.statistics.result import Prediction
+from formalbench.theory import VERSION
+from formalbench.theory.lookup import numbers_of_task, theory_of_task
+
+if TYPE_CHECKING:
+    from formalbench.contracts.network import Traits
+    from formalbench.contracts.specs import ModelSpec
+    from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
+
+
+def theory_here(host: PluginHost, task: str) -> Theory | None:
+    """Return what theory says of a task, by its full name; None if nobody here knows."""
+    try:
+        return theory_of_task(host, task)
+    except FormalbenchError:  # of a plugin that is not at hand, or broken
+        return None
+
+
+def shortcut_here(host: PluginHost, title: str) -> float | None:
+    """Return the accuracy of the best shortcut on a task by its title; None if none is known."""
+    try:
+        entry, objective, _ = host.task_entry(title)
+    except RequestError:  # with options, or of a plugin that is not at hand
+        return None
+    return entry.spec.shortcuts.get(title) if objective == "classify" else None
+
+
+class Predictions:
+    """What theorems say of models on tasks.
+
+    What a model is built of is looked at once for each objective: languages do not change it.
+
+    Args:
+        host: the plugins.
+        theory: of a task by its full name.
+    """
+
+    def __init__(self, host: PluginHost, theory: Callable[[str], Theory | None]) -> None:
+        self._host, self._theory = host, theory
+        self._kinds: dict[tuple[str, str], Traits] = {}
+        self._known: dict[tuple[str, str], tuple[Prediction, ...]] = {}
+
+    def of(self, model: str, task: str) -> Prediction | None:
+        """Return what theorems say of a model, its options behind its name, on a task.
+
+        None if none decides it; then what was seen in experiments, if that does.
+        """
+        return next(iter(self.each(model, task)), None)
+
+    def each(self, model: str, task: str) -> tuple[Prediction, ...]:
+        """Return what theorems say, and what was seen in experiments, where they decide.
+
+        Nothing of functions from strings to strings, and of a stranger's model: no code of theirs
+        runs to show a page.
+        """
+        if (model, task) not in self._known:
+            try:
+                self._known[model, task] = self._decided(model, task)
+            except FormalbenchError:  # it is not here, or does not take this task any more
+                self._known[model, task] = ()
+        return self._known[model, task]
+
+    def _decided(self, model: str, task: str) -> tuple[Prediction, ...]:
+        from formalbench.theory.sizes import sizes_of
+        from formalbench.theory.theorems import predict_each
+
+        theory = self._theory(task)
+        entry, _ = self._host.models.get(parse_instance(model)[0])
+        if theory is None or entry.plugin.local is not None or not _decidable(self._host, task):
+            return ()
+        language = task.partition(":")[0]
+        if self._host.objective(self._host.task_entry(task)[1]).only_viable:
+            # Counting may do on strings that some member begins with, and not on all.
+            theory = replace(
+                theory, c_rasp=theory.c_rasp or None, c_rasp_last=theory.c_rasp_last or None
+            )
+        traits = self._traits(entry, model, task)
+        return tuple(
+            Prediction(
+                verdict,
+                theorem.name,
+                theorem.evidence,
+                theorem.instance(
+                    verdict,
+                    sizes_of(traits),
+                    numbers_of_task(self._host, task) if theorem.needs else None,
+                ),
+            )
+            for verdict, theorem in predict_each(traits, theory, language)
+            if verdict != "unknown"
+        )
+
+    def _traits(self, entry: Entry[ModelSpec], model: str, task: str) -> Traits:
+        """Return what a model is built of, and its size as notes, kept between calls."""
+        from formalbench.contracts.network import Traits, traits_of
+        from formalbench.theory.sizes import sizes_of
+
+        # A construction's network is made for its language.
+        about = task if entry.spec.kind == "exact" else self._host.task_entry(task)[1]
+
+        def built() -> tuple[list[str], str, dict[str, int]]:
+            traits = traits_of(self._host.network(model, self._host.task(task)))
+            return sorted(traits.mechanisms), traits.eigenvalues, sizes_of(traits)
+
+        if (model, about) not in self._kinds:
+            plugin = [entry.plugin.distribution, entry.plugin.version, entry.spec.version]
+            home = entry.plugin.module.__name__.partition(".")[0]
+            # What a network is can change without any version.
+            code = [package_digest(home), package_digest("formalbench")]
+            key = ["built of", VERSION, __version__, plugin, code, model, about]
+            mechanisms, eigenvalues, sizes = cached(key, built)
+            found = Traits(mechanisms=tuple(mechanisms), eigenvalues=eigenvalues, notes=sizes)
+            self._kinds[model, about] = found
+        return self._kinds[model, about]
+
+
+def _decidable(host: PluginHost, task: str) -> bool:
+    """Say whether theorems speak of a task; what has to be built to tell is kept."""
+    from formalbench.theory.theorems import decidable
+
+    entry, *_ = host.task_entry(task)
+    code = entry.plugin.local.sha256 if entry.plugin.local else entry.plugin.version
+    key = ["decidable", __version__, entry.plugin.distribution, code, entry.spec.version, task]
+    found: bool = cached(key, lambda: decidable(host.task(task).source))
+    return found

@@ -1,0 +1,1 @@
+"""The charts of the board, and the map of languages and models."""

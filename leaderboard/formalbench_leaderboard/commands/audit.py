@@ -1,0 +1,274 @@
+"""The command ``formalbench leaderboard audit``."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from formalbench.contracts.errors import RequestError
+from formalbench.documents.text import harmless, percent, plural, rate
+from formalbench.ui.flags import JsonFlag
+from formalbench.ui.output import console, plugins_print_to_stderr, print_json
+from formalbench.ui.state import host_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.verification import AnyRecord
+
+    from formalbench_leaderboard.publishing.audit import Auditor
+    from formalbench_leaderboard.publishing.judge import Audit
+    from formalbench_leaderboard.publishing.rerun import Retrained
+
+
+def add_command(app: typer.Typer) -> None:
+    """Add the command of this file."""
+
+    @app.command()
+    def audit(
+        ctx: typer.Context,
+        records: Annotated[
+            list[Path] | None,
+            typer.Argument(
+                metavar="RECORD",
+                help="Files of records, or folders of them. Default: all that this repository "
+                "publishes.",
+            ),
+        ] = None,
+        weights: Annotated[
+            list[Path] | None,
+            typer.Option(
+                metavar="FILE|DIR",
+                help="Where weights are: an archive, or a folder of records with weights beside "
+                "them; repeatable. Those beside the records themselves are found anyway.",
+            ),
+        ] = None,
+        retrain: Annotated[
+            str | None,
+            typer.Option(
+                metavar="N|all",
+                help="How many runs to train again (slow), drawn at random. Default: 0, and 1 "
+                "where no run has weights at hand, unless that takes more than ten minutes.",
+            ),
+        ] = None,
+        yes: Annotated[
+            bool,
+            typer.Option("--yes", help="Train the run drawn by default however long it takes."),
+        ] = False,
+        verify: Annotated[
+            str,
+            typer.Option(
+                metavar="N|all",
+                help="How many verifications to carry out again, drawn at random from folders; "
+                "one that is named is.",
+            ),
+        ] = "1",
+        seed: Annotated[
+            int | None,
+            typer.Option(metavar="S", help="Of fresh strings and draws. Default: a new one."),
+        ] = None,
+        device: Annotated[
+            str, typer.Option(metavar="auto|cpu|cuda[:i]", help="Where to compute.")
+        ] = "auto",
+        as_json: JsonFlag = False,
+    ) -> None:
+        """Ask what records say again: are their numbers true?
+
+        A record must be one that `publish` would take. Its weights, which are in no repository
+        (--weights names their archive), then answer its own test
+        strings, where next to nothing may change, its validation strings, and fresh strings of
+        the same lengths that nobody has seen: a number that was made up, weights of another
+        network or one that was fitted to the test strings show as a MISMATCH (Fisher's exact
+        test, over all lengths and length by length, p < 1e-6). Exact models are built again.
+
+        --retrain N draws N runs, those without weights and those that failed among them, and
+        trains each again, with all that trained as one program with it. On the kind of machine
+        that the record names it must end alike, with the same counts or such as one network
+        could give; on another one training can end elsewhere, which is not judged. How long it
+        takes by the records is said first. What has no weights and is not drawn is not
+        audited, and that is said last; given --weights, what they should hold and do not is
+        refused. Likewise
+        --verify N has N verifications of exact models judge all of their strings again. Who is
+        drawn, nobody knows before; the seed that is printed repeats it.
+
+        Records of a plugin that is not at hand are refused: read its source, then name it with
+        --plugin. Exit code 1 if a record does not match or is refused.
+
+        \b
+        formalbench leaderboard audit --weights weights.tar
+        formalbench leaderboard audit my-results/lstm --seed 7
+        formalbench leaderboard audit --retrain 5 --verify 3
+        """
+        import secrets
+
+        from formalbench.device import choose_device
+        from formalbench.store.weight_lookup import AtHand
+
+        from formalbench_leaderboard.publishing.audit import drawn, how_many
+
+        runs, verifications = how_many(retrain or "0", "--retrain"), how_many(verify, "--verify")
+        at_hand = AtHand(weights or ())
+        chosen = choose_device(device)
+        used = secrets.randbits(32) if seed is None else seed
+        files = _files(records or [_published()])
+        again = drawn(files, used, runs, verifications)
+        typer.echo(f"fresh strings of seed {used} (--seed {used} repeats the audit)", err=True)
+
+        from formalbench_leaderboard.publishing.audit import Auditor
+
+        found = []
+        with Auditor(host_of(ctx), used, chosen, at_hand) as auditor:
+            if retrain is None and not weights:
+                again |= _unasked(files, used, auditor, yes)
+            _tell_cost(again)
+            for one in _audits(auditor, files, again):
+                found.append(one)
+                if one.verdict != "skipped":
+                    typer.echo(_line(one), err=as_json)
+        for line in _not_examined(found):
+            typer.echo(line, err=as_json)
+        if as_json:
+            print_json({"seed": used, "records": [_data(one) for one in found]})
+        if any(one.verdict in ("MISMATCH", "refused") for one in found):
+            raise typer.Exit(1)
+
+
+def _unasked(files: Collection[Path], seed: int, auditor: Auditor, yes: bool) -> frozenset[Path]:
+    """Draw a run to train again where nothing else could be asked; say so if it takes too long."""
+    from formalbench_leaderboard.publishing.audit import (
+        LONGEST,
+        read_drawn,
+        seconds_of,
+        sentence,
+        unasked,
+    )
+
+    run = unasked(files, seed, auditor)
+    cost = seconds_of(read_drawn(run))
+    if yes or cost[1] <= LONGEST:
+        return run
+    typer.echo(f"not done without --yes: {sentence(*cost)}", err=True)
+    return frozenset()
+
+
+def _tell_cost(again: Collection[Path]) -> None:
+    """Say how long training again takes, before it begins."""
+    from formalbench_leaderboard.publishing.audit import read_drawn, seconds_of, sentence
+
+    cost = seconds_of(read_drawn(again))
+    if cost[0]:
+        typer.echo(sentence(*cost), err=True)
+
+
+def _published() -> Path:
+    from formalbench.store.repository import PUBLISHED_RESULTS
+
+    from formalbench_leaderboard.publishing.publish import find_repository
+
+    return find_repository() / PUBLISHED_RESULTS
+
+
+def _files(asked: Sequence[Path]) -> dict[Path, bool]:
+    """Return the records to audit, those of one task in a row, and which were named themselves.
+
+    Raises:
+        RequestError: for a path that is not there, or a folder without records.
+    """
+    files: dict[Path, bool] = {}
+    for path in asked:
+        if path.is_dir():
+            below = sorted(path.rglob("*.json"))
+            if not below:
+                raise RequestError(f"{path}: no record in this folder")
+            files = dict.fromkeys(below, False) | files
+        elif path.is_file():
+            files[path] = True
+        else:
+            raise RequestError(f"{path}: no such record")
+    return {path: files[path] for path in sorted(files, key=_order)}
+
+
+def _order(path: Path) -> tuple[str, ...]:
+    from formalbench.contracts.record import Record
+    from formalbench.store import read_record
+
+    try:
+        record = read_record(path)
+    except RequestError:
+        return "", "", str(path)
+    protocol = record.protocol.name if isinstance(record, Record) else ""
+    return protocol, f"{record.task.name} {sorted(record.task.options.items())}", str(path)
+
+
+def _audits(
+    auditor: Auditor, files: Mapping[Path, bool], again: Collection[Path]
+) -> Iterator[Audit]:
+    """Audit records one by one, and show on a terminal which one it is at."""
+    with console(stderr=True).status("") as status:
+        for number, (path, asked) in enumerate(files.items(), start=1):
+            status.update(f"{number} of {len(files)}")
+            with plugins_print_to_stderr():
+                one = auditor.audit(path, asked, path in again)
+            yield one
+
+
+def _line(one: Audit) -> str:
+    """Return the line that tells of an audit."""
+    record, told = one.record, []
+    if one.verdict == "refused" or record is None:
+        line = "; ".join(one.reasons)
+        return f"refused   {harmless(line if str(one.path) in line else f'{one.path}: {line}')}"
+    if one.p is not None:
+        shares = f"recorded {percent(one.recorded)} %, fresh {percent(one.fresh)} %"
+        told.append(f"{shares}, p {one.p:.2g}")
+    elif one.recorded is not None:
+        told.append(f"recorded {percent(one.recorded)} %; its strings are fixed, none are fresh")
+    if one.changed and one.verdict == "ok":
+        told.append(f"{one.changed:,} of its own test strings are answered otherwise")
+    if one.retrained is not None:
+        told.append(_retrained(one.retrained))
+    if one.reverified is not None:
+        told.append(f"verified again: {plural(one.reverified.errors, 'error')}")
+    told += [*one.reasons, *([str(one.path)] if one.verdict == "MISMATCH" else [])]
+    return f"{one.verdict:<8}  {harmless(_title(record))}: {harmless('; '.join(told))}"
+
+
+def _title(record: AnyRecord) -> str:
+    """Return what a record is of, in a line."""
+    from formalbench.contracts.verification import VerificationRecord
+    from formalbench.statistics.records import model_key, title_of
+
+    title = f"{model_key(record)[0]} on {title_of(record)}"
+    if isinstance(record, VerificationRecord):
+        return f"{title}, {record.dtype if record.break_length is None else 'all precisions'}"
+    at = "" if record.learning_rate is None else f", rate {rate(record.learning_rate)}"
+    return f"{title}, {record.protocol.title}{at}, seed {record.seed}"
+
+
+def _retrained(again: Retrained) -> str:
+    where = "" if again.alike else " under other conditions"
+    if again.accuracy is None:
+        return f"trained again{where}: {again.status}"
+    counts = "every count equal" if not again.changed else f"{again.changed:,} strings otherwise"
+    return f"trained again{where}: {percent(again.accuracy)} %, {counts}"
+
+
+def _not_examined(found: Sequence[Audit]) -> list[str]:
+    """Return a line for each reason to pass over records, and one of how many there are in all."""
+    reasons = Counter(one.reasons[0] for one in found if one.verdict == "skipped")
+    lines = [f"skipped   {plural(times, 'record')}: {why}" for why, times in reasons.items()]
+    if not lines:
+        return []
+    total = reasons.total()
+    told = f"{total:,} of {plural(len(found), 'record')} not audited: their numbers are "
+    return [*sorted(lines), f"{told}their authors' word"]
+
+
+def _data(one: Audit) -> dict[str, Any]:
+    """Return an audit for programs."""
+    told = asdict(replace(one, record=None))
+    del told["record"]
+    ids = {name: getattr(one.record, name, None) for name in ("test_id", "verification_id")}
+    return {"path": str(told.pop("path")), **ids, **told}

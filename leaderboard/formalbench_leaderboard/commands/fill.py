@@ -1,0 +1,135 @@
+"""The command ``formalbench leaderboard fill``."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from formalbench.contracts.errors import RequestError
+from formalbench.documents.text import harmless, plural
+from formalbench.ui.flags import DeviceOption, ExecutorOption, JobsOption, JsonFlag, ResultsOption
+from formalbench.ui.output import print_json, print_table
+from formalbench.ui.state import host_of
+
+if TYPE_CHECKING:
+    from formalbench_leaderboard.fill import Missing
+
+
+def add_command(app: typer.Typer) -> None:
+    """Add the command of this file."""
+    app.command()(fill)
+
+
+def fill(
+    ctx: typer.Context,
+    plan: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="The plan. Default: leaderboard/plan.yaml of the clone you are in."
+        ),
+    ] = None,
+    hours: Annotated[
+        float | None,
+        typer.Option(metavar="H", help="Stop after this many hours; the same command continues."),
+    ] = None,
+    jobs: JobsOption = None,
+    device: DeviceOption = "auto",
+    executor: ExecutorOption = "",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="executor.KEY=VALUE", help="Set an option of the executor; repeatable."
+        ),
+    ] = None,
+    results: ResultsOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what is missing, and train nothing.")
+    ] = False,
+    as_json: JsonFlag = False,
+) -> None:
+    """Train what the leaderboard's plan lacks, in its order.
+
+    A run is complete if its record is among the published ones or in --results. An interrupted
+    run continues from its last checkpoint, at most a minute old. At the end the command prints
+    what is still missing and the core hours it is estimated to take. Exit code 1 if a run failed.
+
+    \b
+    formalbench leaderboard fill --dry-run
+    formalbench leaderboard fill --hours 2.5 --jobs 2
+    formalbench leaderboard fill --device cuda --results runs
+    formalbench leaderboard fill --executor slurm --set executor.gpus=1 --results /shared/runs
+    """
+    from formalbench.host.options import parse_settings
+    from formalbench.running.session import Manner, executor_options
+    from formalbench.store import Store, default_results
+    from formalbench.store.repository import repository_above
+
+    from formalbench_leaderboard import fill as filling
+    from formalbench_leaderboard.plan import find_plan, read_plan
+
+    if hours is not None and not hours > 0:
+        raise RequestError(f"--hours {hours:g}: must be more than 0")
+    host = host_of(ctx)
+    chosen = parse_settings(settings or (), ("executor",))
+    if bare := [one for one in chosen if not one.scope]:
+        raise RequestError(f"--set {bare[0].key}={bare[0].text}: write executor.{bare[0].key}")
+    options = executor_options(host, executor, chosen)
+    wanted = read_plan(find_plan(plan), host)
+    place = filling.ResultFolders(results or default_results(), repository_above(Path.cwd()))
+    manner = Manner(device=device, jobs=jobs, executor=executor, quiet=as_json)
+    kind = filling.device_of(host, manner, options)
+    lacking = filling.missing(host, wanted, place, kind)
+    failed: Sequence[str] = ()
+    if not dry_run and any(one.count for one in lacking):
+        Store(place.results).check_writable()
+        try:
+            failed = filling.fill(host, lacking, place, manner, hours, options)
+        finally:  # after Ctrl-C, too
+            lacking = filling.missing(host, wanted, place, kind)
+            _print(lacking, as_json)
+    else:
+        _print(lacking, as_json)
+    for line in failed:
+        print(f"formalbench: {line}", file=sys.stderr)
+    if failed:
+        raise typer.Exit(1)
+
+
+def _print(lacking: Sequence[Missing], as_json: bool) -> None:
+    """Print what a plan lacks."""
+    count = sum(one.count for one in lacking)
+    known = [one.core_hours for one in lacking if one.core_hours is not None]
+    if as_json:
+        print_json(
+            {
+                "missing": count,
+                "core_hours": round(sum(known), 4),
+                "entries": [_facts(one) for one in lacking],
+            }
+        )
+        return
+    rows = [
+        (
+            str(one.entry.number),
+            harmless(one.entry.title),
+            f"{one.count:,}",
+            "unknown" if one.core_hours is None else f"{one.core_hours:,.1f}",
+        )
+        for one in lacking
+    ]
+    print_table(("entry", "title", "missing", "core hours"), rows)
+    some = " and what is unknown" if len(known) < len(lacking) else ""
+    typer.echo(f"{plural(count, 'run')} missing: {sum(known):,.1f} core hours{some}")
+
+
+def _facts(one: Missing) -> dict[str, Any]:
+    """Return what an entry lacks, for programs."""
+    return {
+        "entry": one.entry.number,
+        "title": one.entry.title,
+        "missing": one.count,
+        "core_hours": None if one.core_hours is None else round(one.core_hours, 4),
+    }

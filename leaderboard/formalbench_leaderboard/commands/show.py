@@ -1,0 +1,496 @@
+"""The command `formalbench leaderboard`, and its `predictions` and `papers`."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import shlex
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.theory import CLASSES
+from formalbench.documents.text import harmless, plural
+from formalbench.ui.completion import lists_of, names_of
+from formalbench.ui.output import as_json, print_table, put
+from formalbench.ui.state import host_of
+
+from formalbench_leaderboard.commands.audit import add_command as add_audit
+from formalbench_leaderboard.commands.fill import add_command as add_fill
+from formalbench_leaderboard.commands.publish import add_commands as add_publishing
+from formalbench_leaderboard.commands.publish import add_weights_commands as add_weights
+
+if TYPE_CHECKING:
+    from formalbench.contracts.verification import AnyRecord
+    from formalbench.documents.table import Datum, Sheet
+    from formalbench.host import PluginHost
+    from formalbench.statistics.board import Page
+    from formalbench.statistics.build import View
+
+    from formalbench_leaderboard.board.sources import Held
+    from formalbench_leaderboard.renderers.evidence_pages import Evidence
+
+
+EvidenceFormat = Literal["table", "markdown", "csv", "json"]
+
+
+Folders = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--results",
+        metavar="DIR",
+        help="Folder of records; repeatable. Default: your own results and the published ones, "
+        "those of reproductions among them.",
+    ),
+]
+
+
+Shown = Annotated[
+    EvidenceFormat,
+    typer.Option(
+        "--format",
+        help="table: for the terminal. markdown: the page of the repository. csv, json: for "
+        "programs, shares as fractions of one.",
+    ),
+]
+
+
+Into = Annotated[
+    Path | None,
+    typer.Option("--output", metavar="PATH", help="Write to this file instead of standard output."),
+]
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Add the commands of this file."""
+
+    @app.command()
+    def predictions(
+        ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ) -> None:
+        """Hold what theory predicts against what was measured.
+
+        A theorem says what a kind of network can do at all, an experiment what training was seen
+        to find; docs/theory.md names them. A result that did not learn its training lengths
+        decides nothing.
+
+        \b
+        formalbench leaderboard predictions
+        formalbench leaderboard predictions --results my-results --format csv
+        """
+        from formalbench_leaderboard.board.predictions import (
+            agreement_table,
+            predicted_table,
+            taught_table,
+        )
+        from formalbench_leaderboard.renderers.evidence_pages import predictions_page
+
+        evidence = _evidence(ctx, results)
+        cells, taught = evidence.predictions, taught_table(evidence.expected)
+        shown, agreement = predicted_table(cells), agreement_table(cells)
+        texts = {
+            "markdown": lambda: predictions_page(evidence),
+            "csv": lambda: _csv(shown),
+            "json": lambda: _json(
+                counts=agreement.data(), taught=taught.data(), predictions=shown.data()
+            ),
+        }
+        _tell(format, texts, [agreement, shown.without("by", "validation"), taught], output)
+
+    @app.command()
+    def papers(
+        ctx: typer.Context, results: Folders = None, format: Shown = "table", output: Into = None
+    ) -> None:
+        """Show published numbers beside ours, and what is not alike.
+
+        Which of our models and tasks a number is about, the paper's own file says.
+
+        \b
+        formalbench leaderboard papers
+        formalbench leaderboard papers --results my-results --format json
+        """
+        from formalbench_leaderboard.board.paper_comparison import beside_table
+        from formalbench_leaderboard.renderers.evidence_pages import papers_page
+
+        found = _evidence(ctx, results).papers
+        shown = beside_table(found)
+        texts = {
+            "markdown": lambda: papers_page(found),
+            "csv": lambda: _csv(shown),
+            "json": lambda: _json(papers=shown.data()),
+        }
+        _tell(format, texts, [shown.without("what differs")], output)
+
+
+def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
+    from dataclasses import replace
+
+    from formalbench.store.repository import repository_above
+
+    from formalbench_leaderboard.board.sources import (
+        DEFAULT_SUITE,
+        check_folders,
+        read_all,
+        read_with_published,
+        suite_view,
+    )
+    from formalbench_leaderboard.renderers.evidence_pages import evidence_of, kept_records
+
+    check_folders(folders or ())
+    host = host_of(ctx)
+    held = read_all(folders) if folders else read_with_published()
+    repository = None if folders else repository_above(Path.cwd())
+    kept = [] if repository is None else kept_records(repository)
+    view = replace(suite_view(host, DEFAULT_SUITE), tasks=())
+    return evidence_of([*held.records, *kept], view, host)
+
+
+def _tell(
+    format: EvidenceFormat, texts: Any, tables: Sequence[Sheet[Any]], output: Path | None
+) -> None:
+    """Show tables where they were asked for, and as what."""
+    if format != "table":
+        put(texts[format](), output)
+        return
+    if output is not None:
+        raise RequestError("--output needs a --format for files: markdown, csv or json")
+    for shown in tables:
+        print_table(shown.headings, shown.texts)
+
+
+def _json(**data: list[dict[str, Datum]]) -> str:
+    return as_json(data) + "\n"
+
+
+def _csv(shown: Sheet[Any]) -> str:
+    from formalbench_leaderboard.renderers.formats import as_csv
+
+    return as_csv(shown.data(), [name for column in shown.columns for name in column.data])
+
+
+Format = Literal["table", "markdown", "latex", "csv", "json", "html", "figures", "map", "map-dark"]
+
+
+CLASS_NAMES = ", ".join(CLASSES)
+
+
+_FOLDERS = ("html", "figures")
+"""The formats that are several files."""
+
+
+_MAPS: dict[str, Literal["light", "dark"]] = {"map": "light", "map-dark": "dark"}
+
+
+leaderboard = typer.Typer(
+    invoke_without_command=True,
+    no_args_is_help=False,
+    rich_markup_mode=None,  # as the engine's own commands: its boxes would cut the help of a pipe
+)
+
+
+@leaderboard.callback()
+def show(
+    ctx: typer.Context,
+    results: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder of records; repeatable. They are shown on their own tasks, among the "
+            "published ones: of the repository you are in, or those that came with formalbench. "
+            "Default: your own results.",
+        ),
+    ] = None,
+    suite: Annotated[
+        str,
+        typer.Option(
+            metavar="S",
+            help="Rank by the tasks of this suite (`formalbench list suites`). Default: default, "
+            "and with --results those of it that you ran.",
+            autocompletion=names_of("suites"),
+        ),
+    ] = "",
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="M[,M]",
+            help="Show these models only, with the ranks they have.",
+            autocompletion=lists_of("models"),
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T[,T]", help="Rank by these tasks only.", autocompletion=lists_of("tasks")
+        ),
+    ] = None,
+    protocol: Annotated[
+        str | None,
+        typer.Option(
+            metavar="P",
+            help="Show this protocol only. Different protocols are never compared.",
+            autocompletion=names_of("protocols"),
+        ),
+    ] = None,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--class", metavar="C", help=f"Only tasks in a class of languages: {CLASS_NAMES}."
+        ),
+    ] = None,
+    everything: Annotated[
+        bool,
+        typer.Option(
+            "--all",
+            help="In the terminal all boards of the suite with all rows and columns, exact models, "
+            "papers' numbers. Default: the board on which the most was learned, on one screen, and "
+            "the commands that show the others.",
+        ),
+    ] = False,
+    format: Annotated[
+        Format,
+        typer.Option(
+            help="table: for the terminal. markdown: the full page, with every task. latex: to "
+            "paste into a paper. csv, json: for programs, shares as fractions of one. html: a "
+            "folder with a page to open from disk. figures: SVG and PNG files, into a folder. "
+            "map: what families of models can express, learned and extrapolate on, by class of "
+            "language, as one SVG for a paper or, as map-dark, for a dark slide."
+        ),
+    ] = "table",
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH",
+            help="Write to this file (of html and figures: folder) instead of standard output.",
+        ),
+    ] = None,
+) -> None:
+    """Rank models by what their records say.
+
+    A score is the mean over a suite's tasks of (accuracy − chance) / (1 − chance), each
+    task the mean over all seeds; its interval is over seeds and test strings.
+    A rank is 1 + the number of rows that are significantly better, all pairs compared at once.
+    Numbers from papers come below, never mixed with measured ones.
+
+    A result of your own goes in with `publish`. `check` holds what is published to the rules,
+    `audit` its numbers to the truth: each has its own --help.
+
+    \b
+    formalbench leaderboard
+    formalbench leaderboard --results my-results
+    formalbench leaderboard --model transformer,lstm --task parity,first
+    formalbench leaderboard --class star-free
+    formalbench leaderboard --format latex --output board.tex
+    formalbench leaderboard --format map --output map.svg
+    """
+    if ctx.invoked_subcommand is not None:
+        _refuse_lost_options(ctx)
+        return
+    from formalbench.statistics.build import build_page
+    from formalbench.theory.lookup import check_class
+    from formalbench.ui.screen import Screen
+
+    from formalbench_leaderboard.board import sources
+    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders, suite_view
+    from formalbench_leaderboard.board.theory import Predictions
+    from formalbench_leaderboard.renderers.terminal import ONE_SCREEN, Extent, print_page
+
+    check_folders(results or ())
+    if format in _FOLDERS and output is None:
+        raise RequestError(f"--format {format} needs --output DIR, the folder to write to")
+    host, shown = host_of(ctx), None if protocol is None else [protocol]
+    view = suite_view(host, suite or DEFAULT_SUITE)
+    view = replace(view, protocols=shown, ranks_unchecked=False)
+    held, view = _held(results, view, among=format == "table", narrowed=not suite)
+    if protocol is not None:
+        known = {record.protocol.title for record in held.records}
+        if protocol not in known:
+            raise unknown("protocol among the records", protocol, known)
+        held = held._replace(verifications=[])  # they are made under no protocol
+    if within is not None:
+        held, view = sources.in_class(held, view, check_class(within))
+        if not (view.tasks or held.records or held.verifications):
+            raise RequestError(f"--class {within}: no task of the suite or with a record is in it")
+    if task is not None:
+        held, view = sources.on_tasks(held, view, names_in("task", task))
+    if format == "json":
+        view = replace(view, predicted=Predictions(host, view.theory).each)
+    page = build_page(held.records, view, held.verifications)
+    if model is not None:
+        page = sources.of_models(page, names_in("model", model))
+    records: list[AnyRecord] = [*held.records, *held.verifications]
+    if format == "table" and output is None:
+        extent = Extent(everything, "yours", other_tasks=bool(results))
+        if not (everything or suite or protocol):
+            asked_for = {"--model": model, "--task": task, "--class": within}
+            words = [word for path in results or () for word in ("--results", str(path))]
+            words += [word for name, text in asked_for.items() if text for word in (name, text)]
+            others = _others(page, host, words, suites=not any(asked_for.values()))
+            page = replace(page, boards=page.boards[:1])
+            extent = replace(extent, lines=ONE_SCREEN, others=others)
+        print_page(page, Screen(), extent)
+    else:
+        _show(page, records, host, suite or DEFAULT_SUITE, format, output, results or ())
+    if held.invalid:
+        tell_invalid(held.invalid)
+        raise typer.Exit(1)
+
+
+def _others(
+    page: Page, host: PluginHost, words: Sequence[str], *, suites: bool
+) -> tuple[tuple[str, str], ...]:
+    """Name the boards beside a page's first one, each with the command that shows it.
+
+    Args:
+        page: of the default suite.
+        host: the plugins.
+        words: what was asked for, as words of the command.
+        suites: whether to name the other suites with measured cells, too.
+    """
+    from formalbench_leaderboard.board.sources import DEFAULT_SUITE, suite_view
+
+    command = ["formalbench", "leaderboard", *words]
+    found = []
+    for protocol in dict.fromkeys(board.protocol for board in page.boards[1:]):
+        boards = [board for board in page.boards if board.protocol == protocol]
+        versions = ", ".join(str(version) for version in sorted(one.version for one in boards))
+        mine = sum(row.is_new for board in boards for row in board.rows)
+        yours = f", {plural(mine, 'row')} of yours" if mine else ""
+        name = f"protocol {protocol} (version{'s' * (len(boards) > 1)} {versions}){yours}"
+        found.append((name, [*command, "--protocol", protocol]))
+    if suites:
+        rows = (row for board in page.boards for row in board.rows)
+        cells = Counter(result.task for row in rows for result in row.results)
+        names = [spec.spec.name for spec in host.suites.all() if spec.spec.name != DEFAULT_SUITE]
+        sizes = {}
+        for name in names:
+            with contextlib.suppress(RequestError):  # a task of it may be announced twice
+                sizes[name] = sum(cells[one] for one in suite_view(host, name).tasks)
+        measured = sorted(
+            (name for name, size in sizes.items() if size), key=lambda it: (-sizes[it], it)
+        )
+        found += [(f"suite {name}", [*command, "--suite", name]) for name in measured]
+    return tuple((name, shlex.join(line)) for name, line in found)
+
+
+def _held(
+    results: Sequence[Path] | None, view: View, *, among: bool, narrowed: bool
+) -> tuple[Held, View]:
+    """Read records, and say how they are seen.
+
+    Args:
+        results: folders that somebody named; None for their own results.
+        view: of the suite.
+        among: whether records in named folders stand among the published ones: where somebody
+            looks, and not in what is written for others.
+        narrowed: whether they are then ranked on their own tasks alone.
+    """
+    from formalbench.store import default_results
+
+    from formalbench_leaderboard.board import sources
+    from formalbench_leaderboard.board.sources import read_all, read_published
+
+    published = read_published()
+    if not results:
+        own = read_all([default_results()])
+        return own.beside(published), sources.marked(view, own, published)
+    own = read_all(results)
+    if not among:
+        return own, view
+    held = sources.among_published(own, published)
+    return held, sources.standing(view, own, published) if narrowed else view
+
+
+def names_in(option: str, text: str) -> list[str]:
+    """Return the names in a list with commas; options in brackets may have commas, too."""
+    names = [name.strip() for name in re.split(r",(?![^\[]*\])", text)]
+    if not all(names):
+        raise RequestError(f"--{option} {text!r} names nothing")
+    return names
+
+
+def _show(
+    page: Page,
+    records: Sequence[AnyRecord],
+    host: PluginHost,
+    suite: str,
+    format: Format,
+    output: Path | None,
+    folders: Sequence[Path],
+) -> None:
+    """Show a page where it was asked for, and as what; its records are from these folders."""
+    if format == "html" and output is not None:
+        _write_web_page(page, records, host, suite, output, folders)
+    elif format == "figures" and output is not None:
+        from formalbench_leaderboard.charts.board_charts import write_figures
+
+        for path in write_figures(page, suite, output):
+            typer.echo(path)
+    elif format in _MAPS:
+        from formalbench_leaderboard.board.plugin_info import map_here
+        from formalbench_leaderboard.charts import map_chart
+
+        put(map_chart.render(map_here(page, host, suite, records), _MAPS[format]), output)
+    else:
+        from formalbench_leaderboard.renderers import renderer
+
+        put(renderer(format)(page), output)
+
+
+def tell_invalid(lines: Sequence[str]) -> None:
+    """Say which files are no records, and what is wrong with them: all at once."""
+    for line in lines:
+        typer.echo(harmless(line), err=True)
+    typer.echo(f"{plural(len(lines), 'file')} left out: no valid record", err=True)
+
+
+def _write_web_page(
+    page: Page,
+    records: Sequence[AnyRecord],
+    host: PluginHost,
+    suite: str,
+    folder: Path,
+    folders: Sequence[Path],
+) -> None:
+    """Write the page file by file, and say where to open it."""
+    from formalbench.store import write_atomically
+
+    from formalbench_leaderboard.board.plugin_info import map_here
+    from formalbench_leaderboard.page.descriptions import definitions, details
+    from formalbench_leaderboard.page.page import map_section, render_page
+
+    known = definitions(host, records, suite)
+    known = replace(known, details=details(page, host, records, folders, folder))
+    for name, text in render_page(
+        page, known, map_section(map_here(page, host, suite, records))
+    ).items():
+        write_atomically(folder / name, text)
+    typer.echo(f"open {folder / 'index.html'}")
+
+
+def _refuse_lost_options(ctx: typer.Context) -> None:
+    """Refuse options before a subcommand's name: they would be lost without a word."""
+    defaults = {"format": "table"}
+    called = {"within": "class", "everything": "all"}
+    given = {called.get(name, name): value for name, value in ctx.params.items()}
+    lost = [name for name, value in given.items() if value and value != defaults.get(name)]
+    if lost:
+        raise RequestError(f"--{lost[0]} does nothing before {ctx.invoked_subcommand}")
+
+
+add_publishing(leaderboard)
+
+
+add_audit(leaderboard)
+
+
+add_commands(leaderboard)
+
+
+add_fill(leaderboard)
+
+
+add_weights(leaderboard)

@@ -1,0 +1,562 @@
+"""What the page says of a task, a model, an option; citations."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
+
+from formalbench import __version__
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.published import PublishedTable
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display, show_value
+from formalbench.contracts.theory import WITHIN_REGULAR, Theory
+from formalbench.contracts.verification import AnyRecord
+from formalbench.documents.reproduction import Document, read_document
+from formalbench.documents.text import harmless
+from formalbench.host.options import option_facts
+from formalbench.host.values import OptionFacts
+from formalbench.statistics.board import ExactModel, Page
+from formalbench.statistics.intervals import spread
+from formalbench.statistics.records import title_of
+from formalbench.store import Store, default_results
+from formalbench.store.repository import REPRODUCTIONS, repository_above
+
+from formalbench_leaderboard.board.comparison import settings_of
+from formalbench_leaderboard.board.paper_comparison import Premises, beside
+from formalbench_leaderboard.board.summary import verdict_of_verified
+from formalbench_leaderboard.board.theory import theory_here
+from formalbench_leaderboard.page.automaton import DrawnAutomaton, drawing
+from formalbench_leaderboard.publishing.places import published_path
+from formalbench_leaderboard.renderers.evidence_pages import premises
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+    from formalbench.host import PluginHost
+
+
+TITLE = "formalbench: which formal languages a sequence model can express, learn and extrapolate on"
+
+
+YEAR = 2026
+
+
+_CITATION = re.compile(r"(?P<authors>.+?) \((?P<year>\d{4})\), (?P<said>.+)")
+
+
+_PLACE = re.compile(r"(Table|Figure|section|§).*")
+
+
+_UNSAFE = str.maketrans(dict.fromkeys('{}\\@%"#$', ""))
+
+
+def bibtex(suite: str, version: int, reference: str, tables: Iterable[PublishedTable]) -> str:
+    """Return what a paper that uses a suite should cite.
+
+    Args:
+        suite: its name.
+        version: of the suite.
+        reference: where its list of tasks comes from; may be empty.
+        tables: the papers whose numbers stand beside it; of two tables of one paper the first.
+    """
+    note = f"Suite {_plain(suite)}, version {version}"
+    note += f"; its tasks are those of {_plain(reference)}" if reference else ""
+    software = _entry(
+        "software",
+        "formalbench",
+        title=f"{{{TITLE}}}",
+        author="{formalbench contributors}",
+        year=str(YEAR),
+        version=__version__,
+        license="Apache-2.0",
+        note=note,
+    )
+    papers = {table.arxiv: table for table in reversed(list(tables))}
+    return "\n".join([software, *map(_paper, reversed(papers.values()))])
+
+
+def _paper(table: PublishedTable) -> str:
+    said = _CITATION.fullmatch(harmless(table.citation))
+    if said is None:  # a stranger's, in another manner
+        fields = {"title": _plain(table.citation)}
+    else:
+        *title, last = [part for part in said["said"].split(", ") if not _PLACE.fullmatch(part)]
+        venue = last if title and re.search(r"\d{4}$", last) else ""
+        fields = {
+            "author": " and ".join(_plain(said["authors"]).replace(", ", " and ").split(" and ")),
+            "title": f"{{{_plain(', '.join(title if venue else [*title, last]))}}}",
+            "year": said["year"],
+            "howpublished": _plain(venue),
+        }
+    key = re.sub(r"-(table|figure)-\d+$", "", table.key)
+    return _entry("misc", key, **fields, eprint=table.arxiv, archiveprefix="arXiv")
+
+
+def _entry(kind: str, key: str, **fields: str) -> str:
+    wide = max(map(len, fields))
+    lines = [f"  {name:<{wide}} = {{{text}}}," for name, text in fields.items() if text]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}"]) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Return text without the signs that BibTeX would act upon."""
+    return harmless(text).translate(_UNSAFE).replace("&", r"\&")
+
+
+Kind = Literal["model", "exact", "task", "suite"]
+
+
+@dataclass(frozen=True, slots=True)
+class Findable:
+    """Something that can be looked for.
+
+    Attributes:
+        kind: what it is; ``exact`` is a construction.
+        name: its name, perhaps with fields: ``dyck-{k}``.
+        summary: one line.
+        words: what else it is found by: keywords, suites, papers.
+    """
+
+    kind: Kind
+    name: str
+    summary: str
+    words: str
+
+
+def catalogue(host: PluginHost) -> tuple[Findable, ...]:
+    """Return all there is, each kind by name."""
+    return (*_models(host), *_tasks(host), *_suites(host))
+
+
+def _models(host: PluginHost) -> Iterator[Findable]:
+    for entry in host.models.all():
+        spec = entry.spec
+        kind: Kind = "exact" if spec.kind == "exact" else "model"
+        yield Findable(kind, spec.name, spec.summary, spec.reference)
+
+
+def _tasks(host: PluginHost) -> Iterator[Findable]:
+    suites: dict[str, list[str]] = {}
+    for entry in host.registries["suites"].all():
+        for task in entry.spec.tasks:
+            suites.setdefault(task.partition(":")[0], []).append(entry.spec.name)
+    for entry in host.tasks.all():
+        spec = entry.spec
+        inside = (f"suite {name}" for name in dict.fromkeys(suites.get(spec.name, [])))
+        yield Findable(
+            "task", spec.name, spec.summary, "; ".join((*spec.keywords, spec.reference, *inside))
+        )
+
+
+def _suites(host: PluginHost) -> Iterator[Findable]:
+    for entry in host.registries["suites"].all():
+        spec = entry.spec
+        tasks = ", ".join(spec.tasks)
+        yield Findable("suite", spec.name, spec.summary, f"{spec.reference}; {tasks}")
+
+
+EXAMPLES = 8
+
+
+EXAMPLE_LENGTH = 8
+
+
+MOST_STATES = 64
+
+
+MOST_SYMBOLS = 8
+"""A larger automaton is not told: nobody reads it."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskDefinition:
+    """What a task is.
+
+    Attributes:
+        summary, reference: one line each; may be empty.
+        name: the full form, as in ``parity:classify``.
+        objective: what is asked.
+        classes: how many there are.
+        alphabet: the symbols.
+        train: the shortest and the longest string of training.
+        examples: strings and their right answers, as text.
+        automaton: None where there is none, or none that is small.
+        drawing: of the automaton, as SVG; empty if there is none.
+        members: what is to be said of how few members there are; may be empty.
+    """
+
+    name: str
+    summary: str
+    reference: str
+    objective: str
+    classes: int
+    alphabet: tuple[str, ...]
+    train: tuple[int, int]
+    examples: tuple[tuple[str, str], ...]
+    automaton: DrawnAutomaton | None
+    drawing: str
+    members: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelDefinition:
+    """What a model is: one line, and the paper it is from; both may be empty."""
+
+    summary: str
+    reference: str
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """What is known of what a page shows.
+
+    Attributes:
+        tasks: by title.
+        models: by the name that a row has.
+        catalogue: what there is to be found, measured or not.
+        citation: what to cite, as BibTeX; may be empty.
+        details: what the views of a task, a model and a comparison tell besides.
+    """
+
+    tasks: dict[str, TaskDefinition]
+    models: dict[str, ModelDefinition]
+    catalogue: tuple[Findable, ...] = ()
+    citation: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def definitions(
+    host: PluginHost, records: Iterable[AnyRecord], suite: str | None = None
+) -> Definitions:
+    """Look up what the records are of; what no plugin provides is left out.
+
+    Args:
+        host: the plugins.
+        records: of runs and verifications.
+        suite: which one is ranked, to say what to cite.
+    """
+    tasks: dict[str, TaskDefinition] = {}
+    models: dict[str, ModelDefinition] = {}
+    known: dict[str, bool] = {}
+    for record in records:
+        title, model = title_of(record), display(record.model.name, record.model.options)
+        if title not in known:
+            known[title] = True
+            task = _task(host, record.task.name, record.task.options)
+            if task is not None:
+                tasks[title] = task
+        if model not in models:
+            found = _model(host, record.model.name)
+            if found is not None:
+                models[model] = found
+    return Definitions(
+        dict(sorted(tasks.items())),
+        dict(sorted(models.items())),
+        catalogue(host),
+        _citation(host, suite) if suite else "",
+    )
+
+
+def _citation(host: PluginHost, name: str) -> str:
+    suite, tasks = host.suite(name), set(host.suite(name).tasks)
+    tables = (table.limited_to(lambda task: task in tasks) for table in host.published())
+    beside = [table for table in tables if table.tasks]
+    return bibtex(suite.name, suite.version, suite.reference, beside)
+
+
+def _model(host: PluginHost, name: str) -> ModelDefinition | None:
+    try:
+        spec = host.models.get(name)[0].spec
+    except RequestError:
+        return None
+    return ModelDefinition(spec.summary, spec.reference)
+
+
+def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
+    from formalbench.members import FEW_MEMBERS, most_members
+    from formalbench.ui.output import plugins_print_to_stderr
+
+    try:
+        entry, objective, _ = host.task_entry(name)
+        task = host.task(name, options)
+        with host.blaming(entry.plugin), plugins_print_to_stderr():
+            classes, machine, alphabet = _classes(task), _automaton(task), tuple(task.alphabet)
+            return TaskDefinition(
+                name=task.name,
+                summary=entry.spec.summary,
+                reference=entry.spec.reference,
+                objective=objective,
+                classes=classes,
+                alphabet=alphabet,
+                train=task.splits.train,
+                examples=_examples(task),
+                automaton=machine,
+                drawing=drawing(machine, alphabet, classes, task.name) if machine else "",
+                members=FEW_MEMBERS if most_members(task) == 1 else "",
+            )
+    except FormalbenchError:  # unknown or broken here: its numbers are shown without it
+        return None
+
+
+def _classes(task: Task) -> int:
+    """Return how many classes a language has; of another source, how many symbols to answer."""
+    from formalbench.contracts.language import Language
+
+    return task.source.num_classes if isinstance(task.source, Language) else task.outputs
+
+
+def _examples(task: Task) -> tuple[tuple[str, str], ...]:
+    """Return strings and their right answers; none of data, which is nobody's to show."""
+    from formalbench.evaluation.cells import has_fixed_test
+
+    lengths = task.lengths(*task.splits.train)
+    if not lengths or has_fixed_test(task):
+        return ()
+    length = min(lengths, key=lambda length: abs(length - EXAMPLE_LENGTH))
+    example = task.sample(task.stream("sample", 0, length), length, EXAMPLES)
+    gap = "" if all(len(symbol) == 1 for symbol in task.alphabet) else " "
+    return tuple(
+        (gap.join(task.alphabet[symbol] for symbol in string), _answer(target))
+        for string, target in zip(example.inputs, task.plain(example), strict=True)
+    )
+
+
+def _answer(target: Any) -> str:
+    """Return a target as ``formalbench label`` prints it."""
+    if not isinstance(target, list):
+        return str(target)
+    unscored = ("-" if part is None else part for part in target)
+    return " ".join(
+        (",".join(part) or "!") if isinstance(part, list) else str(part) for part in unscored
+    )
+
+
+def _automaton(task: Task) -> DrawnAutomaton | None:
+    """Return the automaton of a language that is given by one, if it can be drawn."""
+    from formalbench.contracts.language import HasAutomaton
+
+    try:
+        machine = task.source.automaton if isinstance(task.source, HasAutomaton) else None
+    except AttributeError:  # a member of its family that has none
+        return None
+    if machine is None or len(machine.classes) > MOST_STATES:
+        return None
+    if len(task.alphabet) > MOST_SYMBOLS:
+        return None
+    transitions = tuple(tuple(map(int, row)) for row in machine.transitions)
+    return DrawnAutomaton(transitions, tuple(map(int, machine.classes)), int(machine.start))
+
+
+Details = dict[str, Any]
+
+
+MOST_SEEDS = 200
+"""So far the script is told by what factor seeds are spread; for more it hardly matters."""
+
+
+MOST_LINKED = 5000
+"""Of more records than that no addresses are told: they would be half of the page."""
+
+
+def details(
+    page: Page,
+    host: PluginHost,
+    records: Sequence[AnyRecord],
+    folders: Iterable[Path] = (),
+    output: Path | None = None,
+) -> Details:
+    """Return what the scripts of these views draw from.
+
+    Args:
+        page: what is shown.
+        host: the plugins.
+        records: of runs and verifications, among them all that the page shows.
+        folders: where records were read from.
+        output: the folder of the page, from which links to records lead.
+    """
+    runs = {one.test_id: one for one in records if isinstance(one, Record)}
+    titles = {title for board in page.boards for title in (*board.tasks, *board.other_tasks)}
+    titles |= {row.task for row in page.exact.rows}
+    theories = {title: theory_here(host, title) for title in sorted(titles)}
+    known = {title: theory for title, theory in theories.items() if theory is not None}
+    options = cache(partial(_options, host))
+    return {
+        "spread": [spread(float(seeds)) for seeds in range(1, MOST_SEEDS + 1)],
+        "settings": _settings(page, runs, options),
+        "options": {name: options(name) for name in sorted({r.model.name for r in runs.values()})},
+        "names": _names(page, runs),
+        "records": _links(page, host, runs, [*folders, default_results()], output),
+        "constructions": [_construction(row) for row in page.exact.rows],
+        "verified": _verified(page.exact.rows),
+        "classes": {title: _theory_classes(theory) for title, theory in known.items()},
+        **_theorems(known),
+        "reproduced": _reproduced(sorted(titles)),
+        "beside": _beside(page, premises(runs.values(), host)),
+    }
+
+
+def _runs_of(page: Page, runs: Mapping[str, Record]) -> Iterable[tuple[str, str, list[Record]]]:
+    """Yield of each row its board's name, its own, and the records that it is made of."""
+    for board in page.boards:
+        for row in board.rows:
+            ids = [run.test_id for result in row.results for run in result.runs]
+            yield board.name, row.model, [runs[one] for one in ids if one in runs]
+
+
+def _settings(
+    page: Page, runs: Mapping[str, Record], options: Callable[[str], dict[str, Any]]
+) -> dict[str, dict[str, dict[str, str]]]:
+    def defaults(name: str) -> dict[str, Any]:
+        return {key: default for key, (default, _) in options(name).items()}
+
+    found: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
+    for board, model, records in _runs_of(page, runs):
+        if records:
+            found[board][model] = settings_of(records, defaults)
+    return dict(found)
+
+
+def _names(page: Page, runs: Mapping[str, Record]) -> dict[str, str]:
+    """Return of each row the name of its model, without options."""
+    return {model: records[0].model.name for _, model, records in _runs_of(page, runs) if records}
+
+
+def _options(host: PluginHost, name: str) -> dict[str, tuple[Any, str]]:
+    """Return the options of a model, each with its default and what it is."""
+    try:
+        facts: dict[str, OptionFacts] = option_facts(host.models.get(name)[0].spec)
+    except FormalbenchError:  # not at hand here, or broken
+        return {}
+    return {key: (show_value(fact["default"]), fact["help"]) for key, fact in facts.items()}
+
+
+def _links(
+    page: Page,
+    host: PluginHost,
+    runs: Mapping[str, Record],
+    folders: Sequence[Path],
+    output: Path | None,
+) -> dict[str, str]:
+    """Return the address of each record that is shown and lies where it belongs."""
+    shown = {one for *_, part in _runs_of(page, runs) for record in part if (one := record.test_id)}
+    if len(shown) > MOST_LINKED or output is None:
+        return {}
+    root = repository_above(Path.cwd())
+    found = {}
+    for identity in sorted(shown):
+        record = runs[identity]
+        places = [Store(folder).path_of(record) for folder in folders]
+        if root is not None:
+            places.insert(0, root / published_path(record, host))
+        file = next((place for place in places if place.is_file()), None)
+        if file is not None:
+            found[identity] = _address(file.resolve(), root, output.resolve())
+    return found
+
+
+def _address(file: Path, root: Path | None, output: Path) -> str:
+    """Return where a page finds a file: in the repository on the web, if its address is known."""
+    name, commit = os.environ.get("GITHUB_REPOSITORY"), os.environ.get("GITHUB_SHA")
+    server = os.environ.get("GITHUB_SERVER_URL", "")
+    if name and commit and root is not None and file.is_relative_to(root.resolve()):
+        inside = file.relative_to(root.resolve()).as_posix()
+        return f"{server}/{name}/blob/{commit}/{quote(inside, safe='/=+')}"
+    return quote(Path(os.path.relpath(file, output)).as_posix(), safe="/=+")
+
+
+def _construction(row: ExactModel) -> dict[str, Any]:
+    named = ("model", "task", "exhaustive", "tested_to", "strings", "errors", "margin")
+    return {
+        **{name: getattr(row, name) for name in named},
+        "breaks": row.break_length or {},
+        "size": [row.depth, row.width, row.parameters],
+        "commands": row.commands,
+    }
+
+
+def _verified(rows: Sequence[ExactModel]) -> dict[str, str]:
+    """Return what verifications say of each exact model in sentences."""
+    by_model: dict[str, list[ExactModel]] = defaultdict(list)
+    for row in rows:
+        by_model[row.model].append(row)
+    return {model: verdict_of_verified(found) for model, found in by_model.items()}
+
+
+def _theory_classes(theory: Theory) -> str:
+    """Return what theory says of a language, the smallest class first."""
+    parts = [theory.label]
+    if theory.level == "regular":
+        for answer, word in ((False, "not"), (None, "unknown whether")):
+            names = [name for name in WITHIN_REGULAR if theory.within(name) is answer]
+            parts += [f"{word} {', '.join(names)}"] if names else []
+    return "; ".join(parts) + (f" ({theory.note})" if theory.note else "")
+
+
+def _theorems(theories: Mapping[str, Theory]) -> dict[str, Any]:
+    """Return which theorems decide each language, and what these are."""
+    from formalbench.theory.theorems import theorem_facts, verdicts
+
+    said = {title: verdicts(theory) for title, theory in theories.items()}
+    told = {one.name: theorem_facts(one) for found in said.values() for one, _ in found}
+    return {
+        "theory": {
+            title: [[theorem.name, verdict] for theorem, verdict in found]
+            for title, found in said.items()
+        },
+        "theorems": told,
+    }
+
+
+def _beside(page: Page, known: Premises) -> dict[str, list[list[Any]]]:
+    """Return of each task the published numbers that results stand beside, and what differs."""
+    found: dict[str, list[list[Any]]] = defaultdict(list)
+    for one in beside(page, known):
+        numbers = [one.published.max, one.published.mean, one.max, one.mean, one.difference]
+        names = [one.paper.source, one.theirs.model, one.row.model, one.board.name]
+        found[one.result.task].append([*names, *numbers, "; ".join(one.differs)])
+    return dict(found)
+
+
+def _reproduced(titles: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return of each task what reproductions found on it, if the user is in the repository."""
+    root = repository_above(Path.cwd())
+    found: dict[str, list[dict[str, Any]]] = {}
+    for file in sorted((root / REPRODUCTIONS).glob("*.json")) if root is not None else ():
+        try:
+            document = read_document(file)
+        except RequestError:  # `check` says what is wrong with it
+            continue
+        for title in titles:
+            if told := _told_on(document, title):
+                found.setdefault(title, []).append(told)
+    return found
+
+
+def _told_on(document: Document, title: str) -> dict[str, Any] | None:
+    """Return what a reproduction found on a task: the cells that have its name at their side."""
+    cells = [
+        ([side for side in (cell.row, cell.column) if not _names_task(side, title)], cell)
+        for cell in document.cells
+        if _names_task(cell.row, title) or _names_task(cell.column, title)
+    ]
+    if not cells:
+        return None
+    return {
+        "name": document.reproduction,
+        "title": document.title,
+        "source": document.source,
+        "command": document.command,
+        "verdicts": Counter(cell.verdict for _, cell in cells),
+        "cells": [[", ".join(at), cell.paper, cell.ours, cell.verdict] for at, cell in cells],
+    }
+
+
+def _names_task(side: str, title: str) -> bool:
+    return side == title or side.startswith(f"{title}, ")

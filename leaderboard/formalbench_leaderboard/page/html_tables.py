@@ -1,0 +1,290 @@
+"""Tables and sentences as HTML that reads without a script.
+
+A column's cells carry what they are sorted by (``data-sort``); an empty one comes last.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+from urllib.parse import quote
+
+from formalbench.contracts.published import PublishedTable
+from formalbench.documents.table import FAILED, Column, Sheet
+from formalbench.documents.text import MISSING, harmless
+from formalbench.statistics.board import Board, ExactModels, Row
+from formalbench.statistics.result import Result
+from markupsafe import Markup, escape
+
+from formalbench_leaderboard.board.paper_comparison import published_table as paper_numbers
+from formalbench_leaderboard.board.tables import exact_table as exact_models
+from formalbench_leaderboard.board.tables import ranking, validation
+from formalbench_leaderboard.renderers.formats import HOW_TO_READ
+
+WIDTH, HEIGHT, MARGIN = 84, 14, 5
+
+
+MIDDLE = HEIGHT // 2
+
+
+_DRAWING = Markup(
+    '<svg class="interval" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
+    'aria-hidden="true" focusable="false">'
+    '<path class="scale" d="M{first} {middle}H{last}M{first} 4v6M{half} 4v6M{last} 4v6"/>'
+    '<path class="bar" d="M{low} {middle}H{high}"/>'
+    '<circle cx="{value}" cy="{middle}" r="2.5"/></svg>'
+)
+
+
+def interval_glyph(value: float, low: float, high: float) -> Markup:
+    """Return the drawing; numbers beside it say the same, so it is hidden from screen readers."""
+    places = {"value": value, "low": low, "high": high, "first": 0.0, "half": 0.5, "last": 1.0}
+    return _DRAWING.format(
+        width=WIDTH,
+        height=HEIGHT,
+        middle=MIDDLE,
+        **{name: _place(share) for name, share in places.items()},
+    )
+
+
+def _place(share: float) -> str:
+    """Return where a share is; one below zero (worse than chance) stays at the left end."""
+    inside = min(1.0, max(0.0, share))
+    return f"{MARGIN + inside * (WIDTH - 2 * MARGIN):.1f}"
+
+
+_MARKED = re.compile(r"\*\*(.+?)\*\*|`(.+?)`")
+
+
+def how_to_read() -> list[Markup]:
+    """Return the bullets of "How to read it"."""
+    bullets = re.split(r"^- ", HOW_TO_READ, flags=re.MULTILINE)[1:]
+    return [marked(bullet) for bullet in bullets]
+
+
+def marked(text: str) -> Markup:
+    """Return text with ``**strong**`` and `` `code` `` as elements."""
+
+    def element(match: re.Match[str]) -> str:
+        return f"<strong>{match[1]}</strong>" if match[1] else f"<code>{match[2]}</code>"
+
+    return Markup(_MARKED.sub(element, str(escape(harmless(text)))))  # noqa: S704 - escaped
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that may break into lines before its options, and on a phone within them."""
+    model, bracket, options = harmless(name).partition("[")
+    if not (model and bracket):
+        # A hyphen before a number is no place to break: tomita-3.
+        kept = re.sub(r"(-\d+)", r'<span class="keep">\1</span>', str(escape(harmless(name))))
+        return Markup(kept)  # noqa: S704 - escaped
+    parts = re.split(r"(?<==)|(?<=, )", bracket + options)
+    inside = Markup("<wbr>").join(map(escape, parts))
+    return Markup('{}<wbr><span class="options">{}</span>').format(model, inside)
+
+
+T = TypeVar("T")
+
+
+_LINK = Markup('<a href="{}">{}</a>')
+
+
+_MARK = Markup('<abbr title="{}">{}</abbr>')
+
+
+_ASCENDING = frozenset({"rank", "parameters"})
+
+
+_LEFT = frozenset({"interval"})
+
+
+_LAST = ("IQM", "parameters")
+"""Columns of the ranking that stand behind the tasks."""
+
+
+Attributes = Mapping[str, str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class PageCell:
+    """A cell: text or HTML, and the attributes that are not None."""
+
+    text: str | Markup | None
+    attributes: Attributes = field(default_factory=dict)
+    head: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of a table."""
+
+    cells: Sequence[PageCell]
+    attributes: Attributes = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TableHead:
+    """The head of a column: what it says, its attributes, and where it leads (or None)."""
+
+    text: Markup
+    name: str
+    attributes: Attributes
+    address: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SortableTable:
+    """A table that the script can sort."""
+
+    caption: str
+    heads: Sequence[TableHead]
+    body: Sequence[Line]
+    foot: Sequence[Line] = ()
+    kind: str = ""
+
+
+def link(kind: str, name: str) -> Markup:
+    """Return a link to the view of a model or a task."""
+    return _LINK.format(address(kind, name), breakable(name))
+
+
+def address(kind: str, name: str) -> str:
+    """Return the address of the view of a model or a task."""
+    return f"#{kind}={quote(harmless(name), safe='')}"
+
+
+def board_table(board: Board) -> SortableTable:
+    """Return the ranking: a row per model, a column per task of the suite."""
+    kinds = len({row.kind for row in board.rows}) > 1
+    shown = ranking(board).without("IQM interval", *([] if kinds else ["kind"]))
+    shown = Sheet([*shown.without(*_LAST).columns, *shown.only(*_LAST).columns], shown.items)
+
+    def special(column: Column[Row], row: Row) -> PageCell | None:
+        if column.form == "name":
+            return PageCell(link("model", row.model), {"scope": "row"}, head=True)
+        if column.form == "cell":
+            facts = board.facts_of(column.heading)
+            return _cell(
+                column, row, row.on(column.heading), facts is None or facts.measure.accuracy
+            )
+        if column.heading == "interval":
+            text = Markup("{}<small>{}</small>").format(_glyph(row), column.text(row))
+            return PageCell(text, {"class": "left glyph", "data-sort": _order(column, row)})
+        return None
+
+    lines = [
+        Line(
+            _cells(shown, row, special),
+            {"data-row": str(place), "data-model": harmless(row.model), "data-kind": row.kind},
+        )
+        for place, row in enumerate(board.rows)
+    ]
+    caption = f"Protocol {board.name}, in percent"
+    return SortableTable(caption, _heads(shown, sorted_by="rank"), lines, _foot(shown), "board")
+
+
+def exact_table(exact: ExactModels) -> SortableTable:
+    """Return the table of exact models."""
+    return _plain_table(exact_models(exact), "Exact models, verified in fp64")
+
+
+def published_table(paper: PublishedTable) -> SortableTable:
+    """Return a paper's table: below each task the maximum and the mean."""
+    caption = f"{harmless(paper.source)}: maximum / mean, in percent"
+    return _plain_table(paper_numbers(paper), caption)
+
+
+def _plain_table(shown: Sheet[T], caption: str) -> SortableTable:
+    def special(column: Column[T], item: T) -> PageCell | None:
+        if column.form == "name":
+            return PageCell(breakable(column.text(item)), {"scope": "row"}, head=True)
+        return None
+
+    lines = [Line(_cells(shown, item, special)) for item in shown.items]
+    return SortableTable(caption, _heads(shown), lines)
+
+
+def _heads(shown: Sheet[T], sorted_by: str = "") -> list[TableHead]:
+    return [
+        TableHead(
+            breakable(column.heading),
+            harmless(column.heading),
+            {
+                "class": _class(column, head=True),
+                "title": column.meaning,
+                "aria-sort": "ascending" if column.heading == sorted_by else None,
+                "data-first": "ascending" if column.left or column.heading in _ASCENDING else None,
+            },
+            address("task", column.heading) if column.form == "cell" else None,
+        )
+        for column in shown.columns
+    ]
+
+
+def _class(column: Column[T], *, head: bool = False) -> str | None:
+    names = ["left"] * (column.left or column.heading in _LEFT)
+    names += [column.heading] * (column.heading == "score" and not (head and not names))
+    names += ["name"] * (head and column.form == "name")
+    return " ".join(names) or None
+
+
+Special = Callable[[Column[T], T], PageCell | None]
+"""The cell of an item below a column, where it is more than its text."""
+
+
+def _cells(shown: Sheet[T], item: T, special: Special[T]) -> list[PageCell]:
+    return [special(column, item) or _plain_cell(column, item) for column in shown.columns]
+
+
+def _plain_cell(column: Column[T], item: T) -> PageCell:
+    order = None if column.left else _order(column, item)
+    return PageCell(column.text(item), {"class": _class(column), "data-sort": order})
+
+
+def _order(column: Column[T], item: T) -> str:
+    value = column.order(item)
+    return "" if value is None else f"{value:.6g}"
+
+
+def _glyph(row: Row) -> Markup:
+    if row.score is None or row.low is None or row.high is None:
+        return Markup()
+    return interval_glyph(row.score, row.low, row.high)
+
+
+def _cell(column: Column[Row], row: Row, result: Result | None, accuracy: bool) -> PageCell:
+    """Return what a row reached on a task; its colour is the scaled accuracy, if it learned it.
+
+    What is not shown by accuracy has no colour: nothing is known of what can be had.
+    """
+    if result is None:
+        return PageCell(MISSING, {"class": "cell", "data-sort": ""})
+    text: str | Markup = column.text(row).removesuffix(f" {FAILED}")
+    unlearned = result.unlearned and accuracy
+    if unlearned:
+        text = _MARK.format(f"validation {validation(result)}", text)
+    if result.marked:
+        text = escape(text) + _MARK.format(result.outcome, f" {FAILED}")
+    share = 0.0 if unlearned or not accuracy else max(0.0, result.scaled or 0.0)
+    told = {
+        "class": "cell unlearned" if unlearned else "cell",
+        "data-sort": _order(column, row),
+        "style": f"--share:{share:.3g}",
+    }
+    return PageCell(text, told)
+
+
+def _foot(shown: Sheet[Row]) -> list[Line]:
+    """Return what is the same for every model: chance, classes."""
+    return [Line(list(_below(shown, name, texts))) for name, texts in shown.below.items()]
+
+
+def _below(shown: Sheet[Row], name: str, texts: Sequence[str | None]) -> Iterator[PageCell]:
+    for column, text in zip(shown.columns, texts, strict=True):
+        if column.form == "name":
+            yield PageCell(name, {"scope": "row"}, head=True)
+        else:
+            said = text or (MISSING if column.form == "cell" else None)
+            yield PageCell(said, {"class": _class(column)})

@@ -1,0 +1,122 @@
+"""The page: one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from functools import cache, partial
+from pathlib import Path
+
+from formalbench.documents.text import printable
+from formalbench.statistics.board import Page
+from markupsafe import Markup, escape
+
+from formalbench_leaderboard.board.tables import LEGEND
+from formalbench_leaderboard.charts.language_map import LanguageMap, brief, sentences
+from formalbench_leaderboard.charts.map_chart import FEW, render
+from formalbench_leaderboard.charts.map_drawing import NARROW, WIDE, Addresses
+from formalbench_leaderboard.page import html_tables
+from formalbench_leaderboard.page.descriptions import Definitions
+from formalbench_leaderboard.page.html_tables import address, how_to_read, link, marked
+from formalbench_leaderboard.page.page_data import contents, detail_of, packed, packed_text
+from formalbench_leaderboard.renderers import renderer
+from formalbench_leaderboard.templating import render as from_template
+
+
+def map_section(shown: LanguageMap) -> Markup | None:
+    """Return the map for the first screen; None of one without columns."""
+    if not shown.columns:
+        return None
+    to = Addresses(partial(address, "model"), partial(address, "task"))
+    few = len(shown.cells) <= FEW
+    frames = {"wide": WIDE, "narrow": NARROW} if few else {"wide": WIDE}
+    drawn = {
+        name: Markup(render(shown, "page", frame, to, f"map-{name}"))  # noqa: S704 - escaped there
+        for name, frame in frames.items()
+    }
+    rows = [row for family in shown.families for row in family.rows]
+    section = from_template(
+        "map.html.j2",
+        sentences=sentences(shown),
+        drawn=drawn if few else {},
+        packed=None if few else packed_text(drawn["wide"]),
+        shown=shown,
+        rows=rows,
+        brief=brief,
+        link=link,
+        missing=[printable(row.missing) for row in rows if row.missing],
+    )
+    return Markup(section)  # noqa: S704 - a template of ours, which escapes
+
+
+HERE = Path(__file__).parent
+
+
+SCRIPTS = (
+    *("base", "theme", "address", "chosen", "plot", "charts", "cost"),
+    *("marks", "draws", "results", "lanes", "compare", "model", "task"),
+    *("tables", "cells", "search", "views"),
+)
+"""In the order in which they are joined: each may use what is above it."""
+
+
+FIRST = "first_paint"
+"""What runs in the head, by itself: what is joined waits for the page's data."""
+
+
+def render_page(page: Page, known: Definitions, figure: Markup | None = None) -> dict[str, str]:
+    """Return every file of the page, by its name.
+
+    Args:
+        page: what is shown.
+        known: what it tells of tasks and models.
+        figure: what the first screen shows above the board.
+    """
+    first, script = _file("script", f"{FIRST}.js"), _script()
+    detail = detail_of(page)
+    index = from_template(
+        "page.html.j2",
+        policy=_policy(first, script),
+        style=Markup(_file("style.css") + _file("details.css")),  # noqa: S704 - files of ours
+        first=Markup(first),  # noqa: S704 - a file of ours
+        script=Markup(script),  # noqa: S704 - files of ours
+        data=Markup(packed(contents(page, known))),  # noqa: S704 - letters and digits
+        page=page,
+        figure=figure,
+        citation=escape(known.citation),
+        boards=[(board, html_tables.board_table(board)) for board in page.boards],
+        exact=html_tables.exact_table(page.exact) if page.exact.rows else None,
+        published=[(paper, html_tables.published_table(paper)) for paper in page.published],
+        link=html_tables.link,
+        legend=marked(LEGEND),
+        reading=how_to_read(),
+        window=detail.window,
+    )
+    return {
+        "index.html": index,
+        "results.csv": renderer("csv")(page),
+        "results.json": renderer("json")(page),
+    }
+
+
+def _policy(*scripts: str) -> str:
+    """Return what the page may do: run its scripts and nothing else; connect to nothing.
+
+    Styles may stand in the text: cells have their shade.
+    """
+    digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in scripts]
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; "
+        "img-src data:; connect-src 'none'; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _script() -> str:
+    parts = "\n".join(_file("script", f"{name}.js") for name in SCRIPTS)
+    return f'(async () => {{\n"use strict";\n{parts}\n}})();\n'
+
+
+@cache
+def _file(*parts: str) -> str:
+    return HERE.joinpath(*parts).read_text(encoding="utf-8")

@@ -1,0 +1,269 @@
+"""Check a repository: its records, their places, plugins, weights and rendered files.
+
+A network that sees the future, or whose strings of one batch affect each other, gives numbers that
+mean nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.checks import apart
+from formalbench.checks.models import model_promises
+from formalbench.checks.promises import Check, keep
+from formalbench.checks.tasks import task_promises
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
+from formalbench.contracts.record import Record
+from formalbench.contracts.specs import display
+from formalbench.contracts.verification import AnyRecord
+from formalbench.documents.text import harmless
+from formalbench.running.apart import Apart, Tell
+from formalbench.running.worker import load_host
+from formalbench.statistics.records import title_of
+from formalbench.statistics.selection import current_of
+from formalbench.store import UNFINISHED, Store, weights_path
+from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.weight_lookup import AtHand
+
+from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.publishing.places import home_suite, is_built_in, path_among
+from formalbench_leaderboard.publishing.plugin_sources import kept_problems
+from formalbench_leaderboard.publishing.record_check import Admission, copied
+from formalbench_leaderboard.publishing.self_reported import reports_problems
+from formalbench_leaderboard.publishing.untrusted_plugins import (
+    CarefulAdmission,
+    Question,
+    are_strangers,
+    plugins_needed,
+)
+from formalbench_leaderboard.publishing.untrusted_records import Found, disagreeing, naming
+from formalbench_leaderboard.publishing.weights import (
+    checked_weights,
+    contradictions,
+    keeps_weights,
+)
+from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
+
+if TYPE_CHECKING:
+    from formalbench.contracts.task import Task
+    from formalbench.host.host import PluginHost
+
+
+CAN_BE_TRIED = "can be tried"
+
+
+def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]:
+    """Say which models and tasks of records break the contract: a line for each promise broken.
+
+    Models and tasks that come with formalbench are checked by its own tests. Any other model is
+    tried on each of the tasks that it has records of, with the options that they have.
+
+    Args:
+        records: that `Admission` takes.
+        host: the plugins.
+    """
+    tried: dict[tuple[str, str, str], AnyRecord] = {}
+    for record in records:
+        if not (is_built_in(record.model.source) and is_built_in(record.task.source)):
+            model = display(record.model.name, record.model.options)
+            window = str(record.protocol.splits) if isinstance(record, Record) else ""
+            tried.setdefault((model, title_of(record), window), record)
+    checks: list[Check] = []
+    with Apart(apart.LIMIT) as process:
+        for (model, title, _), record in tried.items():
+            subject = f"{model} on {title}"
+            if are_strangers(record, host):
+                question = Question(record, plugins_needed(record, host), subject)
+                begin = Check(subject, CAN_BE_TRIED)
+                checks += apart.tried(process, _try_apart, question, begin)
+            else:
+                checks += _try(record, host, subject)
+    lines = (f"{one.subject}: {one.promise}: {one.problem}" for one in checks if not one.passed)
+    return list(dict.fromkeys(map(harmless, lines)))
+
+
+def _try_apart(question: Question[str], tell: Tell) -> list[Check]:
+    apart.follow(tell, Check(question.asked, CAN_BE_TRIED))
+    return _try(question.record, load_host(question.plugins), question.asked)
+
+
+def _try(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
+    import torch
+
+    threads = torch.get_num_threads()  # the promises of a model are tried with one
+    try:
+        return _checks(record, host, subject)
+    except PLUGIN_FAILURES as error:
+        return [Check(subject, CAN_BE_TRIED, " ".join(str(error).split()))]
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _checks(record: AnyRecord, host: PluginHost, subject: str) -> list[Check]:
+    task: Task = host.task(record.task.name, record.task.options)
+    if isinstance(record, Record):
+        task = record.protocol.apply(task)
+    checks: list[Check] = []
+    if not is_built_in(record.task.source):
+        checks += keep(f"task {title_of(record)}", task_promises(task))
+    if not is_built_in(record.model.source):
+        build = partial(host.network, record.model.name, task, record.model.options)
+        checks += keep(f"model {subject}", model_promises(build, task))
+    return checks
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """What a check found.
+
+    Attributes:
+        problems: in the records and the weights, one line each.
+        stale: the rendered files that are not what the records give.
+        old: how many records were made with another version of a task, a model or a protocol:
+            they stay, and do not count.
+        uncompared: the figures, if nothing here draws them.
+        unchecked: the records of plugins that are not at hand; `problems` has a line of each.
+        weightless: the runs whose weights should be somewhere, and are not at hand.
+    """
+
+    problems: list[str]
+    stale: list[Path]
+    old: int = 0
+    unchecked: int = 0
+    uncompared: list[Path] = field(default_factory=list)
+    weightless: int = 0
+
+
+def check_published(
+    repository: Path,
+    host: PluginHost,
+    weights: AtHand | None = None,
+    *,
+    rendered: bool = False,
+) -> Checked:
+    """Hold what a repository publishes against the rules of publishing; write nothing.
+
+    Args:
+        repository: its root.
+        host: the plugins; what they do not provide cannot be checked, which is a problem. Pages
+            are then not compared: what they should say is not known.
+        weights: where weights are, besides beside the records. Given any place, they must be there.
+        rendered: whether to compare the rendered files. They follow the records on the main
+            branch, and lag behind them on any other.
+    """
+    given = weights or AtHand()
+    records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
+    if unreadable:
+        return Checked([_below(repository, str(error)) for error in unreadable], [])
+    problems: list[str] = []
+    current = current_of(host)
+    standing = {file: current.standing(record) for file, record in records.items()}
+    here = {file: record for file, record in records.items() if standing[file] != "stale"}
+    home = cache(lambda task: home_suite(task, host))
+    for file, record in here.items():
+        if file != repository / (path := path_among(record, home)):
+            problems.append(f"{file}: belongs at {path}")
+    unchecked = list(standing.values()).count("unknown")
+    with CarefulAdmission(host) as admission:
+        problems += _refused(here, admission)
+    problems += disagreeing(Found(file, record) for file, record in here.items())
+    problems += copied(parted(here.values())[0])
+    problems += _weights_problems(repository / PUBLISHED_RESULTS, records, given)
+    problems += _strays(repository)
+    problems += kept_problems(repository, records)
+    known = [record for file, record in here.items() if standing[file] == "current"]
+    problems += broken_promises(known, host)
+    problems += _told_by_plugins(repository, host)
+    problems += reports_problems(repository, host)
+    return Checked(
+        [_below(repository, line) for line in problems],
+        stale_files(repository, host) if rendered and not unchecked else [],
+        list(standing.values()).count("stale"),
+        unchecked,
+        uncompared_figures(repository) if rendered else [],
+        _not_at_hand(records, given),
+    )
+
+
+def _told_by_plugins(repository: Path, host: PluginHost) -> Iterator[str]:
+    """Say what plugins find wrong with the files that they keep in the repository."""
+    for plugin in host.plugins:
+        try:
+            with host.blaming(plugin):
+                asked = {"repository": repository, "host": host}
+                for lines in host.call(plugin, "formalbench_check_repository", **asked):
+                    yield from lines
+        except FormalbenchError as error:
+            yield str(error)
+
+
+def _refused(records: Mapping[Path, AnyRecord], admission: Admission) -> Iterator[str]:
+    """Say which records could not be published as they are."""
+    for file, record in records.items():
+        try:
+            admission.admit(record)
+        except FormalbenchError as error:
+            yield naming(file, error)
+    yield from admission.incomplete(parted(records.values())[0], [])
+
+
+def _weights_problems(
+    results: Path, records: Mapping[Path, AnyRecord], given: AtHand
+) -> Iterator[str]:
+    """Say which weights are others than a record names, or of none: a line each.
+
+    Given any archive or folder, also which are missing that by the rule of `keeps_weights` should
+    be in one.
+
+    Args:
+        results: the folder of the published records; weights that lie in it are looked at, too.
+        records: of every kind, by their files.
+        given: where weights are besides.
+    """
+    runs = {file: one for file, one in records.items() if isinstance(one, Record)}
+    beside = {weights_path(file): file for file, run in runs.items() if run.weights is not None}
+    for path in sorted(results.rglob("*.safetensors")):
+        if path not in beside:
+            yield f"{path}: weights of no record that names them"
+            continue
+        try:
+            checked_weights(runs[beside[path]], beside[path])
+        except RequestError as error:
+            yield naming(beside[path], error)
+    yield from contradictions(given.archives, runs)
+    for file, run in runs.items() if given.places else ():
+        try:
+            if run in given or (keeps_weights(run) and not weights_path(file).exists()):
+                given.read(run)
+        except RequestError as error:
+            yield naming(file, error)
+
+
+def _not_at_hand(records: Mapping[Path, AnyRecord], given: AtHand) -> int:
+    """Return of how many runs whose weights should be somewhere there are none at hand."""
+    return sum(
+        keeps_weights(record)
+        and isinstance(record, Record)
+        and record not in given
+        and not weights_path(file).exists()
+        for file, record in records.items()
+    )
+
+
+def _strays(repository: Path) -> Iterator[str]:
+    """Say which files are none that publishing writes: a line each."""
+    for path in sorted((repository / PUBLISHED_RESULTS).rglob("*")):
+        known = path.suffix in (".json", ".safetensors") or path.name.startswith(UNFINISHED)
+        if not known and (path.is_symlink() or not path.is_dir()):
+            yield f"{path}: neither a record nor the weights of one"
+    for path in sorted((repository / PUBLISHED_RESULTS.parent).rglob(f"{UNFINISHED}*")):
+        yield f"{path}: left by a writer that was interrupted: delete it"
+
+
+def _below(repository: Path, line: str) -> str:
+    """Return a line in which paths begin at the repository's root."""
+    return harmless(line.replace(f"{repository}/", ""))

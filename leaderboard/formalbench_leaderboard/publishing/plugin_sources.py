@@ -1,0 +1,156 @@
+"""The sources of local plugins, published with the records that they made.
+
+A record names a local plugin by the SHA-256 of its contents. Without these nobody can test its
+network again, so they lie in ``leaderboard/plugins/<sha256>/<name>``. They are data here: held to
+their hash and to a size, and run by nobody who does not name them with ``--plugin``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Origin, Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.host.data_files import data_files
+from formalbench.host.local import package_hash
+from formalbench.plain import read_plain
+from formalbench.running.used import local_plugins
+from formalbench.statistics.records import plugin_files
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+    from formalbench.host.plugins import LocalPlugin
+
+
+FOLDER = Path("leaderboard", "plugins")
+
+
+MAX_BYTES = 1_000_000
+"""Of all files of a plugin together."""
+
+
+MAX_FILES = 100
+
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+=-]{0,119}")
+
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+def kept_path(source: Origin) -> Path:
+    """Return where the source of a local plugin is published, below the repository's root.
+
+    Raises:
+        RequestError: one line, if its name is no name of a file.
+    """
+    if not _NAME.fullmatch(source.distribution):
+        raise RequestError(f"{source.distribution!r:.100} is no name for a published plugin")
+    return FOLDER / source.sha256 / source.distribution
+
+
+def plugins_of(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
+    """Return the local plugins that a record needs, its protocol's among them."""
+    named = named_by(record, host)
+    if isinstance(record, Record):
+        names = local_plugins(host, record.model.name, record.task.name, record.protocol)
+        return [one for one in host.locals() if one in named or one.named.name in names]
+    return named
+
+
+def named_by(record: AnyRecord, host: PluginHost) -> list[LocalPlugin]:
+    """Return the local plugins that a record names."""
+    wanted, names = _hashes(record), plugin_files(record.command)
+    return [one for one in host.locals() if one.sha256 in wanted or one.named.name in names]
+
+
+def plugin_contents(local: LocalPlugin) -> dict[Path, bytes]:
+    """Return the files to publish of a local plugin, by their paths below the repository's root.
+
+    Raises:
+        RequestError: one line, if it is too large, has other files than plain ones, or changed, or
+            reads data: that is never published, and without it nobody can test again.
+    """
+    if not local.is_code and data_files(local.path):
+        raise RequestError(f"{local.path}: its data is not published, so no record of it can be")
+    folder = kept_path(Origin(distribution=local.path.name, sha256=local.sha256)).parent
+    files = _read(local.path)
+    if _hash(files) != local.sha256:
+        raise RequestError(f"plugin {local.path} changed while it was in use: start again")
+    return {folder / file: contents for file, contents in files.items()}
+
+
+def kept_problems(repository: Path, records: Mapping[Path, AnyRecord]) -> Iterator[str]:
+    """Say which sources are missing, or not what their place says, or of no record: a line each.
+
+    Args:
+        repository: its root.
+        records: all that are published, by their files.
+    """
+    folder, held = repository / FOLDER, set()
+    named = {name for one in records.values() for name in plugin_files(one.command)}
+    wanted = {file: _hashes(record) for file, record in records.items()}
+    every = {sha256 for hashes in wanted.values() for sha256 in hashes}
+    for place in sorted(folder.iterdir()) if folder.is_dir() else ():
+        try:
+            name = _check_kept(place)
+        except RequestError as error:
+            yield str(error)
+            continue
+        held.add(place.name)
+        if place.name not in every and name not in named:
+            yield f"{place}: the source of no published record"
+    for file, hashes in wanted.items():
+        if missing := sorted(hashes - held):
+            yield f"{file}: of a plugin whose source is not in {FOLDER / missing[0]}"
+
+
+def _hashes(record: AnyRecord) -> set[str]:
+    """Return the SHA-256 of every local plugin that a record names."""
+    found = {one.source.sha256 for one in (record.model, record.task)}
+    code = (isinstance(record, Record) and record.code) or {}
+    found |= {text.split()[0] for text in code.values() if _SHA256.match(text)}
+    return found - {""}
+
+
+def _check_kept(place: Path) -> str:
+    """Refuse a folder that does not hold the one plugin that it is named after; return its name."""
+    if place.is_symlink() or not place.is_dir() or not _SHA256.fullmatch(place.name):
+        raise RequestError(f"{place}: not the folder of a plugin's source")
+    inside = sorted(place.iterdir())
+    if len(inside) != 1 or not _NAME.fullmatch(inside[0].name):
+        raise RequestError(f"{place}: does not hold one plugin")
+    if _hash(_read(inside[0])) != place.name:
+        raise RequestError(f"{inside[0]}: not the source that its folder is named after")
+    return inside[0].name
+
+
+def _read(path: Path) -> dict[Path, bytes]:
+    """Return a plugin's files by their paths from its folder on, its own name first."""
+    if path.is_symlink() or not path.is_dir():
+        return {Path(path.name): read_plain(path, MAX_BYTES, "a plugin to publish")}
+    files = [one for one in sorted(path.rglob("*")) if one.is_symlink() or not one.is_dir()]
+    files = [one for one in files if "__pycache__" not in one.parts]
+    if len(files) > MAX_FILES:
+        raise RequestError(f"{path}: more than {MAX_FILES} files, too many to publish")
+    found, left = {}, MAX_BYTES
+    for file in files:
+        contents = read_plain(file, MAX_BYTES, "a plugin to publish")
+        left -= len(contents)
+        if left < 0:
+            raise RequestError(f"{path}: larger than {MAX_BYTES} bytes, too large to publish")
+        found[Path(path.name) / file.relative_to(path)] = contents
+    return found
+
+
+def _hash(files: Mapping[Path, bytes]) -> str:
+    """Return the SHA-256 of a plugin as `formalbench.host.local.content_hash` has it."""
+    below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
+    if [*below] == [Path()]:  # it is one file
+        return hashlib.sha256(below[Path()]).hexdigest()
+    return package_hash(below)

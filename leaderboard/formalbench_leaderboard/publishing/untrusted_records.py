@@ -1,0 +1,85 @@
+"""Reading what strangers send: plain files, one record each, or one line that says why not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import FormalbenchError, RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.documents.text import harmless
+from formalbench.statistics.records import counts_of, grouped_by, has_result, identity
+from formalbench.store import read_stored
+
+if TYPE_CHECKING:
+    from formalbench_leaderboard.publishing.record_check import Admission
+
+
+class RefusedError(FormalbenchError):
+    """Records that cannot be published; `lines` says why, one line each."""
+
+    def __init__(self, lines: Sequence[str]) -> None:
+        super().__init__(f"{len(lines)} refused: nothing was published")
+        self.lines = list(map(harmless, lines))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A record, and the file it is in."""
+
+    file: Path
+    record: AnyRecord
+
+
+def admitted(results: Path, admission: Admission) -> list[Found]:
+    """Read the records of a folder but evaluations, and refuse all if one is to be refused.
+
+    Raises:
+        RefusedError: if a file is no record, or one that cannot be published.
+        RequestError: if there is none.
+    """
+    files = sorted(results.rglob("*.json"))
+    if not files:
+        raise RequestError(f"no record below {results}: `formalbench run` makes some")
+    found: list[Found] = []
+    refused = []
+    for file in files:
+        try:
+            record = read_stored(file)
+            if isinstance(record, EvaluatedRecord):
+                continue  # local, unless it is published by itself (`self_reported`)
+            admission.admit(record)
+        except FormalbenchError as error:
+            refused.append(naming(file, error))
+        else:
+            found.append(Found(file, record))
+    if refused := refused + disagreeing(found):
+        raise RefusedError(refused)
+    return found
+
+
+def naming(file: Path, error: FormalbenchError) -> str:
+    """Return the line of an error, with the file that it is about."""
+    line = str(error)
+    return line if str(file) in line else f"{file}: {line}"
+
+
+def disagreeing(found: Iterable[Found]) -> list[str]:
+    """Say which records are of one run, or one verification, with other numbers: a line each."""
+    told = (one for one in found if has_result(one.record))
+    same = grouped_by(lambda one: identity(one.record), told)
+    return [
+        f"{held[0].file} and {other.file}: two records of one {_deed(other.record)}, and their "
+        "numbers differ: publish one of them"
+        for held in same.values()
+        for other in held[1:]
+        if counts_of(other.record) != counts_of(held[0].record)
+    ]
+
+
+def _deed(record: AnyRecord) -> str:
+    return "run" if isinstance(record, Record) else "verification"

@@ -1,0 +1,210 @@
+"""The weights of published runs: found by checksum, packed into an archive."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.statistics.records import counts_of, has_result
+from formalbench.store import Store, read_record, weights_path
+from formalbench.store.archive import Archive, write_archive
+from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.store.weight_lookup import AtHand
+from formalbench.store.weights import read_weights
+
+from formalbench_leaderboard.board.sources import read_snapshot
+from formalbench_leaderboard.publishing.places import Contents, write_all
+
+if TYPE_CHECKING:
+    from formalbench_leaderboard.publishing.untrusted_records import Found
+
+
+EVERY_RUN = "standard"
+"""The protocol all of whose runs keep their weights: what the board claims rests on them."""
+
+
+def keeps_weights(record: AnyRecord) -> bool:
+    """Say whether whoever publishes a record has to give its weights away.
+
+    Those of every run under `standard`, and under any other protocol those of seed 0: the
+    record alone decides, and nothing that was measured. Records from before weights were kept,
+    and of networks too large for it, name none.
+    """
+    if not isinstance(record, Record) or record.weights is None:
+        return False
+    return record.protocol.title == EVERY_RUN or record.seed == 0
+
+
+def lacks_weights(record: Record) -> bool:
+    """Say whether a run names no weights, and by the rule of `keeps_weights` it should."""
+    chosen = record.protocol.title == EVERY_RUN or record.seed == 0
+    learned = record.model.kind == "learned" and record.test is not None
+    return learned and chosen and record.weights is None
+
+
+def checked_weights(record: Record, file: Path) -> bytes:
+    """Return the weights beside a record's file, if they are the ones that it names.
+
+    Raises:
+        RequestError: one line, if they are missing, too large, a link, or others.
+    """
+    return read_weights(record, weights_path(file))
+
+
+def completes(new: Found, held: Found) -> bool:
+    """Say whether a record names weights, and a published one of its run names none.
+
+    It must agree with it in every count: then it is the same run, done again with its weights
+    kept, and takes its place.
+    """
+    return (
+        keeps_weights(new.record)
+        and isinstance(held.record, Record)
+        and held.record.weights is None
+        and counts_of(new.record) == counts_of(held.record)
+    )
+
+
+def differs(new: Found, held: Found) -> bool:
+    """Say whether two records of one run both have a result, and not the same one."""
+    return (
+        isinstance(new.record, Record)
+        and isinstance(held.record, Record)
+        and has_result(new.record)
+        and has_result(held.record)
+        and counts_of(new.record) != counts_of(held.record)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """What went into an archive, or came out of one.
+
+    Attributes:
+        path: of the archive or, taken apart, the folder.
+        records: whose weights there are.
+        without: the records that name weights which there are not.
+        strange: of how many records that are not published, or with other weights than these, the
+            archive says that it has some.
+    """
+
+    path: Path
+    records: list[Record]
+    without: list[Record]
+    strange: int = 0
+
+
+def published_runs() -> dict[Path, Record]:
+    """Return the published runs that name weights, by their files below a folder of results.
+
+    They are those of the repository that the user is in, else those that came with the package.
+    """
+    repository = repository_above(Path.cwd())
+    if repository is not None:
+        results = repository / PUBLISHED_RESULTS
+        files = {file.relative_to(results): one for file, one in Store(results).files().items()}
+    else:
+        files = {Store(Path()).path_of(one): one for one in read_snapshot()}
+    runs = {file: one for file, one in files.items() if isinstance(one, Record)}
+    return {file: one for file, one in runs.items() if one.weights is not None}
+
+
+def pack(file: Path, places: Iterable[Path]) -> Packed:
+    """Write an archive of the weights that published records name and that are at hand.
+
+    Args:
+        file: of the archive.
+        places: where weights are looked for, as `AtHand` does.
+
+    Raises:
+        RequestError: one line, if there are none, or a file has others than its record names.
+    """
+    at_hand, runs = AtHand(places), list(published_runs().values())
+    found = [one for one in runs if one in at_hand]
+    if not found:
+        looked = ", ".join(map(str, at_hand.places)) or "any folder"
+        raise RequestError(f"no weights of a published record in {looked}")
+    write_weights(file, found, at_hand)
+    return Packed(file, found, [one for one in runs if one not in at_hand])
+
+
+def write_weights(file: Path, records: Iterable[Record], at_hand: AtHand) -> None:
+    """Write an archive of the weights of records, all of which are at hand.
+
+    Raises:
+        RequestError: one line, if it cannot be written, or a file is of other weights.
+    """
+    held = {one.weights: one for one in records if one.weights is not None}
+    named = {one.test_id: one.weights for one in records if one.weights is not None}
+    write_archive(file, named, lambda sha256: at_hand.read(held[sha256]))
+
+
+def unpack(file: Path, into: Path | None) -> Packed:
+    """Take an archive apart: weights go beside the records of the runs that they are of.
+
+    Nothing in the archive says where a file goes, and none counts that no published record names.
+
+    Args:
+        file: the archive.
+        into: the folder; None for the repository's own results. Records that it does not have
+            are written beside their weights, so that it is a folder of results.
+
+    Raises:
+        RequestError: one line, if it is no archive, or has others than it says; then nothing was
+            written. Also if the folder has other weights of a run.
+    """
+    archive, runs = Archive(file), published_runs()
+    repository = repository_above(Path.cwd())
+    if into is None and repository is None:
+        raise RequestError("in no clone of the repository: --into names a folder to unpack into")
+    target = into if into is not None or repository is None else repository / PUBLISHED_RESULTS
+    assert target is not None
+    found = {path: one for path, one in runs.items() if str(one.weights) in archive}
+    contents: dict[Path, Contents] = {}
+    for path, one in found.items():
+        contents[weights_path(path)] = partial(archive.read, str(one.weights))
+        if not _is_there(target / path, one):
+            contents[path] = one.to_json().encode()
+    target.mkdir(parents=True, exist_ok=True)
+    write_all(target, contents)
+    told = {one.test_id: one.weights for one in found.values()}
+    strange = sum(told.get(identity) != sha256 for identity, sha256 in archive.index.items())
+    without = [one for path, one in runs.items() if path not in found]
+    return Packed(target, list(found.values()), without, strange)
+
+
+def _is_there(path: Path, record: Record) -> bool:
+    """Say whether a record is at its place; refuse another of its run, whose weights would go."""
+    if not path.exists():
+        return False
+    held = read_record(path)
+    if not isinstance(held, Record) or held.weights != record.weights:
+        raise RequestError(f"{path}: names other weights than the published record of its run")
+    return True
+
+
+def contradictions(archives: Iterable[Archive], records: Mapping[Path, Record]) -> list[str]:
+    """Say what archives say of their weights against the published records: a line each."""
+    named = {one.test_id: one.weights for one in records.values()}
+    return [
+        f"{archive.path}: weights {sha256[:16]}… are of no published record"
+        if identity not in named
+        else f"{archive.path}: other weights of run {identity} than its record names"
+        for archive in archives
+        for identity, sha256 in archive.index.items()
+        if named.get(identity) != sha256
+    ]
+
+
+def facts(file: Path) -> dict[str, object]:
+    """Return what whoever gives an archive away says of it: its size and its hash."""
+    with file.open("rb") as opened:
+        digest = hashlib.file_digest(opened, "sha256").hexdigest()
+    return {"file": str(file), "bytes": file.stat().st_size, "sha256": digest}

@@ -1,0 +1,231 @@
+"""The pages of predictions and of papers: their data and their text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.record import Record
+from formalbench.documents.markup import Markdown, written
+from formalbench.documents.text import MISSING, percent
+from formalbench.statistics.build import View, build_page
+from formalbench.statistics.records import grouped_by, protocol_key
+from formalbench.statistics.result import Prediction, Result
+from formalbench.store.packed import read_packed
+from formalbench.store.repository import REPRODUCTIONS
+from formalbench.theory.theorems import theorems
+
+from formalbench_leaderboard.board.paper_comparison import (
+    SUMMARY,
+    Beside,
+    Group,
+    Premises,
+    beside,
+    beside_summary,
+)
+from formalbench_leaderboard.board.plugin_info import (
+    defaults_here,
+    model_here,
+    task_here,
+    trained_on,
+)
+from formalbench_leaderboard.board.predictions import (
+    MEANINGS,
+    TAUGHT,
+    Expected,
+    Foretold,
+    agreement_table,
+    compared,
+    expected,
+    taught_table,
+)
+from formalbench_leaderboard.board.tables import tried
+from formalbench_leaderboard.board.theory import Predictions
+from formalbench_leaderboard.publishing.places import is_built_in
+from formalbench_leaderboard.renderers.formats import made
+from formalbench_leaderboard.renderers.links import FRONT, Links
+
+if TYPE_CHECKING:
+    from formalbench.host import PluginHost
+
+
+PREDICTIONS = FRONT.with_name("predictions.md")
+
+
+PAPERS = FRONT.with_name("papers.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the pages are made of.
+
+    Attributes:
+        predictions: each beside the measurement.
+        papers: published numbers beside ours.
+    """
+
+    predictions: Sequence[Foretold] = ()
+    papers: Sequence[Beside] = ()
+
+    @property
+    def expected(self) -> list[Expected]:
+        """What was to be learned, by either."""
+        return expected(self.predictions, self.papers)
+
+
+def pages(evidence: Evidence, links: Links) -> dict[Path, str]:
+    """Return the pages that there is something to say on."""
+    found = {}
+    if evidence.predictions:
+        found[PREDICTIONS] = predictions_page(evidence, links)
+    if evidence.papers:
+        found[PAPERS] = papers_page(evidence.papers, links)
+    return found
+
+
+def predictions_page(evidence: Evidence, links: Links | None = None) -> str:
+    """Return how often predictions hold, and where they do not: contradictions first."""
+    here = (links or Links()).on(PREDICTIONS)
+    cells = evidence.predictions
+    used = {cell.prediction.theorem for cell in cells if cell.prediction}
+    return made(
+        "predictions.md.j2",
+        here,
+        FRONT=FRONT,
+        cells=cells,
+        agreement=agreement_table,
+        meanings=[f"{name}: {meaning}" for name, meaning in MEANINGS.items()],
+        against=_first([_contradiction(cell, here) for cell in cells if cell.found == "against"]),
+        short=_first([_contradiction(cell, here) for cell in cells if cell.found == "not beyond"]),
+        taught=taught_table(evidence.expected),
+        explained=[f"{column.heading}: {column.meaning}" for column in TAUGHT],
+        untaught=_first([_untaught(cell, here) for cell in evidence.expected if not cell.taught]),
+        sources=[
+            f"{theorem.name} ({theorem.evidence}): {theorem.conditions}. {theorem.source}"
+            for theorem in theorems()
+            if theorem.name in used
+        ],
+    )
+
+
+MOST_LISTED = 50
+"""Lines of a list; the command has the others."""
+
+
+def _first(lines: Sequence[Markdown]) -> list[Markdown]:
+    """Return so many lines that a page stays short, and how many others there are."""
+    more = len(lines) - MOST_LISTED
+    return [*lines[:MOST_LISTED], *([Markdown(f"{more} more")] if more > 0 else [])]
+
+
+def _contradiction(cell: Foretold, links: Links) -> Markdown:
+    """Return a line on what is not as predicted, with what is known of it."""
+    result, theorem = cell.result, cell.theorem
+    told = written(
+        f"on {result.task} ({cell.board.name}): predicted “{cell.kind}” by "
+        f"{theorem.name if theorem else ''}; {result.learned} of {result.seeds} seeds learned the "
+        f"training lengths ({percent(result.validation)} there), and {_tested(result)}."
+    )
+    return Markdown(f"{links.model(cell.row)} {told}")
+
+
+def _tested(result: Result) -> str:
+    if result.finished == 0:
+        return f"of the tests {result.outcome}"
+    said = f"the test has {percent(result.mean)} on average, {percent(result.max)} at best"
+    return f"{said} ({result.outcome})" if result.marked else said
+
+
+def _untaught(cell: Expected, links: Links) -> Markdown:
+    """Return a line on what was to be learned and was not, with what was tried."""
+    result = cell.result
+    some = "it, the others not" if result.learned else "it"
+    told = written(
+        f"on {result.task} ({cell.board.name}): {result.learned} of {result.seeds} seeds learned "
+        f"{some} within at most {tried(result)}; validation accuracy "
+        f"{percent(result.validation)} % on average; to be expected by {', '.join(cell.said_by)}."
+    )
+    return Markdown(f"{links.model(cell.row)} {told}")
+
+
+def papers_page(found: Sequence[Beside], links: Links | None = None) -> str:
+    """Return published numbers beside ours, a table for each paper, summed up over its tasks."""
+    here = (links or Links()).on(PAPERS)
+    held = list(grouped_by(lambda one: one.paper.key, found).values())
+    return made(
+        "papers.md.j2",
+        here,
+        FRONT=FRONT,
+        columns=[f"{column.heading}: {column.meaning}" for column in SUMMARY],
+        papers=[
+            (
+                part[0].paper,
+                shown := beside_summary(part),
+                [_differs(one, here) for one in shown.items],
+            )
+            for part in held
+        ],
+        name=lambda group: here.model(group[0].row),
+    )
+
+
+def _differs(group: Group, links: Links) -> Markdown:
+    """Return a line on what differs of all numbers of a model, as far as their paper says."""
+    first = group[0]
+    same = [one for one in first.differs if all(one in other.differs for other in group)]
+    told = written(
+        f"({first.board.name}) beside {first.theirs.model}: {'; '.join(same) or MISSING}"
+    )
+    return Markdown(f"{links.model(first.row)} {told}")
+
+
+def evidence_of(
+    records: Collection[Record], view: View, host: PluginHost, *, own: bool = False
+) -> Evidence:
+    """Return what records are evidence of.
+
+    Args:
+        records: of runs.
+        view: how they are seen; which papers stand beside them.
+        host: the plugins.
+        own: whether to ask of the models and tasks alone that come with formalbench, for pages
+            that are the same whatever plugins are at hand.
+    """
+    known_here = Predictions(host, view.theory)
+    predicted = partial(_built_in_alone, host, known_here) if own else known_here.each
+    page = build_page(records, replace(view, predicted=predicted))
+    return Evidence(compared(page), beside(page, premises(records, host)))
+
+
+def premises(records: Iterable[Record], host: PluginHost) -> Premises:
+    """Return what published numbers must be told to stand beside these records' results."""
+    return Premises(
+        {protocol_key(record): record.protocol for record in records},
+        cache(partial(defaults_here, host)),
+        cache(lambda title: trained_on(host, title.partition("[")[0])),
+    )
+
+
+def kept_records(repository: Path) -> list[Record]:
+    """Return the records beside the pages of a repository's reproductions.
+
+    A damaged file has none; `leaderboard check` tells of it.
+    """
+    found: list[Record] = []
+    for file in sorted((repository / REPRODUCTIONS).glob("*.records.jsonl")):
+        with suppress(RequestError):
+            found += [record for record in read_packed(file) if isinstance(record, Record)]
+    return found
+
+
+def _built_in_alone(
+    host: PluginHost, known: Predictions, model: str, task: str
+) -> tuple[Prediction, ...]:
+    entries = model_here(host, model), task_here(host, task)
+    own = all(entry and is_built_in(entry.plugin.source) for entry in entries)
+    return known.each(model, task) if own else ()

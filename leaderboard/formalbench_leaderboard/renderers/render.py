@@ -1,0 +1,202 @@
+"""The committed pages: what the repository shows of its published records, file by file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.evaluated import EvaluatedRecord
+from formalbench.contracts.record import Record
+from formalbench.contracts.verification import AnyRecord
+from formalbench.documents.reproduction import Document, read_document
+from formalbench.plain import read_plain
+from formalbench.store import Store, sweep
+from formalbench.store.packed import written
+from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
+
+from formalbench_leaderboard.board import sources
+from formalbench_leaderboard.board.sources import parted
+from formalbench_leaderboard.charts.board_charts import (
+    drawn_by,
+    installed_version,
+    rendered,
+    shows_the_same,
+)
+from formalbench_leaderboard.charts.map_chart import map_files
+from formalbench_leaderboard.publishing.places import MAX_BYTES, Contents, write_all
+from formalbench_leaderboard.publishing.self_reported import PAGE, published_reports, reports_page
+from formalbench_leaderboard.renderers import evidence_pages
+from formalbench_leaderboard.renderers.evidence_pages import kept_records
+from formalbench_leaderboard.renderers.links import FIGURES, FRONT, MODELS, SUITES
+from formalbench_leaderboard.renderers.pages import front_page, model_page, suite_page
+from formalbench_leaderboard.renderers.site_data import lay_out
+
+if TYPE_CHECKING:
+    from formalbench.host.host import PluginHost
+
+
+OWNED = (SUITES, MODELS, FIGURES)
+"""Folders in which every file is rendered: any other is left over."""
+
+
+def render_files(
+    records: Mapping[Path, AnyRecord],
+    host: PluginHost,
+    files: Collection[Path] = (),
+    documents: Mapping[str, Document] = MappingProxyType({}),
+    kept: Collection[Record] = (),
+    *,
+    reports: Collection[EvaluatedRecord] = (),
+    draw: bool = True,
+) -> dict[Path, bytes]:
+    """Return every file that is rendered from the published records.
+
+    Args:
+        records: all that are published, by their paths below the repository's root.
+        host: the plugins.
+        files: what else is published and linked to (see `linked_files`).
+        documents: what reproductions found (see `reproduced`).
+        kept: their records (see `kept_records`).
+        reports: scores that others sent (see `self_reported`).
+        draw: whether figures are among them.
+
+    Returns:
+        The contents of each file, by its path below the repository's root.
+
+    Raises:
+        RequestError: if there is a figure to draw, and the library that draws is not installed.
+    """
+    site = lay_out(records, host, files, documents, kept)
+    pages = {FRONT: front_page(site)} | evidence_pages.pages(site.evidence, site.links)
+    pages |= {one.path: suite_page(one, site) for one in site.suites}
+    pages |= {one.path: model_page(one, site) for one in site.models}
+    if reports:
+        pages[PAGE] = reports_page(reports, parted(records.values())[0])
+    pages[sources.FILE] = written(records[path] for path in sorted(records))
+    contents = {path: text.encode() for path, text in pages.items()}
+    contents |= {path: svg.encode() for path, svg in map_files(site.map).items()}
+    if draw:
+        for one in site.suites:
+            for board in one.board.boards:
+                contents |= {path: rendered(it, "svg") for it, path in one.figures(board)}
+    return contents
+
+
+def render(repository: Path, host: PluginHost) -> list[Path]:
+    """Write what the published records give, even if there are none; delete what they do not.
+
+    A figure that shows the same stays as it is.
+
+    Args:
+        repository: its root.
+        host: the plugins.
+
+    Returns:
+        The files that were written or deleted, by their paths below the root.
+
+    Raises:
+        RequestError: if a record is none, a file cannot be written, or there is a figure to draw
+            and the library that draws is not installed.
+    """
+    sweep((repository / PUBLISHED_RESULTS).parent)
+    expected = _expected(repository, host, draw=True)
+    contents: dict[Path, Contents] = dict.fromkeys(_left_over(repository, expected))
+    contents |= {path: expected[path] for path in _differing(repository, expected)}
+    write_all(repository, contents)
+    return sorted(contents)
+
+
+def stale_files(repository: Path, host: PluginHost) -> list[Path]:
+    """Return which files of a repository are not what its records give.
+
+    A page must have every byte, a figure must show the same (`shows_the_same`). Without the
+    library that draws, figures are not compared (`uncompared_figures`).
+    """
+    expected = _expected(repository, host, draw=installed_version() is not None)
+    kept = [*expected, *uncompared_figures(repository)]
+    return _differing(repository, expected) + _left_over(repository, kept)
+
+
+def _expected(repository: Path, host: PluginHost, *, draw: bool) -> dict[Path, bytes]:
+    """Return every file that a repository's records give."""
+    held = Store(repository / PUBLISHED_RESULTS).files()
+    records = {file.relative_to(repository): record for file, record in held.items()}
+    beside = linked_files(repository), reproduced(repository), kept_records(repository)
+    reports = published_reports(repository)
+    return render_files(records, host, *beside, reports=reports, draw=draw)
+
+
+def _differing(repository: Path, expected: Mapping[Path, bytes]) -> list[Path]:
+    """Return the files of a repository that are not what would be rendered."""
+
+    def shown(path: Path, contents: bytes) -> bool:
+        held = _read(repository / path)
+        if path.suffix == ".svg" and held is not None:
+            return shows_the_same(held, contents)
+        return held == contents
+
+    return [path for path, contents in expected.items() if not shown(path, contents)]
+
+
+def uncompared_figures(repository: Path) -> list[Path]:
+    """Return the committed figures that the library drew, if it is not installed."""
+    if installed_version() is not None:
+        return []
+    figures = sorted((repository / FIGURES).glob("*.svg"))
+    return [one.relative_to(repository) for one in figures if drawn_by(_read(one) or b"")]
+
+
+def others_draw(repository: Path, paths: Iterable[Path]) -> set[str]:
+    """Return which other versions of the library drew some of the committed figures."""
+    held = (_read(repository / path) for path in paths if path.suffix == ".svg")
+    versions = {drawn_by(svg) for svg in held if svg is not None}
+    return {version for version in versions if version} - {installed_version() or ""}
+
+
+def _left_over(repository: Path, expected: Collection[Path]) -> list[Path]:
+    """Return the files in the folders of rendered ones that are not rendered any more."""
+    found = (
+        file.relative_to(repository)
+        for folder in OWNED
+        for file in sorted((repository / folder).rglob("*"))
+        if file.is_symlink() or not file.is_dir()
+    )
+    pages = [PAGE] if (repository / PAGE).is_file() else []
+    return [path for path in (*found, *pages) if path not in expected]
+
+
+def _read(file: Path) -> bytes | None:
+    """Return a file's contents; None if there is none, or it is not a plain file."""
+    try:
+        return read_plain(file, MAX_BYTES)
+    except RequestError:
+        return None
+
+
+def linked_files(repository: Path) -> set[Path]:
+    """Return the published files that are linked to, beside the records.
+
+    They are the pages of reproductions, and what defines tasks.
+    """
+    found = [
+        *(repository / REPRODUCTIONS).glob("*.md"),
+        *(repository / "tasks").rglob("*.yaml"),
+        *(repository / "tasks").rglob("*.py"),
+    ]
+    return {file.relative_to(repository) for file in found}
+
+
+def reproduced(repository: Path) -> dict[str, Document]:
+    """Return what the reproductions in a repository found, by their names.
+
+    What nobody can read is left out: `check` says so.
+    """
+    found = {}
+    for file in (repository / REPRODUCTIONS).glob("*.json"):
+        with suppress(RequestError):
+            found[file.stem] = read_document(file)
+    return found
