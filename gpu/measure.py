@@ -14,9 +14,8 @@ import torch
 sys.path.insert(0, str(Path(__file__).parents[1] / "speed"))
 
 from cohorts import LENGTH, make_step
-from formalbench.training.graphs import GraphedGroup
-from formalbench.training.programs import Together
-from formalbench.training.step import Group
+from formalbench.training.gradients import Together
+from formalbench.training.step import GraphedGroup, Group
 from harness import Program, alternate, clock, markdown, table
 from kernels import KERNELS, contest
 

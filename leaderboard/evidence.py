@@ -29,10 +29,10 @@ from typing import IO, TYPE_CHECKING
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
+from formalbench.running.estimate import due
 from formalbench.running.plan import Run, key_of
-from formalbench.running.rates import due
 from formalbench.store import Store, weights_path, write_atomically
-from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
 from formalbench_leaderboard.fill import results_of
 from formalbench_leaderboard.plan import (
     CLAIM_DIFFERS,

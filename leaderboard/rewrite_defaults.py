@@ -39,7 +39,7 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.host import PluginHost
 from formalbench.statistics.records import repeating
 from formalbench.store import Store, read_record, weights_path, write_atomically
-from formalbench.store.packed import read_packed, written
+from formalbench.store.record_file import read_packed, written
 
 HERE = Path(__file__).parent
 DONE = HERE / "rewrite_defaults.txt"

@@ -57,7 +57,7 @@ def make(clone: Path) -> tuple[int, int]:
     from formalbench.contracts.record import parse_record
     from formalbench.host import PluginHost
     from formalbench.store import Store
-    from formalbench.store.repository import PUBLISHED_RESULTS
+    from formalbench.store.records import PUBLISHED_RESULTS
     from formalbench_leaderboard.publishing.places import published_path
 
     draw, host, size = random.Random(0), PluginHost.load(), 0

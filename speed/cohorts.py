@@ -12,11 +12,10 @@ import torch
 from formalbench.contracts.example import tensors
 from formalbench.host import PluginHost
 from formalbench.training.configs import AdamConfig
-from formalbench.training.graphs import GraphedGroup
+from formalbench.training.gradients import OneByOne, Program, Together, trains_together
 from formalbench.training.optimisers import Adam
-from formalbench.training.programs import OneByOne, Program, Together, trains_together
-from formalbench.training.step import Group, Share, StepInputs
-from formalbench.training.update import Rows, make_update, numbers_of_steps
+from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.step import GraphedGroup, Group, Share, StepInputs
 from harness import Comparison, alternate, clock, compare, table
 
 MODELS = ("regulargpt", "transformer", "lstm", "rnn")

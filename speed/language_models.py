@@ -14,10 +14,10 @@ import torch
 from formalbench import Example
 from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
-from formalbench.training.programs import OneByOne
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import OneByOne
+from formalbench.training.parameters import Rows, make_update
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.step import Group, Share, StepInputs
-from formalbench.training.update import Rows, make_update
 from harness import Comparison, compare
 
 LAYERS, HEADS = 4, 4

@@ -17,14 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from formalbench.contracts.execution import Workplace
+from formalbench.contracts.hooks import Workplace
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.dispatcher import Dispatcher, Execution
-from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
-from formalbench.running.scout import Scout
-from formalbench.running.seeds import MAX_SEEDS
+from formalbench.running.dispatch import Dispatcher, Execution
+from formalbench.running.plan import MAX_SEEDS, RunRequest, make_plan
+from formalbench.running.sandbox import Scout
+from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_executors.ledger import result_name
 from formalbench_executors.slurm import SlurmExecutor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from automata.fa.dfa import DFA
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from formalbench_tasks.automata.automaton import Automaton, from_table
 from harness import Comparison, compare

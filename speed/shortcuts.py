@@ -25,7 +25,7 @@ import numpy as np
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import split_lengths, spread
 from formalbench.host import PluginHost
-from formalbench.ui.output import console
+from formalbench.ui.terminal import console
 from shallow import GROUPS, Floats, Ints, answers, features, grow, logistic
 from small_automata import best_automaton
 

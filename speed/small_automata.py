@@ -17,8 +17,7 @@ from itertools import product
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import MinimalAutomaton
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import MinimalAutomaton, Stream
 
 Ints = npt.NDArray[np.int64]
 Table = tuple[tuple[int, ...], ...]

@@ -10,9 +10,9 @@ from typing import Any
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.language import Language
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import Record, parse_record
+from formalbench.contracts.source import Language
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set

@@ -8,7 +8,7 @@ from pathlib import Path
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store
 
 TINY = """

@@ -12,14 +12,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from formalbench.api import compare, models, results, run, tasks, trained
-    from formalbench.contracts.alphabet import ExtendedAlphabet
-    from formalbench.contracts.batch import Batch
     from formalbench.contracts.config import Config, option
     from formalbench.contracts.errors import RequestError
-    from formalbench.contracts.example import Example, pad
-    from formalbench.contracts.execution import DetachedExecutor, Workplace
-    from formalbench.contracts.hooks import Progress, RunInfo, Session, hookimpl
-    from formalbench.contracts.language import (
+    from formalbench.contracts.example import Batch, Example, pad
+    from formalbench.contracts.hooks import (
+        DetachedExecutor,
+        Progress,
+        RunInfo,
+        Session,
+        Workplace,
+        hookimpl,
+    )
+    from formalbench.contracts.metric import Measure, Metric, StringMetric
+    from formalbench.contracts.network import ExtendedAlphabet, ParameterGroup, Traits
+    from formalbench.contracts.objective import Chance, Objective
+    from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
+    from formalbench.contracts.penalty import Penalty
+    from formalbench.contracts.sampler import Sampler
+    from formalbench.contracts.source import (
+        Corpus,
         HasAutomaton,
         HasBrackets,
         HasFixedStrings,
@@ -29,25 +40,17 @@ if TYPE_CHECKING:
         HasPrefixClasses,
         HasProcess,
         HasQuestions,
-        Language,
-        Split,
-        balanced,
-    )
-    from formalbench.contracts.metric import Measure, Metric, StringMetric
-    from formalbench.contracts.network import ParameterGroup, Traits
-    from formalbench.contracts.objective import Chance, Objective
-    from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
-    from formalbench.contracts.penalty import Penalty
-    from formalbench.contracts.sampler import Sampler
-    from formalbench.contracts.source import (
-        Corpus,
         Labels,
+        Language,
         Mask,
         PairedCorpus,
         Source,
+        Split,
+        Stream,
         Strings,
         Symbols,
         Transduction,
+        balanced,
     )
     from formalbench.contracts.specs import (
         ExecutorSpec,
@@ -67,10 +70,9 @@ if TYPE_CHECKING:
         TaskSpec,
         TrackerSpec,
     )
-    from formalbench.contracts.stream import Stream
     from formalbench.contracts.task import Task
     from formalbench.contracts.theory import Theory
-    from formalbench.host.yaml_file import read_yaml
+    from formalbench.files import read_yaml
     from formalbench.metrics.accuracy import AnswerAccuracy, StringAccuracy
     from formalbench.metrics.cross_entropy import CrossEntropy
     from formalbench.readout import read_asked
@@ -82,54 +84,39 @@ if TYPE_CHECKING:
 __version__ = "0.3.0"
 
 _PLACES = {
-    "api": ("compare", "models", "results", "run", "tasks", "trained"),
-    "contracts.alphabet": ("ExtendedAlphabet",),
-    "contracts.batch": ("Batch",),
-    "contracts.config": ("Config", "option"),
-    "contracts.errors": ("RequestError",),
-    "contracts.example": ("Example", "pad"),
-    "contracts.execution": ("DetachedExecutor", "Workplace"),
-    "contracts.hooks": ("Progress", "RunInfo", "Session", "hookimpl"),
-    "contracts.language": (
-        *("HasAutomaton", "HasBrackets", "HasFixedStrings", "HasMembers", "HasNearMisses"),
-        *(
-            "HasParts",
-            "HasPrefixClasses",
-            "HasProcess",
-            "HasQuestions",
-            "Language",
-            "Split",
-            "balanced",
-        ),
-    ),
-    "contracts.metric": ("Measure", "Metric", "StringMetric"),
-    "contracts.network": ("ParameterGroup", "Traits"),
-    "contracts.objective": ("Chance", "Objective"),
-    "contracts.optimiser": ("Optimiser", "ParameterInfo", "Schedule"),
-    "contracts.penalty": ("Penalty",),
-    "contracts.sampler": ("Sampler",),
+    "api": "compare models results run tasks trained",
+    "contracts.config": "Config option",
+    "contracts.errors": "RequestError",
+    "contracts.example": "Batch Example pad",
+    "contracts.hooks": "DetachedExecutor Progress RunInfo Session Workplace hookimpl",
+    "contracts.metric": "Measure Metric StringMetric",
+    "contracts.network": "ExtendedAlphabet ParameterGroup Traits",
+    "contracts.objective": "Chance Objective",
+    "contracts.optimiser": "Optimiser ParameterInfo Schedule",
+    "contracts.penalty": "Penalty",
+    "contracts.sampler": "Sampler",
     "contracts.source": (
-        *("Corpus", "Labels", "Mask", "PairedCorpus", "Source", "Strings", "Symbols"),
-        "Transduction",
+        "Corpus HasAutomaton HasBrackets HasFixedStrings HasMembers HasNearMisses HasParts "
+        "HasPrefixClasses HasProcess HasQuestions Labels Language Mask PairedCorpus Source "
+        "Split Stream Strings Symbols Transduction balanced"
     ),
     "contracts.specs": (
-        *("ExecutorSpec", "MetricSpec", "ModelSpec", "ObjectiveSpec", "OptimiserSpec"),
-        *("PenaltySpec", "ProbeSpec", "ProtocolSpec", "ReproductionSpec", "SamplerSpec"),
-        *("ScheduleSpec", "Splits", "SuiteSpec", "TableSpec", "TaskSpec", "TrackerSpec"),
+        "ExecutorSpec MetricSpec ModelSpec ObjectiveSpec OptimiserSpec PenaltySpec ProbeSpec "
+        "ProtocolSpec ReproductionSpec SamplerSpec ScheduleSpec Splits SuiteSpec TableSpec "
+        "TaskSpec TrackerSpec"
     ),
-    "contracts.stream": ("Stream",),
-    "contracts.task": ("Task",),
-    "contracts.theory": ("Theory",),
-    "host.yaml_file": ("read_yaml",),
-    "metrics.accuracy": ("AnswerAccuracy", "StringAccuracy"),
-    "metrics.cross_entropy": ("CrossEntropy",),
-    "readout": ("read_asked",),
-    "scoring.evaluate": ("evaluate",),
-    "scoring.report": ("Report", "SuiteReport"),
-    "task_handle": ("LabelledStrings", "TaskHandle", "label", "load", "sample"),
-    "theory.lookup": ("theory_of",),
+    "contracts.task": "Task",
+    "contracts.theory": "Theory",
+    "files": "read_yaml",
+    "metrics.accuracy": "AnswerAccuracy StringAccuracy",
+    "metrics.cross_entropy": "CrossEntropy",
+    "readout": "read_asked",
+    "scoring.evaluate": "evaluate",
+    "scoring.report": "Report SuiteReport",
+    "task_handle": "LabelledStrings TaskHandle label load sample",
+    "theory.lookup": "theory_of",
 }
-_MODULES = {name: module for module, names in _PLACES.items() for name in names}
+_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 __all__ = [
     "AnswerAccuracy",

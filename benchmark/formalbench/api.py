@@ -15,16 +15,14 @@ from formalbench.contracts.specs import show_value
 from formalbench.device import check_threads, wait_passively
 from formalbench.host import load_plugins
 from formalbench.host.options import parse_settings
-from formalbench.host.plugins import SESSION
-from formalbench.running.plan import RunRequest
-from formalbench.running.scheduler import execute
-from formalbench.running.seeds import Seeds
-from formalbench.running.session import Manner, run_session
+from formalbench.host.plugin import SESSION
+from formalbench.running.plan import RunRequest, Seeds
+from formalbench.running.session import Manner, execute, run_session
 from formalbench.store import Store, default_results
-from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.task_handle import STANDARD
 from formalbench.ui.live import execute_live
-from formalbench.ui.output import console
+from formalbench.ui.terminal import console
 
 if TYPE_CHECKING:
     from torch import nn
@@ -256,7 +254,7 @@ def trained(
     """
     from formalbench.statistics.aggregate import selected_rate
     from formalbench.statistics.records import model_key, title_of
-    from formalbench.store.weight_lookup import AtHand
+    from formalbench.store.archive import AtHand
     from formalbench.store.weights import network_from
 
     host = load_plugins(plugins)

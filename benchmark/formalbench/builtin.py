@@ -21,12 +21,12 @@ from formalbench.contracts.specs import (
 _FOLDER = Path(__file__).with_name("protocols")
 _OBJECTIVES = "formalbench.objectives."
 _METRICS = "formalbench.metrics."
-_PROBES = "formalbench.probes.attention:"
+_PROBES = "formalbench.probes:"
 _OPTIMISERS = "formalbench.training.optimisers:"
+_PROCESSES = "formalbench.running.processes:"
 _SCHEDULES = "formalbench.training.schedules:"
 _SAMPLERS = "formalbench.training.curriculum:"
 _CONFIGS = "formalbench.training.configs:"
-_EXECUTORS = "formalbench.running.executors."
 
 
 @hookimpl
@@ -244,5 +244,7 @@ def formalbench_penalties() -> Iterable[PenaltySpec]:
 @hookimpl
 def formalbench_executors() -> Iterable[ExecutorSpec]:
     """Announce the executors of this package."""
-    yield ExecutorSpec("serial", "one after another, in this process", f"{_EXECUTORS}serial:make")
-    yield ExecutorSpec("local", "processes of this machine", f"{_EXECUTORS}local:make")
+    yield ExecutorSpec(
+        "serial", "one after another, in this process", "formalbench.running.processes:make_serial"
+    )
+    yield ExecutorSpec("local", "processes of this machine", f"{_PROCESSES}make_local")

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 

@@ -1,22 +1,121 @@
-"""The device at hand, and what a record says about the machine."""
+"""The device, its precision, threads, and the environment of a record."""
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError
 
 if TYPE_CHECKING:
+    import torch
+
+    from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.record import Environment
+
+
+@contextlib.contextmanager
+def own_numerics() -> Iterator[None]:
+    """Compute by torch's own defaults, whatever a plugin or a caller made them; then put back.
+
+    They decide weights and are part of no identity, so a run must not depend on them.
+    """
+    import torch
+
+    settings = _settings()
+    before = [get() for get, _, _ in settings]
+    device = torch.empty(0).device  # torch 2.8's get_default_device fails after None
+    torch.set_default_device(None)
+    try:
+        for _, set_to, default in settings:
+            set_to(default)
+        yield
+    finally:
+        for (_, set_to, _), value in zip(settings, before, strict=True):
+            set_to(value)
+        if device.type != "cpu":
+            torch.set_default_device(device)
+
+
+Setting = tuple[Callable[[], Any], Callable[[Any], Any], Any]
+"""How to get it, how to set it, and the library's default."""
+
+
+def _settings() -> list[Setting]:
+    import torch
+
+    cudnn: Any = torch.backends.cudnn
+    mkldnn: Any = torch.backends.mkldnn
+    return [
+        (torch.get_default_dtype, torch.set_default_dtype, torch.float32),
+        (torch.get_deterministic_debug_mode, torch.set_deterministic_debug_mode, 0),
+        (torch.get_float32_matmul_precision, torch.set_float32_matmul_precision, "highest"),
+        (torch.is_grad_enabled, torch.set_grad_enabled, True),
+        (torch.is_anomaly_enabled, torch.autograd.set_detect_anomaly, False),
+        (_flushes_denormals, torch.set_flush_denormal, False),
+        *(_attribute(cudnn, "enabled", True), _attribute(mkldnn, "enabled", True)),
+        *(_attribute(cudnn, "benchmark", False), _attribute(cudnn, "deterministic", False)),
+    ]
+
+
+def _attribute(owner: Any, name: str, default: Any) -> Setting:
+    return lambda: getattr(owner, name), lambda value: setattr(owner, name, value), default
+
+
+def _flushes_denormals() -> bool:
+    import torch
+
+    smallest: torch.Tensor = torch.tensor(1e-310, dtype=torch.float64, device="cpu")
+    return bool(smallest * 1.0 == 0.0)
+
+
+def check_precision(protocol: Protocol, device: str) -> None:
+    """Refuse a precision that a device does not have.
+
+    Raises:
+        RequestError: one line.
+    """
+    if protocol.precision == "tf32" and not device.startswith("cuda"):
+        raise RequestError(
+            f"protocol {protocol.name}: precision tf32 needs a CUDA device; on a CPU use fp32"
+        )
+
+
+@contextlib.contextmanager
+def multiplying(precision: str) -> Iterator[None]:
+    """Let CUDA multiply fp32 matrices in TF32 (10 bits of mantissa), or forbid it."""
+    import torch
+
+    backends: tuple[Any, ...] = (torch.backends.cuda.matmul, torch.backends.cudnn)
+    before = [backend.allow_tf32 for backend in backends]
+    try:
+        for backend in backends:
+            backend.allow_tf32 = precision == "tf32"  # cuDNN's default is to use it
+        yield
+    finally:
+        for backend, value in zip(backends, before, strict=True):
+            backend.allow_tf32 = value
+
+
+def forward_in(precision: str, device: torch.device) -> contextlib.AbstractContextManager[object]:
+    """Return the context for a forward pass: bf16 casts what autocast deems safe to cast.
+
+    Parameters, their gradients and the optimiser stay in fp32, as do the logits' losses.
+    """
+    if precision == "bf16":
+        import torch
+
+        return torch.autocast(device.type, torch.bfloat16)
+    return contextlib.nullcontext()
 
 
 MOST_THREADS = 256

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traceable, Traits, traits_of
 
 if TYPE_CHECKING:

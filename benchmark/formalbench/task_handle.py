@@ -19,12 +19,17 @@ from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.example import pad
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.specs import display, show_value
-from formalbench.evaluation.cells import TestSet, split_lengths, train_set, validation_set
-from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.evaluation.cells import (
+    TestSet,
+    saved_test_set,
+    split_lengths,
+    train_set,
+    validation_set,
+)
 from formalbench.host import load_plugins
 from formalbench.host.options import check_settings, option_facts, parse_settings
-from formalbench.host.validate import LONGEST
-from formalbench.running.used import task_used
+from formalbench.host.registry import LONGEST
+from formalbench.running.plan import task_used
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -32,8 +37,8 @@ if TYPE_CHECKING:
 
     from formalbench.contracts.config import Value
     from formalbench.contracts.example import Example, Layout
-    from formalbench.contracts.language import Split
     from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.source import Split
     from formalbench.contracts.task import Task
     from formalbench.contracts.theory import Theory
     from formalbench.host import PluginHost

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import typer
-from formalbench.cli.app import build_app
+from formalbench.cli.main import build_app
 from formalbench.host import PluginHost
 
 from formalbench_site.markdown import fenced, pages_of, table

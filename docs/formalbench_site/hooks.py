@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from formalbench.contracts import hooks
-from formalbench.host.calls import PROJECT
+from formalbench.host.loader import PROJECT
 
 from formalbench_site.markdown import fenced, pages_of
 

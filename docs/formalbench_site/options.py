@@ -8,8 +8,7 @@ from typing import Any
 from formalbench.contracts.config import Config
 from formalbench.contracts.specs import show_value
 from formalbench.host import PluginHost
-from formalbench.host.options import config_of, option_facts
-from formalbench.host.values import OptionFacts
+from formalbench.host.options import OptionFacts, config_of, option_facts
 
 from formalbench_site.markdown import code, pages_of, table
 

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from formalbench.contracts.part import Part
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.specs import SuiteSpec
-from formalbench.host.yaml_file import SUITE_KEYS
+from formalbench.files import SUITE_KEYS
 from pydantic_core import PydanticUndefined
 
 from formalbench_site.markdown import attributes, code, pages_of, paragraphs, table

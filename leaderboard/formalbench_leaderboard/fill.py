@@ -18,19 +18,18 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.execution import JobsLeft
+from formalbench.contracts.hooks import JobsLeft
 from formalbench.contracts.record import Record
 from formalbench.documents.reproduction import UNFINISHED, Document, read_document
 from formalbench.documents.text import plural
-from formalbench.running.estimate import estimate
+from formalbench.running.estimate import due, estimate
 from formalbench.running.plan import Run, RunKey, RunPlan, ends, key_of
-from formalbench.running.rates import due
 from formalbench.running.session import Manner, run_plan, workplace
 from formalbench.statistics.selection import current_of
 from formalbench.store import Store
-from formalbench.store.packed import read_packed
-from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
-from formalbench.ui.leaving import settle
+from formalbench.store.record_file import read_packed
+from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench.ui.interrupt import settle
 from formalbench.ui.live import execute_live
 
 from formalbench_leaderboard.plan import CLAIM_DIFFERS, Plan, PlanEntry, runs_of, squeezed

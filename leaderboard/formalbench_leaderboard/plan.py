@@ -11,13 +11,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
 from formalbench.contracts.reading import first_problem
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Scale
-from formalbench.host.yaml_file import read_yaml
+from formalbench.files import read_yaml
 from formalbench.running.plan import Run, RunRequest, make_plan
-from formalbench.store.repository import repository_above
+from formalbench.store.records import repository_above
 from pydantic import Field, ValidationError, model_validator
 
 if TYPE_CHECKING:

@@ -11,11 +11,11 @@ import typer
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.documents.text import harmless, printable
-from formalbench.host.data_files import data_files
+from formalbench.host.plugin import data_files
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import title_of
 from formalbench.statistics.selection import Current
-from formalbench.ui.screen import Screen
+from formalbench.ui.terminal import Screen
 from rich.text import Text
 
 from formalbench_leaderboard.board.sources import read_with_published

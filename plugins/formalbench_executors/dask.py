@@ -18,9 +18,8 @@ from shutil import which
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from formalbench.contracts.config import Config, option
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.execution import Workplace
-from formalbench.extras import need_package
+from formalbench.contracts.errors import RequestError, need_package
+from formalbench.contracts.hooks import Workplace
 
 if TYPE_CHECKING:
     import distributed

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from formalbench.running.unit import Unit
+    from formalbench.running.units import Unit
 
 QUIET = 1.0
 """Seconds in which nothing more is handed over, after which an array is submitted."""

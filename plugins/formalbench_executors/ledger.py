@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from formalbench import RequestError
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
 from formalbench.store import write_atomically
 
 MAX_BYTES = 64 << 20

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from formalbench import RequestError, Workplace
-from formalbench.contracts.execution import DetachedExecutor
-from formalbench.extras import need_package
-from formalbench.running.unit import Unit
+from formalbench.contracts.errors import need_package
+from formalbench.contracts.hooks import DetachedExecutor
+from formalbench.running.units import Unit
 
 from formalbench_executors.clusters import Cluster, LocalCluster, SlurmCluster
 from formalbench_executors.handed import Handed, JobFuture, Waiting, batches

@@ -9,7 +9,7 @@ from formalbench import Config, Workplace, option
 from formalbench.device import usable_cores
 
 if TYPE_CHECKING:
-    from formalbench.running.unit import Unit
+    from formalbench.running.units import Unit
 
 MOST_JOBS = 1000
 """Jobs queued or running at a time, unless ``--jobs`` says otherwise."""

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Config, Value, option
+from formalbench.contracts.errors import need_package
 from formalbench.contracts.hooks import RunInfo
-from formalbench.extras import need_package
 
 from formalbench_trackers.adapter import Axis, Tracker
 

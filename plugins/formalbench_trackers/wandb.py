@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
 from formalbench.contracts.config import Config, Value, option
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, need_package
 from formalbench.contracts.hooks import RunInfo
-from formalbench.extras import need_package
 
 from formalbench_trackers.adapter import INTERRUPTED, Axis, Tracker
 from formalbench_trackers.told import title

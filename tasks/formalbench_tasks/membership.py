@@ -10,15 +10,17 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.language import (
+from formalbench.contracts.source import (
     HasMembers,
     HasNearMisses,
     HasPrefixClasses,
+    Labels,
     Language,
+    Mask,
+    Stream,
+    Symbols,
     balanced,
 )
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.near_misses import ORDER, Rearrange, Spoilt, corrupt

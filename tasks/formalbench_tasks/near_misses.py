@@ -24,8 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Mask, Stream, Symbols
 
 Ints = npt.NDArray[np.int64]
 

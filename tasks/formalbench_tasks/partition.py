@@ -12,9 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Split
-from formalbench.contracts.source import Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Mask, Split, Stream, Symbols
 
 Draw = Callable[[Stream, int, int], Symbols]
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 from formalbench import RequestError
-from formalbench.ui.flags import JsonFlag
+from formalbench.ui.terminal import JsonFlag
 
 corpus = typer.Typer(
     help="Corpora of texts: fetch some, describe your own, compare two models' translations.",
@@ -73,8 +73,7 @@ def compare(
     """
     import torch
     from formalbench.device import choose_device
-    from formalbench.ui.output import print_json, print_table
-    from formalbench.ui.state import host_of
+    from formalbench.ui.terminal import host_of, print_json, print_table
 
     from formalbench_text.comparison import compare as comparison
     from formalbench_text.comparison import run_name

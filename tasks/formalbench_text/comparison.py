@@ -11,9 +11,9 @@ from formalbench import PairedCorpus, RequestError, Task
 from formalbench.contracts.example import tensors
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
+from formalbench.evaluation.beam_search import Search, search, search_of
 from formalbench.evaluation.cells import TestSet, test_set
 from formalbench.evaluation.evaluate import batches
-from formalbench.evaluation.search import Search, search, search_of
 from formalbench.store import weights_path
 from formalbench.store.records import read_record
 from formalbench.store.weights import load_network

@@ -40,8 +40,8 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
 from formalbench import RequestError, Splits, TaskSpec
 from formalbench.contracts.errors import nearest
-from formalbench.contracts.language import Split
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
+from formalbench.contracts.source import Split
 from pydantic import Field, ValidationError, field_validator, model_validator
 
 from formalbench_text.reading import Pieces, pieces_of

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench import CrossEntropy, Measure, Metric, PairedCorpus
+from formalbench.contracts.errors import need_package
 from formalbench.contracts.metric import State
-from formalbench.extras import need_package
 
 if TYPE_CHECKING:
     from formalbench import Example

@@ -36,8 +36,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from formalbench import Config, Splits, TaskSpec, option
-from formalbench.contracts.language import Split
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
+from formalbench.contracts.source import Split
 from pydantic import Field, field_validator
 
 from formalbench_text.description import (

@@ -3,8 +3,8 @@
 import sys
 
 import pytest
-from formalbench.checks import apart
-from formalbench.running import attempt, scout
+from formalbench.checks import remote
+from formalbench.running import dispatch, sandbox
 from formalbench.store import Store
 
 pytestmark = pytest.mark.apart
@@ -45,8 +45,8 @@ def test_a_crash_of_the_interpreter_is_a_record_and_other_runs_go_on(run, mine, 
 @pytest.mark.slow
 @pytest.mark.parametrize("place", [pytest.param("built", marks=pytest.mark.campaign), "called"])
 def test_what_never_returns_is_ended_after_the_time_limit(run, mine, monkeypatch, place):
-    monkeypatch.setattr(scout, "PATIENCE", 5.0)
-    monkeypatch.setattr(attempt, "PATIENCE", 5.0)
+    monkeypatch.setattr(sandbox, "PATIENCE", 5.0)
+    monkeypatch.setattr(dispatch, "PATIENCE", 5.0)
     done = run("mine,gru", mine(**{place: HANG}), time_limit=40.0)
     assert done.code == 1, done.err
     assert told(done) == {
@@ -89,7 +89,7 @@ def test_a_plugin_that_breaks_json_leaves_no_file_that_is_no_record(run, mine, r
     ],
 )
 def test_a_check_comes_to_an_end(cli, mine, monkeypatch, place, change, said):
-    monkeypatch.setattr(apart, "LIMIT", {"imported": 5.0, "built": 30.0, "called": 120.0}[place])
+    monkeypatch.setattr(remote, "LIMIT", {"imported": 5.0, "built": 30.0, "called": 120.0}[place])
     done = cli("check", mine(**{place: change}))
     assert done.code == 1, done.err
     assert all(text in done.out for text in said)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import pad
-from formalbench.contracts.language import HasFixedStrings
 from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.source import HasFixedStrings
 from formalbench.contracts.specs import Splits
 from formalbench.evaluation import cells
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from formalbench.checks import check_spec
 from formalbench.checks.promises import keep
-from formalbench.checks.sources import source_promises
-from formalbench.checks.tasks import task_promises
+from formalbench.checks.tasks import source_promises, task_promises
 from formalbench.host import PluginHost
 
 HOST = PluginHost.load()
@@ -96,7 +95,7 @@ def test_a_slow_oracle_and_long_strings_cost_a_check_little(monkeypatch):
         asked.append(len(string))
         return string.count(1) % 2
 
-    monkeypatch.setattr("formalbench.contracts.promises.PATIENCE", -1.0)
+    monkeypatch.setattr("formalbench.contracts.objective.PATIENCE", -1.0)
     task = spoiled("parity", oracle=slowly).at_lengths(None, (41, 100_000))
     assert broken_promises(task) == set()
     assert len(asked) < 200

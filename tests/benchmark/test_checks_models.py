@@ -3,8 +3,8 @@
 import pytest
 import torch
 from formalbench.checks.models import model_promises
+from formalbench.checks.plugins import trials
 from formalbench.checks.promises import keep
-from formalbench.checks.trials import trials
 from formalbench.contracts.network import Traits
 from formalbench.host import PluginHost
 from torch import nn

@@ -2,9 +2,8 @@
 
 import pytest
 from formalbench.checks import check_plugin
-from formalbench.checks.parts import check_parts
+from formalbench.checks.plugins import check_parts, optimiser_promises, schedule_promises
 from formalbench.checks.promises import keep
-from formalbench.checks.steps import optimiser_promises, schedule_promises
 from formalbench.contracts.optimiser import Optimiser, Schedule
 
 PARTS = """

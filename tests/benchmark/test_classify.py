@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import Language
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Language, Stream
 from formalbench.metrics.accuracy import Accuracy, predicted_class
 from formalbench.metrics.cross_entropy import CrossEntropy
 from formalbench.objectives.classify import Classify

@@ -6,7 +6,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from formalbench.host import contained
+from formalbench.host import loader
 
 HOOK = """
 import os, signal, sys, time
@@ -50,7 +50,7 @@ def test_an_import_that_ends_the_process(cli, plugin, monkeypatch, code, said, e
 
 @pytest.mark.parametrize("code", ["time.sleep(3600)", "while True: pass"])
 def test_an_import_that_hangs_is_ended_where_it_is(cli, plugin, monkeypatch, code):
-    monkeypatch.setattr(contained, "LIMIT", 0.2)
+    monkeypatch.setattr(loader, "LIMIT", 0.2)
     done = cli("list", "suites", "--plugin", plugin(code))
     assert (done.code, done.out) == (3, "")
     assert code in done.err
@@ -101,21 +101,21 @@ def test_everything_is_put_back():
     end, handler = os._exit, signal.getsignal(signal.SIGALRM)
     signal.setitimer(signal.ITIMER_REAL, 1000, 7)
     try:
-        with contained.contained():
+        with loader.contained():
             assert os._exit is not end
-            assert signal.getitimer(signal.ITIMER_REAL)[0] <= contained.LIMIT
+            assert signal.getitimer(signal.ITIMER_REAL)[0] <= loader.LIMIT
         left, every = signal.getitimer(signal.ITIMER_REAL)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
     assert os._exit is end
     assert signal.getsignal(signal.SIGALRM) is handler
     assert every == 7
-    assert contained.LIMIT < left <= 1000
+    assert loader.LIMIT < left <= 1000
 
 
 def test_outside_the_main_thread_nothing_is_timed():
     def load():
-        with contained.contained():
+        with loader.contained():
             return time.monotonic() > 0
 
     with ThreadPoolExecutor(1) as threads:

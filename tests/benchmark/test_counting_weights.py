@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
-from formalbench.theory.components import components
-from formalbench.theory.counting import edges_within, in_c_rasp
-from formalbench.theory.weights import counting_weights
+from formalbench.theory.c_rasp import components, counting_weights, edges_within, in_c_rasp
 
 LANGUAGES = ("d4", "dyck-2-2", "dyck-2-3", "repeat-bbac", "two-counters-in-turn", "ab-or-bbaa")
 """In C-RASP; some take more than one round."""

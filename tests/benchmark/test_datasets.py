@@ -117,7 +117,7 @@ def test_strings_that_are_trained_on_are_told_of(cli, write):
 def test_changed_data_is_refused_by_a_worker_and_is_another_task(write):
     from formalbench import RequestError
     from formalbench.host import LocalPlugin, PluginHost
-    from formalbench.host.local import content_hash
+    from formalbench.host.plugin import content_hash
 
     files = [path for path in EXAMPLE.parent.iterdir() if path.is_file()]
     for path in files:

@@ -6,9 +6,9 @@ from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 
 import pytest
-from formalbench.contracts.execution import Workplace
+from formalbench.contracts.hooks import Workplace
 from formalbench.host import PluginHost
-from formalbench.running.executors import local, serial
+from formalbench.running import processes
 
 
 def visible():
@@ -29,7 +29,7 @@ def make():
     made = []
 
     def make(jobs=1, devices=("cpu",)):
-        made.append(local.make(Workplace(devices, jobs)))
+        made.append(processes.make_local(Workplace(devices, jobs)))
         return made[-1]
 
     yield make
@@ -160,7 +160,7 @@ def test_what_is_in_flight_can_be_waited_for(make):
 
 
 def test_this_process_does_it_at_once():
-    executor = serial.make(Workplace())
+    executor = processes.make_serial(Workplace())
     assert executor.submit(os.getpid).result() == os.getpid()
     with pytest.raises(ValueError, match="no"):
         executor.submit(fail, "no").result()

@@ -8,7 +8,7 @@ import pytest
 import torch
 from formalbench.contracts.example import tensors
 from formalbench.contracts.metric import add_up
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.metrics.close_brackets import CloseBrackets
 
 STRINGS = "close-bracket-string-accuracy"

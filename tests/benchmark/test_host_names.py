@@ -2,14 +2,13 @@
 
 import pytest
 import torch
-from formalbench.checks.trials import trial_task
-from formalbench.contracts.batch import Batch
+from formalbench.checks.plugins import trial_task
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import BrokenPluginError, RequestError
-from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasMembers, Language
+from formalbench.contracts.example import Batch, Example
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.network import Traits
+from formalbench.contracts.source import HasMembers, Language
 from formalbench.contracts.specs import MetricSpec, ModelSpec, ObjectiveSpec, TaskSpec
 from formalbench.objectives.classify import Classify
 from formalbench.readout import Readout

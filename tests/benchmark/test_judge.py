@@ -12,7 +12,7 @@ from formalbench.contracts.example import pad
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.network import Traits
 from formalbench.contracts.objective import Objective
-from formalbench.contracts.shape import expected_shape
+from formalbench.contracts.task import expected_shape
 from formalbench.host import PluginHost
 from formalbench.verification.judge import Judge, Tally
 from torch import nn

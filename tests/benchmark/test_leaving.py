@@ -3,8 +3,8 @@
 import io
 
 import pytest
-from formalbench.contracts.execution import JobsLeft
-from formalbench.ui.leaving import settle
+from formalbench.contracts.hooks import JobsLeft
+from formalbench.ui.interrupt import settle
 
 
 class Terminal(io.StringIO):

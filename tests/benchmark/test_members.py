@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.members import MANY, count_members, most_members
+from formalbench.theory.members import MANY, count_members, most_members
 
 
 @pytest.mark.parametrize("name", ["tomita-1", "tomita-2", "tomita-5", "tomita-7", "d2", "dyck-2-2"])

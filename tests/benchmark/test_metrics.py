@@ -13,8 +13,7 @@ from formalbench.metrics.accuracy import (
     class_right,
     predicted_class,
 )
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
-from formalbench.metrics.scored import mean_scored, sum_scored
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored, sum_scored
 
 
 def test_measures_add_up():

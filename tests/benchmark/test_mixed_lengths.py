@@ -16,13 +16,12 @@ from formalbench.contracts.specs import Splits
 from formalbench.contracts.task import Task
 from formalbench.training.curriculum import InterleavedStages, draw_mix
 from formalbench.training.data import Interval, TrainingData
-from formalbench.training.flat import Layout
-from formalbench.training.programs import Gradients, OneByOne, Together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import Gradients, OneByOne, Together
+from formalbench.training.parameters import Layout, Rows, make_update
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.step import Group, Share
 from formalbench.training.trainer import Cohort, train_cohort
-from formalbench.training.update import Rows, make_update
 from torch import nn
 
 CPU = torch.device("cpu")

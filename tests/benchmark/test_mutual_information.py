@@ -11,7 +11,7 @@ from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import evaluate, total
 from formalbench.metrics.accuracy import Accuracy
 from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation, information
-from formalbench.running.results import cells_of
+from formalbench.running.run_record import cells_of
 from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store
 

@@ -10,7 +10,7 @@ from formalbench.contracts.record import Record
 from formalbench.evaluation.cells import Cell, TestSet
 from formalbench.evaluation.evaluate import NotFiniteError, blank, evaluate
 from formalbench.host import PluginHost
-from formalbench.running.results import cells_of
+from formalbench.running.run_record import cells_of
 from formalbench.statistics.frame import cells_frame
 from formalbench.store import Store, weights_path
 from pydantic import ValidationError

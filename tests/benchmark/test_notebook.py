@@ -6,7 +6,7 @@ import builtins
 
 import pytest
 from formalbench import api
-from formalbench.ui import notebook
+from formalbench.ui import live
 
 pytestmark = pytest.mark.filterwarnings("default")  # IPython's own
 
@@ -36,7 +36,7 @@ def shell(monkeypatch):
 
     made = ZMQInteractiveShell.instance()
     monkeypatch.setattr(builtins, "get_ipython", lambda: made, raising=False)
-    monkeypatch.setattr(notebook, "BEAT", 0.0)
+    monkeypatch.setattr(live, "BEAT", 0.0)
     with capture_output() as captured:
         yield captured
     ZMQInteractiveShell.clear_instance()

@@ -1,7 +1,7 @@
 """Numbers are made by torch's own defaults, whatever a caller set; then these are back."""
 
 import torch
-from formalbench.numerics import own_numerics
+from formalbench.device import own_numerics
 
 
 def test_defaults_are_torchs_inside_and_the_callers_after(monkeypatch):

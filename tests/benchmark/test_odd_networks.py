@@ -3,7 +3,7 @@
 import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.recipe import make_recipe
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from torch import nn

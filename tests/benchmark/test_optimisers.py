@@ -15,12 +15,26 @@ from formalbench.training.configs import (
     MuonConfig,
     SgdConfig,
 )
-from formalbench.training.flat import Layout
-from formalbench.training.optimisers import Adam, AdamW, Lion, Muon, Sgd
-from formalbench.training.optimisers.adam import ONE_PASS, adam_in_one_pass, adam_plainly
-from formalbench.training.optimisers.muon import orthogonalised
-from formalbench.training.recipe import make_recipe
-from formalbench.training.update import Rows, Update, layout_of, make_update, numbers_of_steps
+from formalbench.training.optimisers import (
+    ONE_PASS,
+    Adam,
+    AdamW,
+    Lion,
+    Muon,
+    Sgd,
+    adam_in_one_pass,
+    adam_plainly,
+    orthogonalised,
+)
+from formalbench.training.parameters import (
+    Layout,
+    Rows,
+    Update,
+    layout_of,
+    make_update,
+    numbers_of_steps,
+)
+from formalbench.training.resolved_protocol import make_recipe
 from torch import nn
 
 RATES = [0.1, 0.003]

@@ -14,9 +14,9 @@ from formalbench.host.options import (
     option_facts,
     parse_instance,
     parse_settings,
+    parse_value,
     split_list,
 )
-from formalbench.host.values import parse_value
 from pydantic import Field, model_validator
 
 

@@ -13,8 +13,8 @@ from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.grouping import cohorts_of
 from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.units import cohorts_of
 from formalbench.store.weights import load_network
 from formalbench_leaderboard.publishing.record_check import Admission
 from pydantic import ValidationError

@@ -5,8 +5,7 @@ import pytest
 import torch
 from formalbench.contracts.example import Example, pad, split, stack, tensors
 from formalbench.contracts.metric import add_up
-from formalbench.contracts.shape import expected_shape
-from formalbench.contracts.task import Task
+from formalbench.contracts.task import Task, expected_shape
 from formalbench.objectives.transduce import Decode, Transduce
 from transductions import Doubled, OnlyOnes
 

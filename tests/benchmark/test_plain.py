@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.plain import check_replaceable, read_plain
+from formalbench.files import check_replaceable, read_plain
 from formalbench.store import Store, read_record, write_atomically
 
 
@@ -57,7 +57,7 @@ def test_a_device_itself_is_not_read():
 def test_what_changes_under_the_name_is_noticed(tmp_path, monkeypatch):
     file = tmp_path / "x.json"
     os.mkfifo(file)
-    monkeypatch.setattr("formalbench.plain.check_regular", lambda path: None)
+    monkeypatch.setattr("formalbench.files.check_regular", lambda path: None)
     with pytest.raises(RequestError, match="not a plain file"):
         read_plain(file, 100)
 

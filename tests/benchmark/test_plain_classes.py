@@ -7,8 +7,8 @@ import formalbench as fb
 import pytest
 from formalbench.contracts.network import traits_of
 from formalbench.host import PluginHost
-from formalbench.host.local import content_hash
 from formalbench.host.plain_class import model_name
+from formalbench.host.plugin import content_hash
 from formalbench.running.plan import Run
 
 MINE = """\
@@ -165,7 +165,7 @@ def test_trying_a_network_changes_no_number_that_follows(mine, host):
     torch.manual_seed(3)
     network = host.network(name, task)
     torch.manual_seed(3)
-    from formalbench.host.local import import_class
+    from formalbench.host.plugin import import_class
 
     (local,) = host.locals()
     alone = import_class(local)(task)

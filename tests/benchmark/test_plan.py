@@ -9,8 +9,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.seeds import parse_seeds
+from formalbench.running.plan import RunRequest, make_plan, parse_seeds
 
 
 def tasks_of(made):

@@ -4,7 +4,7 @@ import pytest
 import torch
 from formalbench.contracts.metric import Measure
 from formalbench.evaluation.evaluate import CellScore
-from formalbench.training import validate
+from formalbench.training import validation
 from formalbench.training.run_state import Checkpoint
 from small_training import CPU, protocol
 from torch import nn
@@ -31,8 +31,8 @@ def test_what_cannot_be_told_is_preferred_to_nothing_else(host, monkeypatch):
     def preference(nan):
         measures = {"accuracy": Measure(0, 0 if nan else 10), "cross-entropy": Measure(5, 10)}
         scores = [CellScore(1, 1, 10, measures)]
-        monkeypatch.setattr(validate, "evaluate", lambda *_, **__: scores)
-        return validate.Validator(task, used, CPU).score(nn.Identity(), 1, torch.zeros(1))
+        monkeypatch.setattr(validation, "evaluate", lambda *_, **__: scores)
+        return validation.Validator(task, used, CPU).score(nn.Identity(), 1, torch.zeros(1))
 
     assert not preference(nan=True).better_than(preference(nan=False))
     assert preference(nan=False).better_than(preference(nan=True))
@@ -41,6 +41,6 @@ def test_what_cannot_be_told_is_preferred_to_nothing_else(host, monkeypatch):
 def test_cells_count_the_same_where_a_checkpoint_is_chosen():
     few = CellScore(1, 1, 2, {"a": Measure(1, 2), "b": Measure(1, 4)})
     many = CellScore(9, 9, 2, {"a": Measure(2, 2), "b": Measure(90, 100)})
-    found = validate.each_cell_alike([few, many])
+    found = validation.each_cell_alike([few, many])
     assert found["a"] == Measure(3, 4)
     assert found["b"].mean == pytest.approx((0.25 + 0.9) / 2)

@@ -10,7 +10,7 @@ from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.progress import Follower, ProgressFile
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store
 
 PATIENCE = 600.0

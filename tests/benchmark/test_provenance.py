@@ -14,9 +14,9 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record, parse_record
 from formalbench.running.plan import key_of
 from formalbench.running.provenance import packages_of
-from formalbench.running.results import MAX_SIZE, _with_curve
+from formalbench.running.run_record import MAX_SIZE, _with_curve
 from formalbench.store import Store
-from formalbench.store.packed import read_packed, written
+from formalbench.store.record_file import read_packed, written
 from formalbench.training import trainer
 from formalbench.training.run_state import LearningPoint
 

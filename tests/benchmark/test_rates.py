@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from formalbench.host import PluginHost
-from formalbench.running.estimate import estimate
+from formalbench.running.estimate import due, estimate
 from formalbench.running.plan import RunRequest, key_of, make_plan
-from formalbench.running.rates import due
-from formalbench.running.scheduler import execute, finished
+from formalbench.running.session import execute, finished
 from formalbench.store import Store
 
 FALLBACK = """

@@ -8,7 +8,7 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.reading import MAX_BYTES
 from formalbench.contracts.record import Record, parse_record
 from formalbench.evaluation.evaluate import CellScore
-from formalbench.running.results import cells_of
+from formalbench.running.run_record import cells_of
 
 BITS = {"total": [0, 24_000, 9000], "count": [10, 20, 10]}
 CELLS = {"length": [41, 52, 60], "strings": [10, 20, 10], "correct": [10, 10, 5],

@@ -9,8 +9,8 @@ import pytest
 from formalbench.contracts.hooks import Progress, RunInfo
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
+from formalbench.running.estimate import Remaining, Work, work_of
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.remaining import Remaining, Work, work_of
 from formalbench.ui.live import LiveTable
 from rich.console import Console
 

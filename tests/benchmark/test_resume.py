@@ -9,11 +9,18 @@ import pytest
 import torch
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.protocol import Capping, Decay, Protocol
-from formalbench.training import checkpoints
-from formalbench.training.checkpoints import Checkpointer, saved_cohorts
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Checkpoint, CurvePoint, Member, RunState, Saved
+from formalbench.training import run_state
+from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.run_state import (
+    Checkpoint,
+    Checkpointer,
+    CurvePoint,
+    Member,
+    RunState,
+    Saved,
+    saved_cohorts,
+)
 from formalbench.training.trainer import Cohort, _CohortTraining, train_cohort
 
 PROTOCOL = Protocol.model_validate(
@@ -75,7 +82,7 @@ def numbers(trained):
 @pytest.mark.parametrize("protocol", [PROTOCOL, PATIENT], ids=["plain", "patient"])
 @pytest.mark.parametrize("program", [OneByOne, Together])
 def test_a_killed_cohort_goes_on_to_the_same_numbers(host, monkeypatch, program, protocol):
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
     heard = []
 
     def kill(progress):
@@ -118,11 +125,11 @@ def flipped(contents):
 @pytest.mark.slow
 @pytest.mark.parametrize("damage", [lambda _: b"", lambda whole: whole[:300], flipped])
 def test_a_damaged_file_begins_anew(host, monkeypatch, damage):
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
     train_cohort(cohort(host, checkpointer()))
     path = checkpointer().path
     path.write_bytes(damage(path.read_bytes()))
-    monkeypatch.setattr(checkpoints, "EVERY", math.inf)
+    monkeypatch.setattr(run_state, "EVERY", math.inf)
     assert checkpointer().restore(states(host)) == 0
     assert numbers(train_cohort(cohort(host, checkpointer()))) == numbers(
         train_cohort(cohort(host, None))
@@ -135,7 +142,7 @@ def states(host):
 
 @pytest.mark.slow
 def test_a_folder_that_cannot_be_written_costs_nothing(host, tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "file" / "cache"))
     assert numbers(train_cohort(cohort(host, checkpointer()))) == numbers(
@@ -161,7 +168,7 @@ def test_what_nobody_will_ask_for_again_goes():
     abandoned = checkpointer(key="of code that changed")
     for one in (abandoned, checkpointer()):
         one.save([annealed() for _ in RUNS])
-    long_ago = time.time() - checkpoints.ABANDONED - 60
+    long_ago = time.time() - run_state.ABANDONED - 60
     os.utime(abandoned.path, (long_ago, long_ago))
     assert len(list(saved_cohorts("key"))) == 1
     assert not abandoned.path.parent.exists()

@@ -11,7 +11,7 @@ from formalbench.device import choose_device, choose_devices
 from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store
 
 LISTENER = """

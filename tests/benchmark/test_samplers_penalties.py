@@ -10,8 +10,8 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.penalty import Penalty, Weighted
 from formalbench.contracts.sampler import Sampler
 from formalbench.training import trainer
-from formalbench.training.programs import ManyTogether, OneByOne, Together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import ManyTogether, OneByOne, Together
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from small_training import CPU, protocol

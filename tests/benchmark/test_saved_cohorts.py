@@ -9,10 +9,10 @@ from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
-from formalbench.running.unit import Unit
+from formalbench.running.units import Unit
 from formalbench.running.worker import work
 from formalbench.store import Store
-from formalbench.training import checkpoints
+from formalbench.training import run_state
 
 WATCHED = """
     name: watched
@@ -96,7 +96,7 @@ def kill(monkeypatch):
 
     def kill(unit):
         with monkeypatch.context() as patch:
-            patch.setattr(checkpoints, "EVERY", 0.0)
+            patch.setattr(run_state, "EVERY", 0.0)
             patch.setattr(ProgressFile, "progress", progress)
             with pytest.raises(Killed):
                 work(unit)
@@ -143,7 +143,7 @@ RATES = ["protocol.learning_rates=0.01,0.003,0.001", "protocol.batch=1"]  # they
 @pytest.fixture
 def killed_at(monkeypatch):
     """Do a unit, saved at every evaluation, until a run is that far; return what it heard."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
 
     def killed_at(unit, run=None, phase="", step=0):
         heard = []

@@ -8,9 +8,9 @@ import pytest
 from formalbench import cache
 from formalbench.cache import cache_folder
 from formalbench.contracts.protocol import Protocol
-from formalbench.evaluation import saved_sets
+from formalbench.evaluation import cells
+from formalbench.evaluation.cells import saved_test_set
 from formalbench.evaluation.cells import test_set as draw_test_set
-from formalbench.evaluation.saved_sets import saved_test_set
 from formalbench.metrics.close_brackets import CloseBrackets
 
 SMALL = Protocol.model_validate(
@@ -34,7 +34,7 @@ def drawn(monkeypatch):
         heard.append(task.name)
         return draw_test_set(task, protocol)
 
-    monkeypatch.setattr(saved_sets, "test_set", draw)
+    monkeypatch.setattr(cells, "test_set", draw)
     return heard
 
 
@@ -84,7 +84,7 @@ def test_a_metric_more_is_another_file(host, drawn):
 
 def test_changed_code_draws_anew(host, drawn, monkeypatch):
     saved_test_set(host.task("parity"), "", SMALL)
-    monkeypatch.setattr(saved_sets, "code_digest", lambda *things: "changed")
+    monkeypatch.setattr(cells, "code_digest", lambda *things: "changed")
     saved_test_set(host.task("parity"), "", SMALL)
     assert len(drawn) == 2
 
@@ -117,7 +117,7 @@ def test_the_files_not_used_for_longest_go_first(host, monkeypatch):
     monkeypatch.setattr(cache, "MAX_BYTES", 3 * files()[0].stat().st_size + 1000)
     saved_test_set(host.task("d2"), "", SMALL)
     heard = []
-    monkeypatch.setattr(saved_sets, "test_set", lambda *a: heard.append(1) or draw_test_set(*a))
+    monkeypatch.setattr(cells, "test_set", lambda *a: heard.append(1) or draw_test_set(*a))
     saved_test_set(host.task("parity"), "", SMALL)
     assert not heard
     saved_test_set(host.task("first"), "", SMALL)

@@ -14,8 +14,7 @@ from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
 from formalbench.store import Store
-from formalbench.store.archive import write_archive
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand, write_archive
 from torch import nn
 from trained_records import TINY, train, write_protocols
 

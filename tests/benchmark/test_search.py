@@ -5,15 +5,12 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.example import Batch, tensors
 from formalbench.contracts.network import Stepwise
 from formalbench.contracts.task import Task
+from formalbench.evaluation.beam_search import Search, search, search_naive, searched
 from formalbench.evaluation.cells import Cell, TestSet
-from formalbench.evaluation.decode import answered_freely, decode
-from formalbench.evaluation.evaluate import NotFiniteError, evaluate
-from formalbench.evaluation.search import Search, search, searched
-from formalbench.evaluation.search_naive import search_naive
+from formalbench.evaluation.evaluate import NotFiniteError, answered_freely, decode, evaluate
 from formalbench.objectives.transduce import Decode
 from torch import nn
 from transductions import Reversed

@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from formalbench.files import UNFINISHED
 from formalbench.store import Store, records, weights_path
-from formalbench.store.atomic import UNFINISHED
 from made_records import make_finished, write_many
 
 HERE = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); "

@@ -5,7 +5,7 @@ import json
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from scipy.stats import chisquare
 
 MASK = (1 << 64) - 1
@@ -127,7 +127,7 @@ def test_uniform_floats_are_multiples_of_two_to_the_minus_53():
 
 def test_two_processes_draw_the_same_numbers(python):
     code = (
-        "from formalbench.contracts.stream import Stream;"
+        "from formalbench.contracts.source import Stream;"
         "s = Stream('x', 1.5, {'k': [1]}); print(s.integers(7, 50).tolist(), s.raw(3).tolist())"
     )
     assert python("-c", code, PYTHONHASHSEED="1") == python("-c", code, PYTHONHASHSEED="2")

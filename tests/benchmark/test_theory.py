@@ -8,7 +8,7 @@ import pytest
 import theory_definitions as slow
 from formalbench import Theory, theory_of
 from formalbench.contracts.theory import CLASSES, LEVELS, WITHIN_REGULAR
-from formalbench.theory import images
+from formalbench.theory import transition_monoid
 from formalbench_tasks.automata.automaton import Automaton, from_table
 from formalbench_tasks.automata.regex import compile_regex
 
@@ -153,7 +153,7 @@ def test_beyond_the_bounds_it_says_so(monkeypatch):
     rng = np.random.default_rng(1)
     automaton = from_table(rng.integers(12, size=(12, 3)), rng.integers(2, size=12))
     assert theory_of(automaton).solvable is False
-    monkeypatch.setattr(images, "MOST_MOVES", 6)
+    monkeypatch.setattr(transition_monoid, "MOST_MOVES", 6)
     found = theory_of(automaton)
     assert (found.star_free, found.solvable, found.c_rasp) == (False, None, False)
     assert "too large" in found.note

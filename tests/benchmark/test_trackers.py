@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from formalbench import TrackerSpec, api
-from formalbench.running import trackers
+from formalbench.running import session
 
 MINE = """
     from pathlib import Path
@@ -116,7 +116,7 @@ def test_a_tracker_that_fails_costs_one_line_and_no_run(run, results, failing, l
 
 
 def interrupted(host, asked):
-    with trackers.tracked(host, [asked]):
+    with session.tracked(host, [asked]):
         raise KeyboardInterrupt
 
 
@@ -130,7 +130,7 @@ def test_a_tracker_is_closed_whatever_happens(host):
     observer = Observer()
     spec = TrackerSpec("mine", "for tests", lambda: observer)
     with pytest.raises(KeyboardInterrupt):
-        interrupted(host, trackers.AskedTracker(spec, None))
+        interrupted(host, session.AskedTracker(spec, None))
     assert observer.closed
     assert "mine tracker" not in [plugin.name for plugin in host.plugins]
 

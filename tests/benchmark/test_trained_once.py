@@ -7,7 +7,7 @@ from formalbench.contracts.hooks import hookimpl
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store, weights_path
 from formalbench.training import trainer
 

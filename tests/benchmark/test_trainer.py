@@ -6,16 +6,17 @@ import pytest
 import torch
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.network import Traits
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.evaluation.evaluate import CellScore
-from formalbench.training import trainer, validate
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
-from formalbench.training.regime import Regime
+from formalbench.training import trainer
+from formalbench.training import validation as training_validation
+from formalbench.training.curriculum import Regime
+from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.parameters import numbers_of_steps
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import LearningPoint, Member, RunState
 from formalbench.training.trainer import Cohort, train_cohort
-from formalbench.training.update import numbers_of_steps
 from small_training import CPU, protocol
 from torch import nn
 
@@ -375,7 +376,7 @@ def test_the_selected_weights_are_those_of_the_best_validation(train, monkeypatc
         measures = {"accuracy": Measure(correct, 10), "cross-entropy": Measure(10 * bits, 10)}
         return [CellScore(1, 1, 10, measures)]
 
-    monkeypatch.setattr(validate, "evaluate", scripted)
+    monkeypatch.setattr(training_validation, "evaluate", scripted)
     (done,) = train(protocol(decay={"steps": 20, "mastered": 0.0}))
     assert (done.best.step, done.best.preference) == (30, (0.9, -0.4))
     for name, value in done.network.state_dict().items():

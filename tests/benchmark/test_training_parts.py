@@ -5,18 +5,18 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import tensors
 from formalbench.contracts.protocol import Protocol
-from formalbench.precision import check_precision, forward_in, multiplying
-from formalbench.training import fit, graphs
+from formalbench.device import check_precision, forward_in, multiplying
+from formalbench.training import step as training_step
+from formalbench.training import trainer
 from formalbench.training.configs import AdamConfig
 from formalbench.training.data import Interval, TrainingData
-from formalbench.training.graphs import WARM_UP, GraphedGroup, Recording
+from formalbench.training.gradients import OneByOne, Together
 from formalbench.training.optimisers import Adam
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
-from formalbench.training.step import Group, Share, StepInputs
+from formalbench.training.step import WARM_UP, GraphedGroup, Group, Recording, Share, StepInputs
 from formalbench.training.trainer import Cohort
-from formalbench.training.update import Rows, make_update, numbers_of_steps
 
 CPU = torch.device("cpu")
 needs_cuda = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -104,7 +104,7 @@ def test_a_recorded_length_is_replayed_with_new_inputs(made, monkeypatch):
         recorded.append(inputs.shares[0].example.inputs.shape[-1])
         return Recording(Again(self, kept), kept)
 
-    monkeypatch.setattr(graphs.torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(training_step.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", record)
     program, rows, update, steps = made
     plain = Group((0, 1, 2), program, rows, update)
@@ -128,7 +128,7 @@ def test_a_network_that_cannot_be_recorded_goes_on(made, monkeypatch):
     def refuse(self, inputs, noise):
         raise RuntimeError("operation not permitted when stream is capturing")
 
-    monkeypatch.setattr(graphs.torch.cuda, "graph_pool_handle", lambda: None)
+    monkeypatch.setattr(training_step.torch.cuda, "graph_pool_handle", lambda: None)
     monkeypatch.setattr(GraphedGroup, "_record", refuse)
     program, rows, update, steps = made
     plain = Group((0, 1, 2), program, rows, update)
@@ -186,11 +186,11 @@ def test_as_many_runs_as_memory_allows(host, monkeypatch, free, expected):
     members = [Member(0.01, seed) for seed in range(3)]
     recipe = make_recipe(host, protocol())
     build = lambda: host.network("rnn", task)  # noqa: E731
-    assert fit.runs_that_fit(Cohort(build, task, protocol(), members, CPU, recipe)) == 3
-    monkeypatch.setattr(fit.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
-    monkeypatch.setattr(fit, "peak_of", lambda work, device: 100)
+    assert trainer.runs_that_fit(Cohort(build, task, protocol(), members, CPU, recipe)) == 3
+    monkeypatch.setattr(trainer.torch.cuda, "mem_get_info", lambda device: (free, 10**9))
+    monkeypatch.setattr(trainer, "peak_of", lambda work, device: 100)
     on_gpu = Cohort(build, task, protocol(), members, torch.device("cuda"), recipe)
-    assert fit.runs_that_fit(on_gpu) == expected
+    assert trainer.runs_that_fit(on_gpu) == expected
 
 
 @pytest.mark.parametrize("change", [{}, {"accumulate": 3}, {"mixed_lengths": True}])
@@ -207,5 +207,5 @@ def test_the_step_that_is_measured_is_one_at_the_longest_length(host, change):
     members = [Member(0.01, seed) for seed in range(3)]
     build = lambda: host.network("rnn", task, {"width": 4})  # noqa: E731
     recipe = make_recipe(host, used)
-    fit.longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
+    trainer.longest_step(Cohort(build, task, used, members, CPU, recipe, choose))
     assert shapes == [(1, 8, 40)]

@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.example import tensors
+from formalbench.contracts.example import Batch, tensors
 from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.task import Task
-from formalbench.evaluation.cells import Cell, TestSet, validation_set
-from formalbench.evaluation.decode import decode
-from formalbench.evaluation.evaluate import evaluate
-from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.evaluation.cells import Cell, TestSet, saved_test_set, validation_set
+from formalbench.evaluation.evaluate import decode, evaluate
 from formalbench.objectives.transduce import Decode, Transduce
 from torch import nn
 from transductions import Doubled, OnlyOnes, Reversed

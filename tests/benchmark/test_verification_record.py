@@ -11,7 +11,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import parse_record
 from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.store import Store
-from formalbench.verification.lengths import written_lengths
+from formalbench.verification.command import written_lengths
 
 EXACT_MODELS = Path(__file__).parent / "plugins" / "exact_models.py"
 

@@ -10,19 +10,20 @@ from itertools import product
 import numpy as np
 import pytest
 from formalbench.contracts.errors import FormalbenchError, RequestError
-from formalbench.contracts.language import HasNearMisses
+from formalbench.contracts.source import HasNearMisses
 from formalbench.host import PluginHost
 from formalbench.verification import plan as planning
-from formalbench.verification.adversarial import (
+from formalbench.verification.judge import check_oracle
+from formalbench.verification.plan import VerificationRequest, make_plan
+from formalbench.verification.strings import (
     AdversarialLimits,
+    ViableStrings,
     a_member,
+    all_strings,
     amounts,
     make_adversarial,
     suitable,
 )
-from formalbench.verification.exhaustive import ViableStrings, all_strings
-from formalbench.verification.judge import check_oracle
-from formalbench.verification.plan import VerificationRequest, make_plan
 
 
 @pytest.fixture(scope="module")

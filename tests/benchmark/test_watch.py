@@ -13,13 +13,12 @@ from formalbench.contracts.task import Task
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.evaluation.cells import validation_set, watch_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.training import checkpoints
-from formalbench.training.checkpoints import Checkpointer
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Member
+from formalbench.training import run_state
+from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.run_state import Checkpointer, Member
 from formalbench.training.trainer import Cohort, train_cohort
-from formalbench.training.watch import MAX_NUMBERS
+from formalbench.training.validation import MAX_NUMBERS
 from pydantic import ValidationError
 
 SHORT = {
@@ -109,7 +108,7 @@ class Killed(BaseException):
 
 
 def test_a_killed_cohort_keeps_its_curves(host, monkeypatch):
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
 
     def kill(progress):
         if progress.step == 50:
@@ -125,7 +124,7 @@ def test_a_killed_cohort_keeps_its_curves(host, monkeypatch):
 
 def test_what_a_probe_reads_is_not_finite(host, monkeypatch):
     monkeypatch.setattr(
-        "formalbench.training.watch.read_probe",
+        "formalbench.training.validation.read_probe",
         lambda name, read, network, batch: {"here": torch.full((len(batch.symbols),), torch.nan)},
     )
     assert {one.status for one in train_cohort(cohort(host))} == {"diverged"}

@@ -12,7 +12,7 @@ from formalbench.evaluation.cells import test_set as draw_test_set  # not a test
 from formalbench.evaluation.evaluate import evaluate
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store, weights_path
 from formalbench.store.weights import MAX_BUILT, MAX_BYTES, load_network, pack
 from safetensors.torch import load, save, save_file

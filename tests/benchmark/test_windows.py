@@ -6,16 +6,16 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import parse_record
 from formalbench.evaluation import cells
+from formalbench.evaluation.cells import saved_test_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.evaluation.saved_sets import saved_test_set
 from formalbench.training.curriculum import UNIFORM, Generated, draw_length
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 

@@ -10,9 +10,8 @@ import torch
 from formalbench.contracts.errors import RequestError, UnwritableError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.grouping import cohorts_of, divided
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.unit import Unit
+from formalbench.running.units import Unit, cohorts_of, divided
 from formalbench.running.worker import work
 from formalbench.store import Store, records, weights_path
 from formalbench.training import trainer

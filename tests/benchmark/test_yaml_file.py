@@ -2,7 +2,7 @@
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.host.yaml_file import MAX_BYTES, parse_yaml, read_suite, read_yaml
+from formalbench.files import MAX_BYTES, parse_yaml, read_suite, read_yaml
 
 
 def problem(text):

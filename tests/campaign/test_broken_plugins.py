@@ -1,9 +1,9 @@
 """Broken plugins: damaged sources are refused, and what their code does costs its own runs only."""
 
 import pytest
-from formalbench.checks import apart
-from formalbench.host import contained
-from formalbench.running import attempt, scout
+from formalbench.checks import remote
+from formalbench.host import loader
+from formalbench.running import dispatch, sandbox
 from formalbench.store import Store
 from mutate import damaged
 
@@ -87,7 +87,7 @@ main.leave(main.run_command_line(sys.argv[1:]))
 
 def run(spawn, tiny, models, results, *more):
     """Run a session that is patient for seconds only; return its exit code."""
-    assert attempt.PATIENCE == scout.PATIENCE == apart.LIMIT == contained.LIMIT == 120.0
+    assert dispatch.PATIENCE == sandbox.PATIENCE == remote.LIMIT == loader.LIMIT == 120.0
     session = spawn(
         "-c", SESSION, "run", "--model", models, "--task", "first", "--protocol", "tiny",
         "--seeds", 1, "--device", "cpu", "--jobs", 1, "--set", "protocol.time_limit=20",

@@ -3,10 +3,9 @@
 import torch
 from formalbench.cache import cache_folder, cached
 from formalbench.contracts.protocol import Protocol
-from formalbench.evaluation.saved_sets import saved_test_set
+from formalbench.evaluation.cells import saved_test_set
 from formalbench.host import PluginHost
-from formalbench.training.checkpoints import Checkpointer, saved_cohorts
-from formalbench.training.run_state import Member, RunState
+from formalbench.training.run_state import Checkpointer, Member, RunState, saved_cohorts
 from mutate import damaged
 
 SMALL = Protocol.model_validate(

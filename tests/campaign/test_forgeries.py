@@ -17,14 +17,13 @@ from pathlib import Path
 import pytest
 from formalbench.contracts.errors import FormalbenchError
 from formalbench.contracts.identity import ids_of
-from formalbench.contracts.part import Part
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import VerificationRecord, parse_any
 from formalbench.device import describe_environment
 from formalbench.host import PluginHost
 from formalbench.store import Store, weights_path
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.metadata_check import (

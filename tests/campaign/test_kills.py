@@ -11,10 +11,10 @@ from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
-from formalbench.running.unit import Unit
+from formalbench.running.units import Unit
 from formalbench.running.worker import work
 from formalbench.store import Store, records
-from formalbench.training import checkpoints
+from formalbench.training import run_state
 
 RATES = "protocol.learning_rates=0.01,0.003"
 
@@ -46,7 +46,7 @@ def left_of(unit):
 @pytest.fixture
 def kill_at(monkeypatch):
     """Die at the how-manieth step of training, test or file, and do nothing after."""
-    monkeypatch.setattr(checkpoints, "EVERY", 0.0)
+    monkeypatch.setattr(run_state, "EVERY", 0.0)
 
     def kill_at(moment):
         passed = iter(range(moment))
@@ -65,7 +65,7 @@ def kill_at(monkeypatch):
         context = monkeypatch.context()
         patch = context.__enter__()
         patch.setattr(ProgressFile, "progress", pass_by(ProgressFile.progress))
-        for module in (records, checkpoints):
+        for module in (records, run_state):
             for name in ("write_atomically", "write_sealed"):
                 if hasattr(module, name):
                     patch.setattr(module, name, pass_by(getattr(module, name)))

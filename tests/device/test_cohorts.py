@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import torch
 from formalbench.contracts.protocol import Protocol
-from formalbench.training.programs import OneByOne, Together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import OneByOne, Together
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 

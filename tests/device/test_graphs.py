@@ -7,11 +7,10 @@ import torch
 from formalbench import api
 from formalbench.contracts.example import tensors
 from formalbench.training.configs import AdamConfig
-from formalbench.training.graphs import WARM_UP, GraphedGroup
+from formalbench.training.gradients import Together
 from formalbench.training.optimisers import Adam
-from formalbench.training.programs import Together
-from formalbench.training.step import Group, Share, StepInputs
-from formalbench.training.update import Rows, make_update, numbers_of_steps
+from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.step import WARM_UP, GraphedGroup, Group, Share, StepInputs
 
 STEPS = 2 * WARM_UP
 

@@ -9,8 +9,7 @@ from pathlib import Path
 import documented_commands
 import pytest
 import typer
-from formalbench.cli.app import build_app
-from formalbench.cli.main import take_plugins
+from formalbench.cli.main import build_app, take_plugins
 from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_instance, split_list

@@ -130,7 +130,7 @@ def instances(name: str) -> str:
 
 def command(*arguments: str) -> str:
     """Run a command as the installed script does, and return what it prints."""
-    from formalbench.cli import main
+    from formalbench.cli import main as cli_main
 
     out, err = io.StringIO(), io.StringIO()
     with (
@@ -139,7 +139,7 @@ def command(*arguments: str) -> str:
         contextlib.redirect_stderr(err),
     ):
         try:
-            main()
+            cli_main()
         except SystemExit as end:
             if end.code:
                 raise RuntimeError(f"{' '.join(arguments)}: {err.getvalue()}") from None
@@ -270,7 +270,7 @@ def tasks() -> Section:
     With its version: where strings change, that is raised, and old records stop counting.
     """
     from formalbench.contracts.errors import RequestError
-    from formalbench.contracts.stream import Stream
+    from formalbench.contracts.source import Stream
     from formalbench.evaluation.cells import split_lengths, spread, validation_set
     from formalbench.evaluation.cells import test_set as draw_tests
     from formalbench.host import PluginHost

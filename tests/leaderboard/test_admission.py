@@ -10,7 +10,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.specs import MetricSpec
-from formalbench.evaluation import cells
+from formalbench.evaluation import cells as evaluation_cells
 from formalbench.host import Plugin
 from formalbench_leaderboard.publishing.record_check import Admission
 
@@ -241,9 +241,11 @@ def test_a_local_model_is_taken_if_it_is_at_hand_with_the_same_contents(
 
 def test_a_test_set_is_drawn_once(host, make_runs, monkeypatch):
     drawn = []
-    real = cells.test_set
+    real = evaluation_cells.test_set
     monkeypatch.setattr(
-        cells, "test_set", lambda task, protocol: drawn.append(task) or real(task, protocol)
+        evaluation_cells,
+        "test_set",
+        lambda task, protocol: drawn.append(task) or real(task, protocol),
     )
     admission = Admission(host)
     for record in make_runs() + make_runs("rnn"):

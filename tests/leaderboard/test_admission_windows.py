@@ -12,7 +12,7 @@ from formalbench.contracts.specs import ProtocolSpec
 from formalbench.host import Plugin, PluginHost
 from formalbench.metrics.close_brackets import MACRO, MICRO
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.statistics.aggregate import facts_of
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import title_of

@@ -13,8 +13,7 @@ from dataclasses import replace
 import pytest
 from formalbench import RequestError
 from formalbench.host import LocalPlugin
-from formalbench.host.local import content_hash
-from formalbench.host.plugins import SESSION
+from formalbench.host.plugin import SESSION, content_hash
 from formalbench.statistics import records as statistics_records
 from formalbench.statistics.build import build_page
 from formalbench.store import Store, weights_path

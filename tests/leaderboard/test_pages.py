@@ -12,7 +12,7 @@ from built_records import build_record
 from formalbench.documents.reproduction import CellTold, Document
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
-from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.records import PUBLISHED_RESULTS
 from formalbench_leaderboard.publishing.publish import publish
 from formalbench_leaderboard.renderers import renderer
 from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS

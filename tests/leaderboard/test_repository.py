@@ -9,7 +9,7 @@ import pytest
 from formalbench.contracts.record import Record
 from formalbench.host import PluginHost
 from formalbench.store import Store, read_record
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
 from formalbench_leaderboard.publishing.audit import Auditor
 from formalbench_leaderboard.publishing.check import check_published
 from formalbench_leaderboard.publishing.places import published_path

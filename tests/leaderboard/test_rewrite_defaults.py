@@ -18,7 +18,7 @@ from formalbench.host import PluginHost
 from formalbench.host.options import option_facts
 from formalbench.statistics.records import run_of
 from formalbench.store import Store, weights_path
-from formalbench.store.packed import read_packed, written
+from formalbench.store.record_file import read_packed, written
 
 SCRIPT = Path(__file__).parents[2] / "leaderboard" / "rewrite_defaults.py"
 

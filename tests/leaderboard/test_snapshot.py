@@ -12,7 +12,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Training
 from formalbench.contracts.verification import parse_any
 from formalbench.store import Store
-from formalbench.store.packed import written
+from formalbench.store.record_file import written
 from formalbench_leaderboard.board import sources
 from formalbench_leaderboard.board.sources import read_snapshot
 from formalbench_leaderboard.publishing.publish import publish

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from formalbench.checks import apart
+from formalbench.checks import remote
 from formalbench.host import PluginHost
 from formalbench.running.plan import Run
 from formalbench_leaderboard.publishing import untrusted_plugins
@@ -106,7 +106,7 @@ def test_an_audit_goes_on(call, cli, tmp_path, monkeypatch, does, verdict, said)
     ],
 )
 def test_nothing_of_it_is_published(call, tmp_path, monkeypatch, does, said):
-    monkeypatch.setattr(apart, "LIMIT", 5.0 if "hang" in does else 120.0)
+    monkeypatch.setattr(remote, "LIMIT", 5.0 if "hang" in does else 120.0)
     done = call("leaderboard", "publish", "--results", tmp_path / "runs", does=does)
     assert (done.code, done.out) == (1, "")
     line, last = done.err.splitlines()

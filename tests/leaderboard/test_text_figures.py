@@ -9,7 +9,7 @@ from formalbench.contracts.cells import Sums
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.length_profile import text_line
 from formalbench.statistics.result import BLEU, OF_LANGUAGE_MODELS

@@ -5,11 +5,9 @@ from __future__ import annotations
 from functools import cache
 
 import torch
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.example import tensors
-from formalbench.contracts.language import HasNearMisses
+from formalbench.contracts.example import Batch, tensors
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import HasNearMisses, Stream
 from formalbench.host import PluginHost
 
 NORMS = (

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
 from formalbench_models.configs.regulargpt import RegularGptConfig
 from formalbench_models.configs.transformer import TransformerConfig

@@ -8,8 +8,8 @@ from formalbench.contracts.network import Traits
 from formalbench.contracts.protocol import OptimiserChoice, Protocol
 from formalbench.host import PluginHost
 from formalbench.training import trainer
-from formalbench.training.programs import ManyTogether, OneByOne, Together, trains_together
-from formalbench.training.recipe import make_recipe
+from formalbench.training.gradients import ManyTogether, OneByOne, Together, trains_together
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import Member
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench_models.plugin import formalbench_models

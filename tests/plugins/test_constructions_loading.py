@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 import torch
 from exact_helpers import NORMS, ask, hard_strings, is_right, make
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench_models.constructions.dyck_slides import dyck
 from formalbench_models.constructions.loading import as_transformer
 

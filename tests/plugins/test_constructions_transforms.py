@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench_models.constructions import network, transforms
 from formalbench_models.constructions.codes import (
     alternating,

@@ -9,7 +9,7 @@ import warnings
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traceable, traits_of
 from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts

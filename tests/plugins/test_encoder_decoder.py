@@ -6,9 +6,9 @@ import pytest
 import torch
 from exact_helpers import get_host
 from formalbench.checks.plugins import check_spec
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
-from formalbench.evaluation.decode import decode
+from formalbench.contracts.example import Batch
+from formalbench.evaluation.evaluate import decode
 from formalbench.host.options import make_config, option_facts
 from formalbench_models.families.encoder_decoder.model import EncoderDecoder
 from formalbench_models.plugin import formalbench_models

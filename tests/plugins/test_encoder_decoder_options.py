@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
 from formalbench_models.dropout import WordDropout
 from formalbench_models.families.encoder_decoder.model import EncoderDecoder

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 from exact_helpers import ask, every_string, get_host, is_right
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.example import Batch
+from formalbench.contracts.source import Stream
 from formalbench.contracts.theory import Theory
 from formalbench.theory.theorems import predict
 from formalbench_models.constructions import exact_crasp

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 from exact_helpers import ask, get_host, is_right, make
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.host.local import content_hash
+from formalbench.host.plugin import content_hash
 from formalbench_models.constructions.exact_delta_product import MAX_STATES, transpositions
 
 TASKS = [

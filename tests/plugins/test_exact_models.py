@@ -8,9 +8,9 @@ from itertools import product
 import pytest
 import torch
 from exact_helpers import NORMS, every_string, hard_strings, judge, make
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.example import Batch
+from formalbench.contracts.source import Stream
 
 BITS_PER_NAT = 1 / math.log(2)
 

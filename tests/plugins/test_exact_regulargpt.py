@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 import torch
 from exact_helpers import ask, bits_of, is_right
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import HasAutomaton, HasPrefixClasses, Language
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.example import Batch
+from formalbench.contracts.source import HasAutomaton, HasPrefixClasses, Language, Stream
 from formalbench.contracts.task import Task
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.host.local import content_hash
+from formalbench.host.plugin import content_hash
 from formalbench_models import regulargpt
 from formalbench_models.constructions import exact_regulargpt
 from formalbench_models.constructions.configs import ExactRegularGptConfig

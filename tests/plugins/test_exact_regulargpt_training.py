@@ -6,7 +6,7 @@ import pytest
 import torch
 from exact_helpers import is_right
 from formalbench.contracts.example import tensors
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from formalbench_models.constructions.configs import ExactRegularGptConfig
 from formalbench_models.constructions.exact_regulargpt import build

@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench_models import attention
 from formalbench_models.alibi import AlibiAttention
 from formalbench_models.attention import Attention, Span

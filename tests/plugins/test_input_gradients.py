@@ -2,11 +2,11 @@
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traits
-from formalbench.evaluation.gradients import input_gradients
 from formalbench.host import PluginHost
+from formalbench_papers.chi.figure4 import input_gradients
 from model_helpers import shaken, strings
 from torch import nn
 

@@ -6,8 +6,8 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.theory import Theory
 from formalbench.host.options import make_config

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import traits_of
 from formalbench.objectives.transduce import BLANK
 from formalbench_models.families.stack_rnn import naive as naive_stack

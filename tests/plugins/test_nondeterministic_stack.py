@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.evaluation.cells import check_lengths
 from formalbench.host import PluginHost
 from formalbench_models.families.nondeterministic_stack import naive

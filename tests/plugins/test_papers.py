@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench_models.papers import PAPERS

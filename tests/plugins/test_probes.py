@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
 from formalbench.host.host import load
-from formalbench.probes.attention import attention_entropy, attention_on_first
-from formalbench.probes.reading import count_series, read_probe
+from formalbench.probes import attention_entropy, attention_on_first, count_series, read_probe
 from model_helpers import strings
 from torch import nn
 

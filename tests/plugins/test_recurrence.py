@@ -6,7 +6,7 @@ import copy
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench_models import recurrent
 from formalbench_models.configs.recurrent import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.recurrence import last_state, one_hot, states

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench_models.families.slstm import naive
 from formalbench_models.families.slstm.config import SlstmConfig
 from formalbench_models.families.slstm.model import SlstmMixer, build

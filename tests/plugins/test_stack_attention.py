@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
 from formalbench_models.attention import Span
 from formalbench_models.families.stack_attention.model import (

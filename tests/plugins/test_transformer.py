@@ -4,8 +4,8 @@ import math
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
 from formalbench_models import attention

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
 from formalbench_models.families.mlstm.model import MlstmMixer
 from formalbench_models.families.slstm import naive

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench_models.constructions import yao
 from formalbench_models.constructions.yao_configs import (
     YaoHardConfig,

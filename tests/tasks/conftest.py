@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from formalbench.contracts.language import Language
-from formalbench.contracts.source import Transduction
+from formalbench.contracts.source import Language, Transduction
 from formalbench.contracts.specs import TaskSpec
 from formalbench_tasks.plugin import formalbench_tasks
 

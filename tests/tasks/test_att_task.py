@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pytest
 from formalbench import RequestError, theory_of
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks import plugin
 from formalbench_tasks.automata import att_file
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from beyond_families import MEMBERS_OF_FAMILIES
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck.language import Dyck
 from formalbench_tasks.languages.counters import BooleanExpressions, cut_and_exchange

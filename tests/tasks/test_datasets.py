@@ -9,7 +9,7 @@ from formalbench import HasFixedStrings, Language, RequestError, Stream, read_ya
 from formalbench.contracts.example import Example
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
-from formalbench.host.local import find_plugins
+from formalbench.host.plugin import find_plugins
 from formalbench.objectives.classify import Classify
 from formalbench.training.curriculum import UNIFORM, draw_length
 from formalbench_tasks.datasets import description, source

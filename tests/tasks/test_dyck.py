@@ -14,7 +14,7 @@ from dyck_definition import (
     stack_after,
 )
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

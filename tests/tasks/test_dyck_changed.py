@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 from dyck_definition import SMALL, dyck_of, members, name
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from scipy.stats import chisquare
 

@@ -5,7 +5,7 @@ from itertools import product
 import numpy as np
 import pytest
 from dyck_definition import SMALL, dyck_of, fits, language, members, name, stack_after
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 
 
 def depths_of(string):

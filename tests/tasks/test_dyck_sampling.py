@@ -21,7 +21,7 @@ from dyck_definition import (
     stack_after,
 )
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.dyck.brackets import Shapes, dress, rising_share
 from formalbench_tasks.dyck.language import windows
 from scipy.stats import chisquare

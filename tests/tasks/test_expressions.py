@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.languages.brackets_mod_5 import SYMBOLS, draw, evaluate, share_of_zero
 from formalbench_tasks.plugin import formalbench_tasks
 from hypothesis import given, settings

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.objectives.transduce import Transduce
 from hypothesis import given, settings
 from hypothesis import strategies as st

@@ -5,7 +5,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 from formalbench import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.configs import GroupConfig
 from formalbench_tasks.languages.groups import (
     WordProblem,

@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

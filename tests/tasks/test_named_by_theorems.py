@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from formalbench.contracts.language import HasAutomaton
+from formalbench.contracts.source import HasAutomaton
 from formalbench.host import PluginHost
 from formalbench.theory.sizes import numbers_of
 from formalbench.theory.theorems import theorem_called

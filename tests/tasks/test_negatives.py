@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import CustomLanguage
 from formalbench_tasks.near_misses import corrupt, delete_insert, edit, edit_once, geometric

@@ -8,7 +8,7 @@ from formalbench import RequestError, Stream, read_yaml
 from formalbench.checks import check_plugin
 from formalbench.evaluation import cells
 from formalbench.host import PluginHost
-from formalbench.host.data_files import data_files
+from formalbench.host.plugin import data_files
 from formalbench_text import tokens
 from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.pair_description import PairOptions, read

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from dyck_definition import dyck_of, members
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from formalbench_tasks.partition import QUARTERS, belongs, quarter
 

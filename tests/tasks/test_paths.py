@@ -7,7 +7,7 @@ from math import comb
 import numpy as np
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import automaton as automata_automaton
 from formalbench_tasks.automata import paths as automata_paths
 from formalbench_tasks.automata import reference_sampler

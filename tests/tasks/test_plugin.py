@@ -9,7 +9,7 @@ import pluggy
 import pytest
 from formalbench import HasAutomaton, HasMembers, HasPrefixClasses, RequestError
 from formalbench.contracts import hooks
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from formalbench_tasks import plugin
 from formalbench_tasks.automata import index

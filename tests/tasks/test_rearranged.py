@@ -7,7 +7,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 from dyck_definition import dyck_of
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import CustomLanguage
 from formalbench_tasks.near_misses import (

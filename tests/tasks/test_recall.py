@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from formalbench import RequestError
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
 from formalbench.objectives.tag import Tag
 from formalbench_tasks.configs import FlipFlopConfig, RecallConfig

@@ -7,7 +7,7 @@ from itertools import groupby, pairwise
 import numpy as np
 import pytest
 from formalbench import read_yaml
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.automata import index
 
 SPECS = {spec.name: spec for spec in index.announce()}

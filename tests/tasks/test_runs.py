@@ -5,7 +5,7 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench_tasks.automata.long_runs import MOST, Chain, mean_runs, move_border
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.automata.regex import RegexDefinition

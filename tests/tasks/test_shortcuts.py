@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
 from formalbench_tasks import plugin

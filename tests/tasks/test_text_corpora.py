@@ -13,7 +13,7 @@ import pytest
 from formalbench import RequestError, Stream, read_yaml
 from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
-from formalbench.host.data_files import data_files, data_hash
+from formalbench.host.plugin import data_files, data_hash
 from formalbench_leaderboard.publishing.plugin_sources import plugin_contents
 from formalbench_text import tokenisers, tokens
 from formalbench_text.checksums import as_yaml, completed

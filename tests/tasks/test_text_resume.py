@@ -11,11 +11,10 @@ import pytest
 import torch
 from formalbench.contracts.protocol import Protocol
 from formalbench.host import PluginHost
-from formalbench.training import checkpoints
-from formalbench.training.checkpoints import Checkpointer
-from formalbench.training.programs import OneByOne
-from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Member
+from formalbench.training import run_state
+from formalbench.training.gradients import OneByOne
+from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.run_state import Checkpointer, Member
 from formalbench.training.step import Group
 from formalbench.training.trainer import Cohort, train_cohort
 from formalbench_text.corpus import TextPart
@@ -51,7 +50,7 @@ def trained(checkpointer=None):
 
 
 def saved_often():
-    checkpoints.EVERY = 0.0
+    run_state.EVERY = 0.0
     return Checkpointer("text", [Member(0.01, 0)])
 
 
@@ -73,7 +72,7 @@ def die():
 @pytest.mark.skipif(sys.platform == "win32", reason="it has no such signal")
 def test_a_killed_process_goes_on_at_the_same_token(tmp_path, monkeypatch):
     monkeypatch.setenv("FORMALBENCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(checkpoints, "EVERY", 60.0)
+    monkeypatch.setattr(run_state, "EVERY", 60.0)
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])
     done = subprocess.run(
         [sys.executable, "-c", "import test_text_resume; test_text_resume.die()"],

@@ -5,9 +5,8 @@ from dataclasses import replace
 import pytest
 from formalbench import HasAutomaton, theory_of
 from formalbench.theory import classes
+from formalbench.theory.c_rasp import components, counting_rounds, edges_within
 from formalbench.theory.classes import classes_of
-from formalbench.theory.components import components
-from formalbench.theory.counting import counting_rounds, edges_within
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck.language import Dyck
 from formalbench_tasks.plugin import formalbench_tasks

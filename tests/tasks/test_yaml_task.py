@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 import yaml
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.source import Stream
 from formalbench.contracts.specs import Splits
-from formalbench.contracts.stream import Stream
 from formalbench_tasks.automata.language_file import read as read_task
 
 REGEX = """

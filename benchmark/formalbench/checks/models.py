@@ -11,18 +11,15 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
-from formalbench.contracts.example import Example, pad, stack, tensors
+from formalbench.contracts.example import Batch, Example, pad, stack, tensors
 from formalbench.contracts.network import Traits, traits_of
-from formalbench.contracts.objective import Promise
-from formalbench.contracts.promises import demand
-from formalbench.contracts.shape import expected_shape
-from formalbench.contracts.stream import Stream
-from formalbench.contracts.task import Task
+from formalbench.contracts.objective import Promise, demand
+from formalbench.contracts.source import Stream
+from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths
-from formalbench.objectives.lengths import tried_lengths
-from formalbench.training.flat import Layout, trained
-from formalbench.training.programs import Gradients, OneByOne, Program, Together
+from formalbench.objectives.answers import tried_lengths
+from formalbench.training.gradients import Gradients, OneByOne, Program, Together
+from formalbench.training.parameters import Layout, trained
 
 Build = Callable[[], nn.Module]
 LENGTHS = (0, 1, 2, 7, 16)

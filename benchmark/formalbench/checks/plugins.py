@@ -1,24 +1,303 @@
-"""Checking everything a plugin provides, or one task or model by its name."""
+"""What `formalbench check` checks of a plugin, and how.
+
+Legend: R runs, P parameters of each.
+"""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from formalbench.checks.parts import check_parts
-from formalbench.checks.plain import plain_facts
 from formalbench.checks.promises import Check, begun, keep
-from formalbench.checks.trials import asked, trial_task, trials
 from formalbench.contracts.errors import MissingPackageError, RequestError, each, unknown
-from formalbench.host.options import parse_instance
+from formalbench.contracts.names import fill_fields
+from formalbench.contracts.network import traits_of
+from formalbench.contracts.objective import demand
+from formalbench.contracts.optimiser import Optimiser, ParameterInfo, Schedule
+from formalbench.contracts.sampler import Sampler
+from formalbench.contracts.source import Stream
+from formalbench.contracts.specs import display
+from formalbench.host.options import option_facts, parse_instance
 from formalbench.host.plain_class import PlainFactory, names_class
 
 if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from formalbench.contracts.objective import Promise
     from formalbench.contracts.specs import MetricSpec
     from formalbench.host import LocalPlugin, Plugin, PluginHost
+
+
+RUNS, STEPS = 3, 3
+
+
+LAYOUT = (
+    ParameterInfo("hidden.weight", (2, 3), slice(6), "hidden"),
+    ParameterInfo("hidden.bias", (2,), slice(6, 8)),
+)
+"""The parameters of each run."""
+
+
+BASE = 1e-3
+"""The learning rate that is tried."""
+
+
+def optimiser_promises(optimiser: Optimiser) -> Iterator[Promise]:
+    """Return what an optimiser promises."""
+    bound = optimiser.with_layout(LAYOUT)
+    yield "steps every run as if it were alone", lambda: _alone(bound)
+
+
+def schedule_promises(schedule: Schedule) -> Iterator[Promise]:
+    """Return what a schedule promises."""
+    yield "gives a rate at every step", lambda: _rates(schedule)
+
+
+def sampler_promises(sampler: Sampler) -> Iterator[Promise]:
+    """Return what a sampler promises."""
+    yield "draws lengths of the training split, the same every time", lambda: _lengths(sampler)
+
+
+def _alone(optimiser: Optimiser) -> None:
+    import torch
+
+    before_RP = _drawn("parameters")
+    together = _trained(optimiser, before_RP, slice(None))
+    demand(together.isfinite().all(), "a parameter is not finite")
+    demand((together != before_RP).any(), "nothing changed")
+    for run in range(RUNS):
+        alone = _trained(optimiser, before_RP, slice(run, run + 1))
+        same = torch.allclose(together[run : run + 1], alone, rtol=1e-5, atol=1e-7)
+        demand(same, "a run's step depends on other runs")
+
+
+def _trained(optimiser: Optimiser, before_RP: Tensor, runs: slice) -> Tensor:
+    """Return the parameters of some runs after some steps, clipped as a protocol asks."""
+    parameters_RP = before_RP[runs].clone()
+    slots = tuple(parameters_RP.new_zeros(parameters_RP.shape) for _ in optimiser.slots)
+    rate_R1 = parameters_RP.new_tensor([[BASE * (run + 1)] for run in range(RUNS)])[runs]
+    for step in range(STEPS):
+        gradient_RP = _drawn(f"gradient {step}")[runs].clone()
+        scalars = parameters_RP.new_tensor(optimiser.scalars(step + 1))
+        numbers = rate_R1, scalars, optimiser.weight_decay
+        optimiser.clipped_step(parameters_RP, gradient_RP, slots, *numbers, 1.0)
+    return parameters_RP
+
+
+def _drawn(what: str) -> Tensor:
+    """Return numbers between -4 and 4, (R, P)."""
+    import torch
+
+    numbers = Stream("check steps", what).uniform((RUNS, LAYOUT[-1].columns.stop))
+    return torch.from_numpy(8 * numbers - 4).float()
+
+
+def _lengths(sampler: Sampler) -> None:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.training.curriculum import draw_mix
+
+    lengths = list(range(1, 41))
+    for mixed in (False, True):
+        protocol = Protocol(name="check", version=1, mixed_lengths=mixed)
+        stages = sampler.stages(protocol, lengths)
+        demand(bool(stages) and stages[-1] == lengths, "the last stage is not all lengths")
+        for stage in stages:
+            for batch in range(20):
+                first, again = (
+                    draw_mix(protocol, stage, batch, None, 0, sampler) for _ in range(2)
+                )
+                demand(first == again, f"batch {batch} has other lengths the second time")
+
+
+def _rates(schedule: Schedule) -> None:
+    memory: dict[str, float] = {}
+    for step in range(100):
+        rate = schedule.rate(step, 100, BASE, memory)
+        right = isinstance(rate, float | int) and math.isfinite(rate) and rate >= 0
+        demand(right, f"the rate of step {step} is {rate!r}")
+        if step % 20 == 19:
+            schedule.evaluated(memory, {"train/loss": 1.0, "train/error": 0.5})
+
+
+BUILT = {
+    "objective": "contracts.objective:Objective",
+    "metric": "contracts.metric:Metric",
+    "optimiser": "contracts.optimiser:Optimiser",
+    "schedule": "contracts.optimiser:Schedule",
+    "sampler": "contracts.sampler:Sampler",
+    "penalty": "contracts.penalty:Penalty",
+}
+"""What a factory makes, by kind."""
+
+
+CALLED = ("probe", "executor", "reproduction")
+"""Kinds whose factory is only called while something runs."""
+
+
+def check_parts(host: PluginHost, plugin: Plugin) -> Iterator[Check]:
+    """Check what a plugin announces beside tasks, models, suites and protocols."""
+    for registry in host.registries.values():
+        kind = registry.kind
+        for entry in registry.all() if kind in (*BUILT, *CALLED) else ():
+            if entry.plugin is plugin:
+                yield from keep(f"{kind} {entry.spec.name}", _promises(kind, entry.spec))
+
+
+def _promises(kind: str, spec: Any) -> Iterator[Promise]:
+    made: list[Any] = []
+    yield "is made by its factory", lambda: made.extend(_make(kind, spec))
+    for one in made:
+        if kind == "optimiser":
+            yield from optimiser_promises(one)
+        elif kind == "schedule":
+            yield from schedule_promises(one)
+        elif kind == "sampler":
+            yield from sampler_promises(one)
+
+
+def _make(kind: str, spec: Any) -> list[Any]:
+    """Return what a factory makes, as far as it is called here."""
+    from formalbench.host.host import load
+    from formalbench.host.options import make_config
+
+    factory = load(spec.factory)
+    demand(callable(factory), f"the factory is a {type(factory).__name__}")
+    config = make_config(spec) if hasattr(spec, "config") else None
+    if kind in CALLED or (kind == "metric" and not spec.objectives):
+        return []
+    made = factory() if config is None else factory(config)
+    module, _, name = BUILT[kind].partition(":")
+    wanted = getattr(import_module(f"formalbench.{module}"), name)
+    demand(isinstance(made, wanted), f"the factory gave a {type(made).__name__}, no {name}")
+    if kind in ("objective", "metric"):
+        demand(made.name == spec.name, f"its name is {made.name!r}, not {spec.name!r}")
+    return [made]
+
+
+TRIAL_FIELD = 2
+"""The value of each field, where a model can be tried only on a task whose name is a pattern."""
+
+
+def trials(host: PluginHost, model: str) -> Iterator[tuple[str, str | None]]:
+    """Yield the objectives that a model is tried on, each with a task.
+
+    A task whose package is not installed is yielded too: whether the model answers it is unknown.
+
+    One that names its objectives is tried on all of them, and None stands for the task of an
+    objective that no task has. Any other is tried wherever its network can answer.
+    """
+    entry, fields = host.models.get(parse_instance(model)[0])
+    own = entry.spec.task.format(**fields)
+    for objective in entry.spec.objectives:
+        yield objective, asked(own, objective) if own else trial_task(host, objective)
+    if entry.spec.objectives:
+        return
+    for registered in host.objectives.all():
+        objective = registered.spec.name
+        task = _of(host, own, objective) if own else trial_task(host, objective)
+        if task is not None and _answers(host, model, task):
+            yield objective, task
+
+
+def asked(task: str, objective: str) -> str:
+    """Return the name of a task that is asked something else, its options kept.
+
+    Example:
+        >>> asked("parity:classify[p=0.3]", "tag")
+        'parity:tag[p=0.3]'
+    """
+    name, bracket, options = task.partition("[")
+    return f"{name.partition(':')[0]}:{objective}{bracket}{options}"
+
+
+def trial_task(host: PluginHost, objective: str) -> str | None:
+    """Return a task with an objective: of the default suite, or else any that can be asked it."""
+    suite = [parse_instance(task)[0] for task in host.suite("default").tasks]
+    names = (*suite, *(entry.spec.name for entry in host.tasks.all()))
+    sources = [fill_fields(name.partition(":")[0], TRIAL_FIELD) for name in names]
+    for source in sources:
+        if objective in host.task_entry(source)[0].spec.objectives:
+            return asked(source, objective)
+    return next((task for source in sources if (task := _of(host, source, objective))), None)
+
+
+def _of(host: PluginHost, source: str, objective: str) -> str | None:
+    """Return the task of a source with an objective; None if that cannot be asked of it."""
+    task = asked(source, objective)
+    try:
+        host.task_entry(task)
+    except RequestError:
+        return None
+    return task
+
+
+def _answers(host: PluginHost, model: str, task: str) -> bool:
+    """Say whether the engine takes a model's network for a task, as far as it can be built.
+
+    Raises:
+        MissingPackageError: if the model needs a package.
+    """
+    import torch
+
+    from formalbench.contracts.network import traits_of
+
+    try:
+        built = host.task(task)
+    except MissingPackageError:
+        return True
+    with torch.random.fork_rng(devices=[]):
+        try:
+            network = host.network(model, built)
+        except MissingPackageError:  # it would be so on every task
+            raise
+        except RequestError:
+            return False
+    return built.layout == "decoded" or not traits_of(network).encoder_decoder
+
+
+def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
+    """Yield what a class is as checks that passed.
+
+    Args:
+        host: the plugins.
+        name: of its model, options behind it.
+
+    Raises:
+        RequestError: if its networks give no states.
+    """
+    import torch
+
+    plain = parse_instance(name)[0]
+    spec = host.models.get(plain)[0].spec
+    options = {key: facts["default"] for key, facts in option_facts(spec).items()}
+    yield Check(f"model {name}", f"is {spec.summary}, the model {display(plain, options)}")
+    found: dict[str, nn.Module] = {}
+    refused = {}
+    for objective in (entry.spec.name for entry in host.objectives.all()):
+        task = trial_task(host, objective)
+        with torch.random.fork_rng(devices=[]):
+            try:
+                found |= {objective: host.network(name, host.task(task))} if task else {}
+            except MissingPackageError:
+                continue
+            except RequestError as error:
+                refused[objective] = error
+    if not found:
+        raise next(iter(refused.values()))
+    traits = traits_of(next(iter(found.values())))
+    yield Check(f"model {name}", f"gives states (B, N, {traits.width}) of ids (B, N)")
+    yield Check(f"model {name}", f"can do {', '.join(found)}")
+    for objective, refusal in refused.items():
+        yield Check(f"model {name}", f"cannot do {objective}: {str(refusal).partition(': ')[2]}")
+    if not traits.vmap:
+        why = "torch.func.vmap does not take it, so on a GPU they train one after another"
+        yield Check(f"model {name}", f"cannot train several runs as one program: {why}")
+
 
 HEAVY = ("torch", "numpy", "pandas", "automata")
 
@@ -31,7 +310,7 @@ def check_plugin(path: Path | str, host: PluginHost | None = None) -> list[Check
         host: where to load it; None for a host of its own.
     """
     from formalbench.host import PluginHost
-    from formalbench.host.local import find_plugins
+    from formalbench.host.plugin import find_plugins
 
     host = host or PluginHost.load()
     checks: list[Check] = []
@@ -88,7 +367,7 @@ def _check_provided(host: PluginHost, plugin: Plugin) -> list[Check]:
 
 
 def _check_metric(host: PluginHost, spec: MetricSpec) -> Iterator[Check]:
-    from formalbench.checks.judging import judging_promises
+    from formalbench.checks.tasks import judging_promises
 
     for objective in spec.objectives:
         name = trial_task(host, objective)

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError
-from formalbench.contracts.promises import BrokenPromiseError
-from formalbench.host.contained import as_failures
+from formalbench.contracts.objective import BrokenPromiseError
+from formalbench.host.loader import as_failures
 
 if TYPE_CHECKING:
     from formalbench.contracts.objective import Promise

@@ -1,21 +1,218 @@
-"""What a task promises, whatever its objective; the rest its objective and its source say."""
+"""Checks of sources, objectives and metrics.
+
+Legend: B strings.
+
+Legend: B strings, N symbols each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from formalbench.checks.judging import judging_promises
-from formalbench.checks.sources import source_promises
-from formalbench.contracts.example import Example
-from formalbench.contracts.objective import Promise
-from formalbench.contracts.promises import demand
-from formalbench.contracts.shape import expected_shape
-from formalbench.contracts.stream import Stream
-from formalbench.contracts.task import Task
+from formalbench.contracts.example import Example, pad, tensors
+from formalbench.contracts.metric import Measure, State, add_up
+from formalbench.contracts.objective import CROSS_ENTROPY, Patience, Promise, demand
+from formalbench.contracts.source import Language, Source, Stream, Symbols, Transduction
+from formalbench.contracts.task import Task, expected_shape
 from formalbench.evaluation.cells import split_lengths, spread
-from formalbench.objectives.lengths import some_lengths, tried_lengths
+from formalbench.objectives.answers import some_lengths, tried_lengths
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+JUDGED = 8
+"""Strings of each length that are judged."""
+
+
+def judging_promises(task: Task) -> Iterator[Promise]:
+    """Return what an objective promises about any answers that a network might give."""
+    yield "judges answers by its loss and its metrics", lambda: _judges(task)
+    yield "judges padded strings as it does each on its own", lambda: _padded(task)
+
+
+def _judges(task: Task) -> None:
+    for length in some_lengths(task)[:3]:
+        example = tensors(_example(task, length))
+        logits = _logits(task, example).requires_grad_()
+        loss = task.objective.loss(logits, example)
+        demand(loss.ndim == 0, f"length {length}: a loss of shape {tuple(loss.shape)}")
+        demand(loss.isfinite(), f"length {length}: the loss is {loss}")
+        loss.backward()  # type: ignore[no-untyped-call]
+        demand(logits.grad is not None, f"length {length}: the loss does not depend on the logits")
+        right_B = _right(task, logits.detach(), example)
+        demand(right_B.shape == (JUDGED,), f"length {length}: right is {tuple(right_B.shape)}")
+        inside = ((right_B >= 0) & (right_B <= 1)).all()
+        demand(inside, f"length {length}: more of a string is right than there is")
+        _measures(task, _finished(task, [_states(task, logits.detach(), example)]))
+
+
+def _measures(task: Task, found: dict[str, Measure]) -> None:
+    primary = task.primary.name
+    for name in (primary, CROSS_ENTROPY):
+        demand(name in found, f"{name} is not measured: there is {', '.join(found)}")
+    right, asked = found[primary]
+    demand(asked > 0 and 0 <= right <= asked, f"{primary} is {right:g} of {asked}")
+    best = task.objective.preference(found, primary)
+    demand(isinstance(best, tuple) and best, "preference gives no tuple of numbers")
+
+
+def _padded(task: Task) -> None:
+    lengths = some_lengths(task)[:3]
+    examples = [_example(task, length) for length in lengths]
+    together = tensors(pad(examples, task.layout))
+    logits = _logits(task, together)
+    right_B = _right(task, logits, together)
+    demand(task.objective.loss(logits, together).isfinite(), "the loss is not finite")
+    states = []
+    for index, length in enumerate(lengths):
+        example = tensors(examples[index])
+        rows = slice(index * JUDGED, (index + 1) * JUDGED)
+        own = logits[rows]
+        if task.layout != "last":
+            own = own[:, : expected_shape(task, example.batch)[1]]
+        states.append(_states(task, own, example))
+        apart_B = (right_B[rows] - _right(task, own, example)).abs()
+        demand((apart_B < 1e-6).all(), f"length {length}: padding counts as an answer")
+    padded = _finished(task, [_states(task, logits, together)])
+    alone = _finished(task, states)
+    for name, measure in alone.items():
+        found = padded[name]
+        same = abs(found.total - measure.total) < 1e-3 and found.count == measure.count
+        both = f"{found.total:g} of {found.count}", f"{measure.total:g} of {measure.count}"
+        demand(same, f"{name} is {both[0]} in padded strings, {both[1]} in the same alone")
+
+
+def _example(task: Task, length: int) -> Example:
+    return task.sample(Stream("check judging", length), length, JUDGED)
+
+
+def _logits(task: Task, example: Example) -> Tensor:
+    """Return any answers, between -2 and 2."""
+    import torch  # here, so that a task's other checks need none
+
+    drawn = Stream("check logits").uniform(expected_shape(task, example.batch))
+    return torch.from_numpy(4 * drawn - 2).float()
+
+
+def _right(task: Task, logits: Tensor, example: Example) -> Tensor:
+    return task.objective.right(logits, example, task.primary).double()
+
+
+def _states(task: Task, logits: Tensor, example: Example) -> list[State]:
+    return [metric.measure(logits, example).double().numpy() for metric in task.metrics]
+
+
+def _finished(task: Task, parts: Sequence[list[State]]) -> dict[str, Measure]:
+    """Return all measures by name."""
+    found: dict[str, Measure] = {}
+    for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
+        own = metric.finish(add_up(states))
+        twice = ", ".join(set(found) & set(own))
+        demand(not twice, f"{metric.name} measures what another metric does: {twice}")
+        found |= own
+    return found
+
+
+MAX_STRINGS = 3000
+"""Strings of one length that are compared with the oracle, all of them unless it is slow."""
+
+
+LONGEST_SHORT = 10
+
+
+LONG_STRINGS = 24
+
+
+AT_ONCE = 4
+"""Strings that are compared between two looks at the clock."""
+
+
+Compare = Callable[[Any, Symbols], None]
+"""Holds the answers of a source to strings against its oracle."""
+
+
+def source_promises(task: Task) -> Iterator[Promise]:
+    """Return the promises of a task's source that do not depend on what is asked of it."""
+    source = task.source
+    compare: Compare
+    if isinstance(source, Language):
+        verb, compare = "classifies", _compare_classes
+    elif isinstance(source, Transduction):
+        verb, compare = "answers", _compare_answers
+    else:
+        return
+    yield f"{verb} as its oracle does, on short strings", lambda: _short(source, compare)
+    yield f"{verb} as its oracle does, on long strings", lambda: _long(task, compare)
+
+
+def all_strings_of(source: Source, length: int) -> Symbols:
+    """Return every string of a length that has an answer, (B, N)."""
+    every = list(product(range(len(source.alphabet)), repeat=length))
+    strings_BN = np.array(every, dtype=np.int64).reshape(len(every), length)
+    return strings_BN[source.in_domain(strings_BN)]
+
+
+def _short(source: Source, compare: Compare) -> None:
+    length, patience = 0, Patience()
+    while len(source.alphabet) ** length <= MAX_STRINGS and length <= LONGEST_SHORT:
+        _compare_some(source, all_strings_of(source, length), compare, patience)
+        length += 1
+
+
+def _long(task: Task, compare: Compare) -> None:
+    patience = Patience()
+    for length in some_lengths(task):
+        strings_BN = task.strings(Stream("check long", length), length, LONG_STRINGS)
+        _compare_some(task.source, strings_BN, compare, patience)
+
+
+def _compare_some(
+    source: Source, strings_BN: Symbols, compare: Compare, patience: Patience
+) -> None:
+    """Compare strings; of a slow oracle as many as there is patience for, and one at least."""
+    for first in range(0, len(strings_BN), AT_ONCE):
+        compare(source, strings_BN[first : first + AT_ONCE])
+        if patience.ended:
+            return
+
+
+def _compare_classes(language: Language, strings_BN: Symbols) -> None:
+    for string in strings_BN:
+        # One by one: that a class depends on no other string of the batch is part of it.
+        fast, slow = int(language.classify(string[None])[0]), int(language.oracle(string.tolist()))
+        text = _shown(language, string)
+        demand(fast == slow, f"{text}: classify says {fast}, the oracle {slow}")
+        demand(0 <= fast < language.num_classes, f"{text}: class {fast} does not exist")
+
+
+def _compare_answers(function: Transduction, strings_BN: Symbols) -> None:
+    if not len(strings_BN):
+        return
+    length = strings_BN.shape[1]
+    answers_BM, sizes_B = function.transduce(strings_BN)
+    fits = answers_BM.ndim == 2 and len(answers_BM) == len(sizes_B) == len(strings_BN)
+    demand(fits, f"transduce gave {answers_BM.shape} and {sizes_B.shape} for {strings_BN.shape}")
+    most = function.answer_length(length)
+    for string, answer, size in zip(strings_BN, answers_BM, sizes_B.tolist(), strict=True):
+        text = _shown(function, string)
+        slow = list(function.oracle(string.tolist()))
+        fast = answer[:size].tolist()
+        demand(fast == slow, f"{text}: transduce says {fast}, the oracle {slow}")
+        inside = all(0 <= symbol < len(function.outputs) for symbol in fast)
+        demand(inside, f"{text}: {fast} is outside the output alphabet")
+        demand(not answer[size:].any(), f"{text}: something stands behind the answer's end")
+        short = most is None or size <= most
+        demand(short, f"{text}: an answer of {size} symbols, and answer_length says {most}")
+
+
+def _shown(source: Source, string: Symbols) -> str:
+    return " ".join(source.alphabet[symbol] for symbol in string) or "the empty string"
+
 
 COUNT = 16
 """Strings that are drawn at each length."""

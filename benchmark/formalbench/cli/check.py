@@ -11,14 +11,11 @@ import typer
 
 from formalbench.contracts.errors import RequestError
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.host.calls import PROJECT
-from formalbench.host.local import plugin_files
+from formalbench.host.loader import PROJECT
 from formalbench.host.options import parse_instance
 from formalbench.host.plain_class import names_class
-from formalbench.ui.completion import offers
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import print_json
-from formalbench.ui.state import host_of
+from formalbench.host.plugin import plugin_files
+from formalbench.ui.terminal import JsonFlag, host_of, offers, print_json
 
 
 def _names(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
@@ -53,7 +50,7 @@ def add_commands(app: typer.Typer) -> None:
         formalbench check mine.py:Mine
         """
         from formalbench.checks import check_plugin, check_spec
-        from formalbench.checks.apart import check_apart
+        from formalbench.checks.remote import check_apart
 
         if not what:  # Path("") would be the working directory
             raise RequestError("check needs a name or a path")

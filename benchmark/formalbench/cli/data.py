@@ -11,10 +11,7 @@ from typing import Annotated
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.completion import names_of
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import plugins_print_to_stderr, print_json
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import JsonFlag, host_of, names_of, plugins_print_to_stderr, print_json
 
 TaskName = Annotated[
     str,

@@ -10,10 +10,14 @@ import typer
 
 from formalbench.cli.data import SetOption, TaskName
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.completion import names_of
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import plugins_print_to_stderr, print_json, print_table
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import (
+    JsonFlag,
+    host_of,
+    names_of,
+    plugins_print_to_stderr,
+    print_json,
+    print_table,
+)
 
 
 class ExportFormat(StrEnum):

@@ -13,13 +13,10 @@ from formalbench.contracts.errors import BrokenPluginError, RequestError
 from formalbench.contracts.specs import MetricSpec, ModelSpec, Splits
 from formalbench.contracts.theory import CLASSES
 from formalbench.host import PluginHost
-from formalbench.host.options import option_facts
+from formalbench.host.options import OptionTable, option_facts
 from formalbench.host.registry import Entry
-from formalbench.host.values import OptionTable
 from formalbench.theory.lookup import check_class, in_class, theory_at_hand, theory_facts
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import print_json, print_table
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import JsonFlag, host_of, print_json, print_table
 
 CLASS_NAMES = ", ".join(CLASSES)
 

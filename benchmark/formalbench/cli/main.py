@@ -1,4 +1,4 @@
-"""From `sys.argv` to an exit code."""
+"""The application and its plugins' commands; from `sys.argv` to an exit code."""
 
 from __future__ import annotations
 
@@ -9,23 +9,112 @@ import sys
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
-from formalbench.cli import check
-from formalbench.cli.app import build_app
+from formalbench.cli import check, data, exchange, listing, new, run, show, verify
 from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
     BrokenPluginError,
     FormalbenchError,
     RequestError,
     nearest,
 )
 from formalbench.device import wait_passively
-from formalbench.host import PluginHost
-from formalbench.ui.output import plugins_print_to_stderr
+from formalbench.host import Plugin, PluginHost
+from formalbench.host.loader import contained
+from formalbench.host.plugin import broken
+from formalbench.ui.terminal import plugins_print_to_stderr
+
+
+def add_plugin_commands(host: PluginHost, app: typer.Typer) -> None:
+    """Let every plugin add its commands.
+
+    Raises:
+        RequestError: if a local plugin's command has the name of another.
+        BrokenPluginError: if a local plugin fails; an installed one is dropped with one line.
+    """
+    for plugin in list(host.plugins):
+        commands, groups = len(app.registered_commands), len(app.registered_groups)
+        try:
+            with contained():
+                host.call(plugin, "formalbench_commands", app=app)
+            _refuse_twice(app, plugin)
+        except PLUGIN_FAILURES as error:
+            del app.registered_commands[commands:], app.registered_groups[groups:]
+            if plugin.local and isinstance(error, FormalbenchError):
+                raise
+            if plugin.local:
+                raise BrokenPluginError(broken(plugin.local.path, error)) from None
+            host.drop(plugin, error, "added no commands")
+
+
+def _refuse_twice(app: typer.Typer, plugin: Plugin) -> None:
+    names = command_names(app)
+    for name in names:
+        if names.count(name) > 1:
+            raise RequestError(f"plugin {plugin.name}: there is a command {name!r} already")
+
+
+def command_names(app: typer.Typer) -> list[str]:
+    """Return the names of an application's commands and groups."""
+    commands = [
+        info.name or getattr(info.callback, "__name__", "").replace("_", "-")
+        for info in app.registered_commands
+    ]
+    groups = [
+        info.name or (info.typer_instance.info.name if info.typer_instance else "")
+        for info in app.registered_groups
+    ]
+    return [name for name in [*commands, *groups] if isinstance(name, str) and name]
+
+
+HELP = """Which formal languages can a sequence model express, learn and extrapolate on?
+
+\b
+formalbench run --model regulargpt    train and test a model, see it ranked
+formalbench list tasks                what there is (also: models, suites, protocols)
+formalbench new model my-network      start a model of your own
+
+`--plugin PATH` (repeatable, before or after any command) loads a plugin: a .py or .yaml
+file, or a folder. FORMALBENCH_PLUGINS names plugins that are always loaded.
+"""
+
+
+def build_app(host: PluginHost) -> typer.Typer:
+    """Return the application with every plugin's commands."""
+    app = typer.Typer(
+        help=HELP,
+        context_settings={"help_option_names": ["-h", "--help"]},
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,  # its boxes would cut the help of a pipe
+    )
+
+    @app.callback(invoke_without_command=True)
+    def root(
+        ctx: typer.Context,
+        plugin: Annotated[  # taken out of the arguments before this app is built; shown in help
+            list[Path] | None,
+            typer.Option(metavar="PATH", help="Load a plugin; works after the command, too."),
+        ] = None,
+        version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    ) -> None:
+        if version:
+            from formalbench import __version__
+
+            print(f"formalbench {__version__}")
+        elif ctx.invoked_subcommand is None:
+            print(ctx.get_help())
+
+    for module in (run, listing, show, data, exchange, verify, check, new):
+        module.add_commands(app)
+    add_plugin_commands(host, app)
+    return app
+
 
 INTERRUPTED = 130
+
 
 PATIENCE = 60.0
 """Seconds that a plugin's threads have, once the command is done: one may still send results."""

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import host_of
 
 SUMMARIES = {"model": "the mean of what was seen", "task": "reads the same backwards"}
 
@@ -63,7 +63,7 @@ def write_files(kind: NewKind, name: str, folder: Path) -> tuple[Path, Path, str
     Raises:
         RequestError: if the name is bad or a file is there already; then nothing is written.
     """
-    from formalbench.host.names import check_name
+    from formalbench.contracts.names import check_name
     from formalbench.store import write_atomically
 
     try:

@@ -1,20 +1,76 @@
-"""``formalbench run``: the main job."""
+"""The command `formalbench run`."""
 
 from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.execution import JobsLeft
+from formalbench.contracts.hooks import JobsLeft
 from formalbench.device import check_threads
-from formalbench.ui.completion import lists_of, names_of
-from formalbench.ui.flags import DeviceOption, ExecutorOption, JobsOption, ResultsOption
-from formalbench.ui.output import plugins_print_to_stderr
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import (
+    DeviceOption,
+    ExecutorOption,
+    JobsOption,
+    ResultsOption,
+    console,
+    host_of,
+    lists_of,
+    names_of,
+    plugins_print_to_stderr,
+    print_json,
+    print_table,
+)
+
+if TYPE_CHECKING:
+    from formalbench.running.estimate import Estimate
+
+
+AT_ONCE = (1, 2, 16, 64, 512)
+"""Numbers of units at a time that are told of, unless ``--jobs`` names one."""
+
+
+HOUR = 3600
+
+
+def print_estimate(found: Estimate, jobs: int | None, *, as_json: bool) -> None:
+    """Print how many runs and units there are, what is known of their times, and the hours."""
+    from formalbench.running.estimate import SOURCES
+
+    counts = (jobs,) if jobs else AT_ONCE
+    unknown = found.sources["nothing"]  # of a part nobody wants to know how long it takes
+    hours = {} if unknown else {count: found.at_once(count) / HOUR for count in counts}
+    if as_json:
+        print_json(
+            {
+                "runs": found.runs,
+                "finished": found.finished,
+                "units": len(found.units),
+                "records": found.records,
+                "known_from": {name.replace(" ", "_"): found.sources[name] for name in SOURCES},
+                "longest_unit_seconds": round(max(found.units, default=0.0), 3),
+                "hours": [{"at_once": n, "hours": round(h, 4)} for n, h in hours.items()],
+            }
+        )
+        return
+    left = sum(found.sources.values())
+    screen = console()
+    screen.print(
+        f"{found.runs:,} runs: {found.finished:,} finished, {left:,} left in "
+        f"{len(found.units):,} unit{'s' * (len(found.units) != 1)}"
+    )
+    if not left:
+        return
+    if unknown:
+        screen.print("no record tells how long such runs take, on such a device and protocol")
+        return
+    known = ", ".join(f"{found.sources[s]:,} from {s}" for s in SOURCES if found.sources[s])
+    screen.print(f"times from the store ({found.records:,} finished runs): {known}")
+    screen.print(f"longest unit: {max(found.units) / HOUR:.2f} h")
+    print_table(("units at once", "hours"), [(f"{n:,}", f"{h:,.2f}") for n, h in hours.items()])
 
 
 def add_commands(app: typer.Typer) -> None:
@@ -126,14 +182,11 @@ def add_commands(app: typer.Typer) -> None:
 
         Exit code 1 if a run failed; its record says why.
         """
-        from formalbench.cli.estimate import print_estimate
         from formalbench.host.options import parse_settings
-        from formalbench.running.plan import RunRequest
-        from formalbench.running.scheduler import execute
-        from formalbench.running.seeds import parse_seeds
-        from formalbench.running.session import Manner, estimate_session, run_session
+        from formalbench.running.plan import RunRequest, parse_seeds
+        from formalbench.running.session import Manner, estimate_session, execute, run_session
         from formalbench.store import Store, default_results
-        from formalbench.ui.leaving import settle
+        from formalbench.ui.interrupt import settle
         from formalbench.ui.live import execute_live, summary
 
         check_threads(threads)

@@ -1,27 +1,85 @@
-"""``formalbench verify``: an exact model, held to every string that can be tried."""
+"""The command `formalbench verify`."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.host.validate import LONGEST
-from formalbench.ui.completion import names_of
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import console, plugins_print_to_stderr, print_json, print_table
-from formalbench.ui.state import host_of
+from formalbench.host.registry import LONGEST
+from formalbench.ui.terminal import (
+    JsonFlag,
+    console,
+    host_of,
+    names_of,
+    plugins_print_to_stderr,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.live import Live
+
     from formalbench.host import PluginHost
-    from formalbench.verification.result import Verification
-    from formalbench.verification.verify import Subject
+    from formalbench.verification.verify import Subject, Verification
+
+
+EVERY = 10.0
+"""Seconds between two lines where the output is no terminal."""
+
+
+class ProgressLine:
+    """Shows how far a command is; short work shows nothing.
+
+    Args:
+        console: where to show it.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._last = self._start = time.monotonic()
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            from rich.live import Live
+
+            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
+            self._live.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live:
+            self._live.stop()
+            self._live = None
+
+    def report(self, what: str, done: int, total: int) -> None:
+        """Tell what is being done, and how many of how many things are done."""
+        seconds = int(time.monotonic() - self._start)
+        line = f"{what}: {done:,} of about {total:,} strings, {seconds // 60}:{seconds % 60:02d}"
+        if self._live:
+            from rich.text import Text
+
+            self._live.update(Text(line))
+        elif time.monotonic() - self._last >= EVERY:
+            self._last = time.monotonic()
+            self._console.print(line, markup=False, soft_wrap=True)
+
 
 DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
+
 
 MAX_LENGTHS = 10_000
 """Lengths that one command can ask for."""
@@ -128,7 +186,7 @@ def add_commands(app: typer.Typer) -> None:
             _print(found, as_json)
             raise
         if store is not None:
-            from formalbench.verification.record import record_of
+            from formalbench.verification.verify import record_of
 
             store.write(record_of(found, chosen, _local_plugins(host, subject)))
         _print(found, as_json)
@@ -196,7 +254,7 @@ def make_subject(host: PluginHost, model: str, task: str, settings: Sequence[str
         parse_instance,
         parse_settings,
     )
-    from formalbench.running.used import model_used, task_used
+    from formalbench.running.plan import model_used, task_used
     from formalbench.verification.verify import Subject
 
     parsed = parse_settings(settings, ("model", "task"))
@@ -215,7 +273,6 @@ def make_subject(host: PluginHost, model: str, task: str, settings: Sequence[str
 
 
 def _carry_out(host: PluginHost, subject: Subject, found: Verification, device: str) -> None:
-    from formalbench.cli.progress import ProgressLine
     from formalbench.verification.verify import carry_out
 
     screen = console(stderr=True)
@@ -239,7 +296,7 @@ def _print(found: Verification, as_json: bool) -> None:
     if as_json:
         print_json(found.to_json())
         return
-    from formalbench.cli.verified import lines_above, lines_below, table
+    from formalbench.cli.verification_report import lines_above, lines_below, table
 
     for line in lines_above(found):
         print(line)

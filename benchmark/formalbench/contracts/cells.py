@@ -17,7 +17,7 @@ from pydantic import (
 
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
 
 MAX_COUNT = 2**53
 MAX_ENTRIES = 64

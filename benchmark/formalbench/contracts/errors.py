@@ -1,12 +1,15 @@
-"""The errors a user can cause, each with the exit code of the command line."""
+"""Errors that users see in one line; nearest names; packages that are not installed."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from typing import TypeVar
 
 A = TypeVar("A")
+
+
 T = TypeVar("T")
 
 
@@ -99,3 +102,20 @@ def each(ask: Callable[[A], T], asked: Iterable[A]) -> list[T]:
     if problems:
         raise RequestError("; ".join(problems))
     return answers
+
+
+def need_package(asked: str, package: str, extra: str) -> None:
+    """Refuse what was asked for, if its package is not installed.
+
+    Args:
+        asked: what needs it, as people wrote it: ``--tracker wandb``.
+        package: the name it is imported by.
+        extra: what installs it.
+
+    Raises:
+        MissingPackageError: saying what to install.
+    """
+    if find_spec(package) is None:
+        raise MissingPackageError(
+            f"{asked} needs the package {package}: pip install 'formalbench[{extra}]'"
+        )

@@ -9,8 +9,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from formalbench.contracts.identity import used_text
-from formalbench.contracts.part import Part
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.reading import read_json, validated
 from formalbench.contracts.record import Identity, Line, Name, TaskUsed, TestResult
 from formalbench.contracts.verification import AnyRecord, parsed

@@ -1,4 +1,4 @@
-"""The hooks a plugin can implement (pluggy, project name ``formalbench``).
+"""The hooks of a plugin, and what observers and executors get.
 
 A plugin is a module (or object) with functions marked ``@formalbench.hookimpl``, found
 through the entry-point group ``formalbench`` or named with ``--plugin PATH``.
@@ -7,7 +7,9 @@ Implementations may leave out arguments they do not need.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,7 +40,68 @@ if TYPE_CHECKING:
     from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.record import Record
 
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """Where units are worked on, and how many at a time.
+
+    Attributes:
+        devices: of this machine, ``cpu`` or ``cuda:i``; of several, each unit gets one. ``cuda``
+            for the GPU that another machine gives a unit.
+        jobs: how many units are handed over at a time.
+        store: the folder that records go to; None where there is none.
+    """
+
+    devices: tuple[str, ...] = ("cpu",)
+    jobs: int = 1
+    store: Path | None = None
+
+    @property
+    def device(self) -> str:
+        """What a unit is told to compute on; ``cuda`` for the GPU its process was given."""
+        return self.devices[0] if len(self.devices) == 1 else "cuda"
+
+
+class DetachedExecutor(Executor):
+    """An executor whose units live on when the process that handed them over ends.
+
+    The same request again finds them. A run is known by a name that is the same in every process
+    (`formalbench.running.units.Unit.names`).
+    """
+
+    @abstractmethod
+    def holder(self, run: str) -> str | None:
+        """Say what works on a run already, or will; None for nothing. Runs of one go together."""
+
+    @abstractmethod
+    def progress_file(self, runs: Sequence[str]) -> Path:
+        """Return the file that tells how far the runs of a unit are."""
+
+    @abstractmethod
+    def detach(self) -> int:
+        """Follow nothing any more; return how many units live on."""
+
+    @abstractmethod
+    def cancel_left(self) -> None:
+        """End those that `detach` left."""
+
+
+class JobsLeft(KeyboardInterrupt):
+    """Ctrl-C, while units were worked on that live on.
+
+    Args:
+        count: how many.
+        cancel: ends them.
+    """
+
+    def __init__(self, count: int, cancel: Callable[[], None]) -> None:
+        super().__init__()
+        self.count, self.cancel = count, cancel
+
+
 hookspec = pluggy.HookspecMarker("formalbench")
+
+
 hookimpl = pluggy.HookimplMarker("formalbench")
 """Marks a function of a plugin as its implementation of the hook of that name."""
 

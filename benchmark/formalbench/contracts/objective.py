@@ -1,7 +1,8 @@
-"""An objective: what is asked of a model about a source."""
+"""What a task asks for, and its chance level."""
 
 from __future__ import annotations
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,30 +13,64 @@ import numpy.typing as npt
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example, Layout
-from formalbench.contracts.language import CAPABILITIES, HasProcess
 from formalbench.contracts.metric import Measures, StringMetric
-from formalbench.contracts.source import Source, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import CAPABILITIES, HasProcess, Source, Stream, Symbols
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from formalbench.contracts.batch import Batch
+    from formalbench.contracts.example import Batch
     from formalbench.contracts.metric import Metric
     from formalbench.contracts.task import Task
+
+
+PATIENCE = 3.0
+"""Seconds of computing for one promise's comparisons with a slow oracle; then a few are enough."""
+
+
+class BrokenPromiseError(AssertionError):
+    """A check found something wrong."""
+
+
+def demand(holds: object, problem: str) -> None:
+    """Raise `BrokenPromiseError` unless `holds`.
+
+    Args:
+        holds: anything with a truth.
+        problem: one line that says what is wrong.
+    """
+    if not holds:
+        raise BrokenPromiseError(problem)
+
+
+class Patience:
+    """How long a promise waits for an oracle, which may be as slow as it likes."""
+
+    def __init__(self) -> None:
+        self._until = time.process_time() + PATIENCE
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has waited long enough."""
+        return time.process_time() > self._until
+
 
 Promise = tuple[str, Callable[[], None]]
 """What a task should do, in words, and what raises if it does not."""
 
+
 CROSS_ENTROPY = "cross-entropy"
 """The metric, in bits per answer, that every objective has."""
+
 
 MUTUAL_INFORMATION = "mutual-information"
 """The metric of answer and target, in bits, that ``classify`` has for few classes. Records of its
 tests from before it was measured lack it, and count."""
 
+
 MOST_ANSWERS = 10
 """Right answers that an error names."""
+
 
 SURE = 64.0
 """The logit of an answer that came as a label: its probability is 1 within rounding."""

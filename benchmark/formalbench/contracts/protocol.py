@@ -1,4 +1,4 @@
-"""A protocol: how every model is trained and tested. One YAML file, versioned."""
+"""The schema of protocols."""
 
 from __future__ import annotations
 
@@ -6,23 +6,57 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
-from pydantic import ConfigDict, Field, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
-from formalbench.contracts.part import Part
 from formalbench.contracts.specs import display
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task
 
+
+class Part(BaseModel):
+    """A part of a protocol or a record: unknown keys are refused, and nothing changes.
+
+    Attributes:
+        later: fields that joined the format when records existed already. They are left out of
+            the text where they are None, so that what does without them keeps its identity.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    later: ClassVar[frozenset[str]] = frozenset()
+
+    @model_serializer(mode="wrap")
+    def _without_later(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = write(self)
+        return {k: v for k, v in data.items() if v is not None or k not in self.later}
+
+
 Positive = Annotated[int, Field(ge=1)]
+
+
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
+
+
 Rate = Annotated[float, Field(gt=0.0)]
+
+
 Length = Annotated[int, Field(ge=0, le=10_000_000)]
+
+
 Window = tuple[Length, Length]
 """The shortest and the longest of some lengths."""
 
 
 _Text = Annotated[str, Field(max_length=200)]
+
 
 Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
 """What an option of something registered can hold."""

@@ -17,8 +17,7 @@ from pydantic import (
 from formalbench.contracts.cells import MAX_COUNT, Cells, Once
 from formalbench.contracts.cells import Name as MetricName
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.part import Part
-from formalbench.contracts.protocol import Protocol
+from formalbench.contracts.protocol import Part, Protocol
 from formalbench.contracts.reading import read_json, validated
 
 Name = Annotated[str, Field(min_length=1, max_length=200)]

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.language import HasFixedStrings
+from formalbench.contracts.source import HasFixedStrings
 
 if TYPE_CHECKING:
     from formalbench.contracts.example import Example
     from formalbench.contracts.protocol import Protocol
-    from formalbench.contracts.stream import Stream
+    from formalbench.contracts.source import Stream
     from formalbench.contracts.task import Task
 
 Weights = npt.NDArray[np.float64]

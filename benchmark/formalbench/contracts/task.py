@@ -1,23 +1,38 @@
-"""A task: a source, one objective, and its splits. What a model factory is given."""
+"""A task: a source with an objective."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example, Layout
-from formalbench.contracts.language import HasParts, Split
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.objective import Chance, Objective, process_of
-from formalbench.contracts.source import Source, Symbols
+from formalbench.contracts.source import HasParts, Source, Split, Stream, Symbols
 from formalbench.contracts.specs import Splits
-from formalbench.contracts.stream import Stream
+
+if TYPE_CHECKING:
+    from formalbench.contracts.example import Batch
+
+
+def expected_shape(task: Task, batch: Batch) -> tuple[int, ...]:
+    """Return the shape of the logits that a task asks for, given a batch.
+
+    (B, K) for the layout ``last``, (B, N, K) for ``each``, (B, N+1, K) for ``prefixes`` and
+    (B, M+1, K) for ``decoded``.
+    """
+    count, length = batch.symbols.shape
+    if task.layout == "last":
+        return count, task.outputs
+    if task.layout == "decoded":
+        length = 0 if batch.decoded is None else batch.decoded.shape[1]
+    return count, length + (task.layout != "each"), task.outputs
 
 
 @dataclass(frozen=True, eq=False)  # one task is itself: caches keep what belongs to it

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from formalbench.contracts.identity import used_text
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
 from formalbench.contracts.reading import read_json, validated
 from formalbench.contracts.record import (
     Command,

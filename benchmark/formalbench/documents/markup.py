@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar
 
+from tabulate import tabulate
+
 from formalbench.documents import text
 from formalbench.documents.table import Column, Sheet, T
-from tabulate import tabulate
 
 PAGE = 950
 """What a page has room for; a wider table has a scroll bar."""

@@ -10,11 +10,12 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, get_args
 
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.part import Part
-from formalbench.contracts.reading import first_problem
-from formalbench.plain import read_plain
 from pydantic import ValidationError
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.protocol import Part
+from formalbench.contracts.reading import first_problem
+from formalbench.files import read_plain
 
 MAX_BYTES = 8 << 20
 

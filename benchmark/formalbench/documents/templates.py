@@ -13,10 +13,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from formalbench.documents import text
-from formalbench.documents.markup import Markdown, bullets, code, table
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+
+from formalbench.documents import text
+from formalbench.documents.markup import Markdown, bullets, code, table
 
 _BLANK_LINES = re.compile(r"\n(?:[ \t]*\n){2,}")
 

@@ -1,4 +1,4 @@
-"""The plugin host: the way from a name to the thing itself."""
+"""All plugins together: names become tasks, models, objectives and protocols."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import RequestError, unknown
+from formalbench.contracts.names import split_task
 from formalbench.contracts.specs import Factory, ModelSpec, SuiteSpec, TaskSpec
-from formalbench.host.loaded import LoadedPlugins, Warn, to_stderr
-from formalbench.host.names import split_task
+from formalbench.files import read_yaml
+from formalbench.host.loader import LoadedPlugins, Warn, to_stderr
 from formalbench.host.options import instance_options, make_config, option_facts, parse_instance
 from formalbench.host.registry import Entry
 
@@ -24,8 +25,38 @@ if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.published import PublishedTable
     from formalbench.contracts.source import Source
+    from formalbench.contracts.specs import TableSpec
     from formalbench.contracts.task import Task
     from formalbench.host.protocols import Registries
+
+
+def read_table(spec: TableSpec) -> PublishedTable:
+    """Return the table that a spec announces.
+
+    Raises:
+        RequestError: one line that names the file and what is wrong in it.
+    """
+    for table in read_tables(spec.path):
+        if table.key == spec.name:
+            return table
+    raise RequestError(f"{spec.path}: has no table {spec.name}")
+
+
+def read_tables(path: Path) -> tuple[PublishedTable, ...]:
+    """Return the tables of a file.
+
+    Raises:
+        RequestError: one line that names the file and what is wrong in it.
+    """
+    from pydantic import ValidationError
+
+    from formalbench.contracts.published import PublishedFile
+    from formalbench.contracts.reading import first_problem
+
+    try:
+        return PublishedFile.model_validate(read_yaml(path)).tables
+    except ValidationError as error:
+        raise RequestError(f"{path}: {first_problem(error)}") from None
 
 
 class PluginHost(LoadedPlugins):
@@ -128,7 +159,7 @@ class PluginHost(LoadedPlugins):
 
     def warn_of_overlap(self, task: Task) -> None:
         """Say so if a task is tested at lengths, or on strings, that it trains on."""
-        from formalbench.contracts.language import HasParts
+        from formalbench.contracts.source import HasParts
 
         told = task.source.overlap() if isinstance(task.source, HasParts) else None
         if told:
@@ -276,8 +307,6 @@ class PluginHost(LoadedPlugins):
         Raises:
             RequestError: for an unknown name, or a file that does not hold them.
         """
-        from formalbench.host.tables import read_table
-
         if name not in self._tables:
             self._tables[name] = read_table(self.tables.get(name)[0].spec)
         return self._tables[name]

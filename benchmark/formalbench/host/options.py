@@ -1,14 +1,87 @@
-"""Options: from ``--set key=value`` and a config class to the config that a factory is given."""
+"""Options from `--set` and `name[key=value]`, and sweeps over them."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args, get_origin
+from itertools import product
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypedDict, get_args, get_origin
 
 from formalbench.contracts.errors import BrokenPluginError, RequestError, unknown
-from formalbench.host.values import OptionFacts, OptionTable, parse_value
+
+MAX_TEXT = 200
+"""Characters of an option's text; a record keeps it."""
+
+
+class OptionFacts(TypedDict):
+    """What `formalbench show` tells of an option."""
+
+    default: Any
+    help: str
+    choices: tuple[Any, ...]
+    minimum: float | None
+    maximum: float | None
+
+
+OptionTable = Mapping[str, OptionFacts]
+"""The options of something, by key."""
+
+
+def parse_value(where: str, text: str, option: OptionFacts) -> Any:
+    """Parse an option's value by the type of its default.
+
+    Raises:
+        RequestError: if it has another type or is not allowed.
+    """
+    default = option["default"]
+    value: Any
+    try:
+        if isinstance(default, bool):
+            value = {"true": True, "false": False}[text.lower()]
+        elif isinstance(default, int):
+            value = int(text)
+        elif isinstance(default, float):
+            value = _finite(text)
+        elif isinstance(default, tuple):
+            value = tuple(_finite(part) for part in text.strip("[]() ").split(","))
+        else:
+            value = _text(where, text)
+    except (ValueError, KeyError):
+        kinds = {
+            bool: "true or false",
+            int: "a whole number",
+            float: "a number",
+            tuple: "numbers with commas between them",
+        }
+        raise RequestError(f"{where}: must be {kinds[type(default)]}") from None
+    _check_allowed(where, value, option)
+    return value
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(text)
+    return value
+
+
+def _text(where: str, text: str) -> str:
+    if len(text) > MAX_TEXT or not text.isprintable():
+        raise RequestError(f"{where[:80]}…: must be at most {MAX_TEXT} printable characters")
+    return text
+
+
+def _check_allowed(where: str, value: Any, option: OptionFacts) -> None:
+    if option["choices"] and value not in option["choices"]:
+        raise RequestError(f"{where}: must be one of {', '.join(map(str, option['choices']))}")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        least, most = option["minimum"], option["maximum"]
+        if least is not None and value < least:
+            raise RequestError(f"{where}: must be at least {least:g}")
+        if most is not None and value > most:
+            raise RequestError(f"{where}: must be at most {most:g}")
+
 
 if TYPE_CHECKING:
     from formalbench.contracts.config import Config, Value
@@ -32,8 +105,10 @@ if TYPE_CHECKING:
         | TrackerSpec
     )
 
+
 SCOPES = ("model", "task", "protocol", "executor", "tracker")
 """What `--set` can mean."""
+
 
 ABOUT_NO_RUN = ("executor", "tracker")
 """Those that say nothing of what is run: a bare key never means one, nor is a list a sweep."""
@@ -333,3 +408,54 @@ def _first_problem(error: Any) -> str:
     place = ".".join(str(part) for part in problem["loc"])
     value = f"={problem['input']}" if isinstance(problem["input"], bool | int | float | str) else ""
     return " ".join(f"{place}{value}: {problem['msg']}".split())[:400]
+
+
+def sweep(
+    settings: Settings,
+    models: Sequence[OptionTable],
+    tasks: Sequence[OptionTable],
+    takes_list: Callable[[str], bool],
+) -> list[Settings]:
+    """Return the settings of each group of runs: every combination of the values listed.
+
+    Args:
+        settings: what was set; a value may be several with commas between them, unless the
+            option takes a text or a list itself.
+        models: the options of each requested model.
+        tasks: the options of each requested task.
+        takes_list: says whether a key of a protocol may hold several values.
+    """
+    tables = {"model": models, "task": tasks, "": [*models, *tasks]}
+    ways = [
+        [setting._replace(text=text) for text in _values(setting, tables, takes_list)]
+        for setting in settings
+    ]
+    return list(product(*ways))
+
+
+def _values(
+    setting: Setting,
+    tables: Mapping[str, Sequence[OptionTable]],
+    takes_list: Callable[[str], bool],
+) -> list[str]:
+    whole = [setting.text]
+    if setting.scope in ABOUT_NO_RUN or "," not in setting.text:
+        return whole
+    if setting.scope == "protocol":
+        if takes_list(setting.key):
+            return whole
+    elif any(
+        _takes_commas(table[setting.key]) for table in tables[setting.scope] if setting.key in table
+    ):
+        return whole
+    return list(dict.fromkeys(part.strip() for part in setting.text.split(",")))
+
+
+def _takes_commas(option: Mapping[str, Any]) -> bool:
+    default = option["default"]
+    return isinstance(default, tuple) or (isinstance(default, str) and not option["choices"])
+
+
+def changes_of(settings: Settings) -> dict[str, str]:
+    """Return what is changed of the protocol, by dotted key."""
+    return {key: text for scope, key, text in settings if scope == "protocol"}

@@ -20,10 +20,9 @@ from pydantic import ConfigDict, create_model
 
 from formalbench.contracts.config import Config, option
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.names import check_name
 from formalbench.contracts.specs import ModelSpec
-from formalbench.host.local import content_hash, find_module, import_class
-from formalbench.host.names import check_name
-from formalbench.host.plugins import SESSION, LocalPlugin
+from formalbench.host.plugin import SESSION, LocalPlugin, content_hash, find_module, import_class
 
 if TYPE_CHECKING:
     from formalbench.contracts.task import Task

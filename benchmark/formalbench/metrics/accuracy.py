@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from formalbench.contracts.metric import Measure, State, StringMetric
-from formalbench.metrics.scored import spread_scored, sum_scored
+from formalbench.metrics.cross_entropy import spread_scored, sum_scored
 
 if TYPE_CHECKING:
     from torch import Tensor

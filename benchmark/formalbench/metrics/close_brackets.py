@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from formalbench.contracts.example import Example
-    from formalbench.contracts.language import HasBrackets
-    from formalbench.contracts.source import Source, Symbols
+    from formalbench.contracts.source import HasBrackets, Source, Symbols
 
 CONFIDENT = 0.8
 """The share of the closing brackets' probability that the right one must exceed."""

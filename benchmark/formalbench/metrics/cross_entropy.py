@@ -1,4 +1,6 @@
-"""The metric ``cross-entropy``, in bits per answer, and the losses it belongs to.
+"""Cross-entropy in bits, and sums over scored answers.
+
+Legend: B strings, A answers of each.
 
 Legend: B strings, A answers of each, K outputs.
 """
@@ -11,12 +13,42 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.metrics.scored import mean_scored, spread_scored, sum_scored
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from formalbench.contracts.example import Example
+
+
+def spread_scored(scored: Tensor, values: Tensor) -> Tensor:
+    """Return which values count, in their shape.
+
+    Args:
+        scored: (B,) or (B, A) bool.
+        values: (B,), (B, A) or (B, A, …), of an answer several if it consists of several.
+    """
+    return scored.view(*scored.shape, *[1] * (values.ndim - scored.ndim)).expand_as(values)
+
+
+def mean_scored(values: Tensor, scored: Tensor | None) -> Tensor:
+    """Return the mean of what counts, a scalar; 0 if nothing does."""
+    if scored is None:
+        return values.mean()
+    counts = spread_scored(scored, values)
+    return values.where(counts, 0.0).sum() / counts.sum().clamp(min=1)
+
+
+def sum_scored(values: Tensor, scored: Tensor | None) -> Tensor:
+    """Return the sum of what counts, in double precision, and how many values that are; (2,)."""
+    import torch  # here: to list or to draw strings needs none
+
+    if scored is None:
+        total, count = values.sum(dtype=torch.float64), values.numel()
+        return torch.cat((total.view(1), total.new_full((1,), count)))
+    counts = spread_scored(scored, values)
+    total = values.where(counts, 0).sum(dtype=torch.float64)
+    return torch.stack((total, counts.sum(dtype=torch.float64)))
+
 
 Nats = Callable[["Tensor", "Tensor"], "Tensor"]
 """From logits and targets to the cross-entropy of each answer in nats."""

@@ -1,4 +1,4 @@
-"""What the objectives whose answers are classes share, and how answers meet an oracle.
+"""What objectives share: answers that are classes, lengths, comparison with oracles.
 
 Legend: B strings, A answers of each, K classes.
 """
@@ -11,10 +11,50 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from formalbench.contracts.objective import Patience, demand
+from formalbench.contracts.source import Stream
+
 if TYPE_CHECKING:
     from torch import Tensor
 
     from formalbench.contracts.example import Example
+    from formalbench.contracts.task import Task
+
+
+LONGEST_TRIED = 1_000
+"""A promise is tried at lengths up to this, where a task has any: on longer strings it takes long,
+and shows nothing else."""
+
+
+def some_lengths(task: Task) -> list[int]:
+    """Return six lengths, spread over those that a task trains and is tested on."""
+    from formalbench.evaluation.cells import spread
+
+    return spread([*tried_lengths(task, "train"), *tried_lengths(task, "test")], 6)
+
+
+def tried_lengths(task: Task, split: str) -> list[int]:
+    """Return the lengths of a split that are not too long to be tried; the shortest if all are."""
+    from formalbench.evaluation.cells import split_lengths
+
+    lengths = split_lengths(task, split)
+    return [length for length in lengths if length <= LONGEST_TRIED] or lengths[:1]
+
+
+END = "$"
+"""How the end of a string is shown."""
+
+
+def check_members(task: Task) -> None:
+    """Demand that the oracle takes all strings that are drawn for members."""
+    source: Any = task.source
+    patience = Patience()
+    for length in some_lengths(task):
+        for string in task.objective.strings(source, Stream("check members"), length, 16):
+            one = [int(symbol) for symbol in string]
+            demand(source.oracle(one) == 1, f"{one} is no member, says the oracle")
+            if patience.ended:
+                break
 
 
 def class_margin(logits: Tensor) -> Tensor:

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import Language
-from formalbench.contracts.objective import Chance, Objective, Promise, as_plain
-from formalbench.contracts.promises import demand
-from formalbench.contracts.source import Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.objective import Chance, Objective, Promise, as_plain, demand
+from formalbench.contracts.source import Language, Stream, Symbols
 from formalbench.metrics.accuracy import Accuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
 from formalbench.metrics.mutual_information import MOST_CLASSES, MutualInformation
-from formalbench.metrics.scored import mean_scored
-from formalbench.objectives.answers import class_margin, first_difference, telling_class
-from formalbench.objectives.fixed_chance import fixed_chance, fixed_test
-from formalbench.objectives.lengths import some_lengths
+from formalbench.objectives.answers import (
+    class_margin,
+    first_difference,
+    some_lengths,
+    telling_class,
+)
+from formalbench.objectives.chance import fixed_chance, fixed_test
 
 if TYPE_CHECKING:
     from torch import Tensor

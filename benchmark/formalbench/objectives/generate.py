@@ -14,15 +14,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasBrackets, HasMembers, HasProcess, Language
-from formalbench.contracts.objective import Chance, Objective, Promise, as_plain
-from formalbench.contracts.promises import demand
-from formalbench.contracts.source import Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.objective import Chance, Objective, Promise, as_plain, demand
+from formalbench.contracts.source import (
+    HasBrackets,
+    HasMembers,
+    HasProcess,
+    Language,
+    Stream,
+    Symbols,
+)
 from formalbench.metrics.close_brackets import CloseBrackets
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
-from formalbench.metrics.scored import mean_scored
-from formalbench.objectives.members import END, check_members
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
+from formalbench.objectives.answers import END, check_members
 
 if TYPE_CHECKING:
     from torch import Tensor

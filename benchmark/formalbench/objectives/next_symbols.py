@@ -9,17 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasMembers, Language
-from formalbench.contracts.objective import SURE, Promise
-from formalbench.contracts.promises import Patience, demand
-from formalbench.contracts.source import Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.objective import SURE, Patience, Promise, demand
+from formalbench.contracts.source import HasMembers, Language, Stream, Symbols
 from formalbench.metrics.accuracy import StringAccuracy, bit_right
-from formalbench.metrics.cross_entropy import CrossEntropy, bit_nats
-from formalbench.metrics.scored import mean_scored, spread_scored
-from formalbench.objectives.answers import first_difference, least_margin
-from formalbench.objectives.members import END, check_members
-from formalbench.objectives.whole import WholeString
+from formalbench.metrics.cross_entropy import CrossEntropy, bit_nats, mean_scored, spread_scored
+from formalbench.objectives.answers import END, check_members, first_difference, least_margin
+from formalbench.objectives.chance import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import HasPrefixClasses, HasQuestions, Language
-from formalbench.contracts.objective import Promise, as_plain
-from formalbench.contracts.promises import Patience, demand
-from formalbench.contracts.source import Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.objective import Patience, Promise, as_plain, demand
+from formalbench.contracts.source import HasPrefixClasses, HasQuestions, Language, Stream, Symbols
 from formalbench.metrics.accuracy import StringAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
-from formalbench.metrics.scored import mean_scored
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
 from formalbench.objectives.answers import (
     class_margin,
     first_difference,
     least_margin,
+    some_lengths,
     strings_of,
     telling_class,
 )
-from formalbench.objectives.lengths import some_lengths
-from formalbench.objectives.whole import WholeString
+from formalbench.objectives.chance import WholeString
 
 if TYPE_CHECKING:
     from torch import Tensor

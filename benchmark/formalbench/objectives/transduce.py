@@ -13,18 +13,16 @@ import numpy.typing as npt
 
 from formalbench.contracts.example import Example
 from formalbench.contracts.objective import Chance, Objective
-from formalbench.contracts.source import Labels, Symbols, Transduction
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Stream, Symbols, Transduction
 from formalbench.metrics.accuracy import AnswerAccuracy
-from formalbench.metrics.cross_entropy import CrossEntropy, class_nats
-from formalbench.metrics.scored import mean_scored
+from formalbench.metrics.cross_entropy import CrossEntropy, class_nats, mean_scored
 from formalbench.objectives.answers import (
+    END,
     class_margin,
     least_margin,
     strings_of,
     telling_class,
 )
-from formalbench.objectives.members import END
 
 if TYPE_CHECKING:
     from torch import Tensor

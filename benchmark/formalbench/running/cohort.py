@@ -15,19 +15,17 @@ from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
-from formalbench.running.failures import failure_of
 from formalbench.running.plan import ENDED
 from formalbench.running.provenance import packages_of, parts_of
-from formalbench.running.results import RunResult
+from formalbench.running.run_record import RunResult, failure_of
 from formalbench.running.testing import task_of
 from formalbench.store import Store
 from formalbench.store.weights import load_network
 from formalbench.training import trainer
-from formalbench.training.checkpoints import Checkpointer, saved_cohorts
-from formalbench.training.fit import runs_that_fit
-from formalbench.training.programs import choose_program
-from formalbench.training.recipe import make_recipe
-from formalbench.training.run_state import Member
+from formalbench.training.gradients import choose_program
+from formalbench.training.resolved_protocol import make_recipe
+from formalbench.training.run_state import Checkpointer, Member, saved_cohorts
+from formalbench.training.trainer import runs_that_fit
 
 if TYPE_CHECKING:
     from torch import nn

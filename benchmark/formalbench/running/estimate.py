@@ -1,25 +1,193 @@
-"""How long a request would take, from how long runs like its own took: nothing is run."""
+"""How long a request takes, and how long is left.
+
+A run is weighed by the symbols it goes through. What one costs of a model is known once a run of it
+is done; till then it is that of all.
+"""
 
 from __future__ import annotations
 
 import heapq
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from formalbench.contracts.errors import FormalbenchError
+from formalbench.contracts.hooks import Progress, RunInfo
 from formalbench.contracts.specs import display
-from formalbench.running.grouping import cohorts_of, divided
-from formalbench.running.plan import RunKey, RunPlan, key_of
-from formalbench.running.rates import due
+from formalbench.running.plan import ENDED, Run, RunKey, RunPlan, key_of
+from formalbench.running.units import cohorts_of, divided
 
 if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.record import Record
+    from formalbench.host import PluginHost
     from formalbench.store import RunFacts
+
+
+def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
+    """Return the runs of a plan that are to be done next.
+
+    Under a protocol with `fallback`, the runs of a model on a task at a rate after the first are
+    due once those at the rates before it have trained, unless all seeds of one rate learned. One
+    that failed for another reason than its training (a crash, no memory) says nothing of its rate.
+
+    Args:
+        runs: of a plan, in its order.
+        done: records of some of them.
+    """
+    cells: dict[tuple[str, str, str], list[Run]] = {}
+    for run in runs:
+        cells.setdefault((run.info.model, run.info.task, run.protocol.title), []).append(run)
+    left = (run for cell in cells.values() for run in _tried(cell, done))
+    return [run for run in left if key_of(run) not in done]
+
+
+def _tried(cell: Sequence[Run], done: Mapping[RunKey, Record]) -> list[Run]:
+    """Return the runs of a model on a task without those at rates that are not tried yet."""
+    if not cell[0].protocol.fallback or cell[0].learning_rate is None:
+        return list(cell)
+    tried: list[Run] = []
+    for rate in cell[0].protocol.learning_rates:
+        at_rate = [run for run in cell if run.learning_rate == rate]
+        tried += at_rate
+        records = [done[key_of(run)] for run in at_rate if key_of(run) in done]
+        trained = [record for record in records if record.status in ENDED]
+        if len(trained) < len(at_rate) or all(map(learned, trained)):
+            break
+    return tried
+
+
+def rates_wanted(protocol: Protocol, records: Iterable[Record]) -> tuple[float, ...]:
+    """Return the rates at which a model must have been trained on a task.
+
+    Args:
+        protocol: of the runs.
+        records: all there are of the model on the task under it.
+    """
+    if not protocol.fallback:
+        return protocol.learning_rates
+    by_rate: dict[float | None, list[Record]] = {}
+    for record in records:
+        by_rate.setdefault(record.learning_rate, []).append(record)
+    wanted: list[float] = []
+    enough = False
+    for rate in protocol.learning_rates:
+        held = by_rate.get(rate, [])
+        if not enough or held:
+            wanted.append(rate)
+        enough = enough or all(map(learned, held))
+    return tuple(wanted)
+
+
+def learned(record: Record) -> bool:
+    """Say whether a run trained to its end and reached its protocol's `decay.validated`."""
+    needed = record.protocol.decay.validated or 0.0
+    whole = record.training is not None and record.training.ended != "stopped"
+    return whole and record.selected is not None and record.selected.accuracy >= needed
+
+
+BACKWARD = 3.0
+"""A step's cost, of one that only answers: a gradient costs about twice an answer."""
+
+
+_ENOUGH = 0.02
+"""Share of the work after which something is said though no run is done."""
+
+
+class Work(NamedTuple):
+    """What a run has to do.
+
+    Attributes:
+        model: its name with the options set.
+        symbols: that it answers for, those of its training `BACKWARD` times.
+    """
+
+    model: str
+    symbols: float
+
+
+def work_of(host: PluginHost, runs: Iterable[Run]) -> dict[str, Work]:
+    """Return what each run has to do, by its `test_id`; about, as lengths are drawn."""
+    return {run.test_id: Work(run.info.model, _symbols(host, run)) for run in runs}
+
+
+def _symbols(host: PluginHost, run: Run) -> float:
+    protocol = run.protocol
+    try:
+        splits = host.task_entry(run.task.name)[0].spec.splits
+    except FormalbenchError:  # the run's record will tell
+        return float(run.info.steps)
+    own = protocol.splits
+    train = (own and own.train) or splits.train
+    test = (own and own.test) or splits.test
+    asked, every = protocol.test.lengths, math.ceil((test[1] - test[0] + 1) / splits.step)
+    lengths = list(asked) if isinstance(asked, tuple) else list(test)
+    cells = len(lengths) if isinstance(asked, tuple) else min(every, _whole(asked, every))
+    a_step = protocol.batch_tokens or protocol.batch * sum(train) / 2
+    trained = BACKWARD * run.info.steps * a_step
+    tested = cells * protocol.test.strings * sum(lengths) / len(lengths)
+    return float(trained + (tested if protocol.test.tokens is None else protocol.test.tokens))
+
+
+def _whole(asked: int | str, every: int) -> int:
+    return every if asked == "all" else int(asked)
+
+
+class Remaining:
+    """Says how long is left.
+
+    Args:
+        work: of the runs to be done, by their `test_id`.
+    """
+
+    def __init__(self, work: Mapping[str, Work]) -> None:
+        self._left = dict(work)
+        self._begun: dict[str, float] = {}
+        self._known: dict[str, list[tuple[float, float]]] = {}
+
+    def progressed(self, run: RunInfo, progress: Progress) -> None:
+        """Note how far a run is."""
+        if run.steps:
+            self._begun[run.test_id] = min(progress.step / run.steps, 1.0)
+
+    def finished(self, run: RunInfo, record: Record) -> None:
+        """Note what a run took."""
+        work = self._left.pop(run.test_id, None)
+        self._begun.pop(run.test_id, None)
+        seconds = sum(part.seconds for part in (record.training, record.test) if part is not None)
+        if work is not None and work.symbols and seconds:
+            self._known.setdefault(work.model, []).append((seconds, work.symbols))
+
+    def seconds(self, elapsed: float) -> float | None:
+        """Return about how many seconds are left; None while that is not known.
+
+        What is done has taken `elapsed` seconds, however many runs go at a time.
+        """
+        every = [pair for pairs in self._known.values() for pair in pairs]
+        whole = _rate(every) if every else 1.0
+        rates = {model: _rate(pairs) for model, pairs in self._known.items()}
+        costs = {
+            name: one.symbols * rates.get(one.model, whole) for name, one in self._left.items()
+        }
+        begun = sum(costs[name] * share for name, share in self._begun.items() if name in costs)
+        done, left = sum(seconds for seconds, _ in every) + begun, sum(costs.values()) - begun
+        if not costs or done <= 0.0 or (not every and done < _ENOUGH * (done + left)):
+            return None
+        return elapsed * left / done
+
+
+def _rate(pairs: Iterable[tuple[float, float]]) -> float:
+    """Return the seconds that a symbol took."""
+    each = list(pairs)
+    return sum(seconds for seconds, _ in each) / sum(symbols for _, symbols in each)
+
 
 Source = Literal["same task", "other tasks", "other models", "nothing"]
 """What tells of a run: runs of its model on its task, else its model's other runs, else others'."""
+
 
 SOURCES: tuple[Source, ...] = ("same task", "other tasks", "other models", "nothing")
 

@@ -1,49 +1,208 @@
-"""From a request to a plan: the list of runs it means."""
+"""Runs, and the plan of a request: names are resolved, finished runs left out."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.errors import RequestError, each
 from formalbench.contracts.hooks import RunInfo
 from formalbench.contracts.specs import display, show_value
-from formalbench.host.calls import PROJECT
-from formalbench.host.local import YAML_SUFFIXES
+from formalbench.host.loader import PROJECT
 from formalbench.host.options import (
     Settings,
+    changes_of,
     check_set_once,
     check_settings,
+    chosen_options,
+    instance_options,
+    make_config,
     option_facts,
     parse_instance,
+    sweep,
 )
-from formalbench.host.plugins import SESSION
-from formalbench.running.seeds import Seeds, check_seeds
-from formalbench.running.sweep import changes_of, sweep
-from formalbench.running.used import (
-    code_of,
-    extra_metrics,
-    full_name,
-    local_plugins,
-    model_used,
-    task_used,
-)
+from formalbench.host.plugin import SESSION, YAML_SUFFIXES
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.record import ModelUsed, Record, TaskUsed
+    from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
+    from formalbench.host.registry import Entry
     from formalbench.store import RunFacts
 
+
+def model_used(host: PluginHost, name: str, settings: Settings) -> ModelUsed:
+    """Return a model as a record names it, with the options set.
+
+    Args:
+        host: the plugins.
+        name: of the model, with options as in ``mine[width=32]``; these win over `settings`.
+        settings: what was set; keys it does not have are for others.
+
+    Raises:
+        RequestError: for an unknown name, or options that cannot be.
+    """
+    from formalbench.contracts.record import ModelUsed
+
+    bare, own = parse_instance(name)
+    entry, _ = host.models.get(bare)
+    return ModelUsed(
+        name=bare,
+        version=entry.spec.version,
+        kind=entry.spec.kind,
+        options=_options("model", bare, entry.spec, own, settings),
+        source=entry.plugin.source,
+    )
+
+
+def task_used(host: PluginHost, name: str, settings: Settings) -> TaskUsed:
+    """Return a task as a record names it, in the full form of its name; see `model_used`."""
+    from formalbench.contracts.record import TaskUsed
+
+    bare, own = parse_instance(name)
+    entry, _, _ = host.task_entry(bare)
+    return TaskUsed(
+        name=full_name(host, bare),
+        version=entry.spec.version,
+        options=_options("task", bare, entry.spec, own, settings),
+        source=entry.plugin.source,
+    )
+
+
+def _options(
+    scope: str, name: str, spec: ModelSpec | TaskSpec, own: Mapping[str, str], settings: Settings
+) -> dict[str, Value]:
+    table = option_facts(spec)
+    others = tuple(setting for setting in settings if setting.key not in own)
+    options = {
+        **chosen_options(scope, name, others, table),
+        **instance_options(name, own, table),
+    }
+    make_config(spec, options, name)  # what one option cannot say is refused here
+    return options
+
+
+def full_name(host: PluginHost, task: str) -> str:
+    """Return a task's name with its objective: ``parity:classify`` for ``parity``."""
+    bare = parse_instance(task)[0]
+    return f"{bare.partition(':')[0]}:{host.task_entry(bare)[1]}"
+
+
+def extra_metrics(host: PluginHost, objective: str) -> dict[str, int]:
+    """Return the versions of the metrics measured beside an objective's own, by name."""
+    specs = [entry.spec for entry in host.metrics.all()]
+    return {spec.name: spec.version for spec in specs if objective in spec.objectives}
+
+
+def code_of(host: PluginHost, objective: str, protocol: Protocol) -> dict[str, str]:
+    """Return where code came from that is not formalbench's own, beside a model's and a task's."""
+    entries: dict[str, Entry[Any]] = {
+        "objective": host.objectives.get(objective)[0],
+        "optimiser": host.optimisers.get(protocol.optimiser.name)[0],
+        "schedule": host.schedules.get(protocol.schedule.name)[0],
+        "sampler": host.samplers.get(protocol.curriculum.kind)[0],
+    }
+    for name in protocol.penalties or ():
+        entries[f"penalty {name}"] = host.penalties.get(name)[0]
+    for entry in host.metrics.all():
+        if objective in entry.spec.objectives:
+            entries[f"metric {entry.spec.name}"] = entry
+    told = {}
+    for role, entry in entries.items():
+        origin, version = entry.plugin.source, entry.spec.version
+        if origin.distribution != PROJECT or origin.sha256 or version != 1:
+            text = origin.sha256 or origin.distribution
+            told[role] = text if version == 1 else f"{text} version {version}"
+    return told
+
+
+def local_plugins(host: PluginHost, model: str, task: str, protocol: Protocol) -> tuple[str, ...]:
+    """Return the file names of the local plugins that a run needs, and of those that read them."""
+    objective = full_name(host, task).partition(":")[2]
+    probes = protocol.watch.probes if protocol.watch else ()
+    plugins = [
+        host.models.get(parse_instance(model)[0])[0].plugin,
+        host.task_entry(parse_instance(task)[0])[0].plugin,
+        *(host.protocols.get(name)[0].plugin for name in host.protocol_chain(protocol.name)),
+        host.objectives.get(objective)[0].plugin,
+        host.optimisers.get(protocol.optimiser.name)[0].plugin,
+        host.schedules.get(protocol.schedule.name)[0].plugin,
+        host.samplers.get(protocol.curriculum.kind)[0].plugin,
+        *(host.penalties.get(name)[0].plugin for name in protocol.penalties or ()),
+        *(e.plugin for e in host.metrics.all() if objective in e.spec.objectives),
+        *(host.probes.get(name)[0].plugin for name in probes),
+    ]
+    needed = [one for plugin in plugins for one in (plugin.reader, plugin) if one and one.local]
+    return tuple(dict.fromkeys(one.local.named.name for one in needed if one.local))
+
+
+MAX_SEEDS = 1000
+
+
+MAX_SEED = 2**31 - 1
+
+
+Seeds = int | Sequence[int] | None
+"""How many (0, 1, …), or which; None for as many as the protocol says."""
+
+
+def parse_seeds(text: str) -> int | tuple[int, ...]:
+    """Parse ``5`` (how many) or ``3,7,11`` (which; ``7,`` is one of them).
+
+    Raises:
+        RequestError: if it is neither.
+    """
+    try:
+        if "," not in text:
+            return int(text)
+        return tuple(int(part) for part in text.removesuffix(",").split(","))
+    except ValueError:
+        raise RequestError(f"--seeds {text}: must be how many, as 5, or which, as 3,7,11") from None
+
+
+def _is_whole(seed: object) -> bool:
+    return isinstance(seed, Integral) and not isinstance(seed, bool)
+
+
+def check_seeds(seeds: Seeds) -> None:
+    """Refuse seeds that cannot be.
+
+    Raises:
+        RequestError: one line.
+    """
+    if seeds is None:
+        return
+    given: Any = seeds  # from Python it may be anything
+    listed = isinstance(given, Sequence | Set) and not isinstance(given, str)
+    if not all(_is_whole(seed) for seed in (given if listed else [given])):
+        told = repr(seeds)[:80]
+        raise RequestError(f"seeds={told}: must be how many, as 5, or which, as [3, 7, 11]")
+    if isinstance(seeds, int):
+        if not 1 <= seeds <= MAX_SEEDS:
+            raise RequestError(f"--seeds {seeds}: must be at least 1 and at most {MAX_SEEDS}")
+        return
+    told = ",".join(map(str, seeds))[:80]
+    if not seeds or len(seeds) > MAX_SEEDS:
+        raise RequestError(f"--seeds {told}: name at least 1 and at most {MAX_SEEDS}")
+    if not all(0 <= seed <= MAX_SEED for seed in seeds):
+        raise RequestError(f"--seeds {told}: a seed is at least 0 and at most {MAX_SEED}")
+
+
 DEFAULT_SUITE = "default"
+
+
 DEFAULT_PROTOCOL = "quick"
+
 
 ENDED = ("finished", "diverged", "timeout")
 """The statuses that a training comes to; after any other there is something to go on with."""
+
 
 RunKey = tuple[str, str]
 """What a run and its record share, and no other run under a protocol of that title."""

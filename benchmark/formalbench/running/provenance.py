@@ -10,13 +10,13 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.host.calls import PROJECT
+from formalbench.host.loader import PROJECT
 
 if TYPE_CHECKING:
     from torch import nn
 
     from formalbench.contracts.task import Task
-    from formalbench.training.recipe import Recipe
+    from formalbench.training.resolved_protocol import Recipe
 
 MOST_PACKAGES = 32
 """Packages that a record names."""

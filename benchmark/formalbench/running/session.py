@@ -1,34 +1,216 @@
-"""A session: one request, from its names to its records, and whoever observes it."""
+"""One command from its request to its records, with its observers."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from formalbench.contracts.errors import RequestError
-from formalbench.contracts.hooks import Session
-from formalbench.device import choose_devices
+from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
+from formalbench.contracts.hooks import Session, Workplace
+from formalbench.device import check_precision, choose_devices, usable_cores
+from formalbench.host import PluginHost
 from formalbench.host.host import load
-from formalbench.host.options import Settings, make_config
-from formalbench.running.estimate import Estimate, estimate
-from formalbench.running.plan import RunKey, RunPlan, RunRequest, check_names, make_plan
-from formalbench.running.rates import due
-from formalbench.running.scheduler import execute, finished
-from formalbench.running.trackers import AskedTracker, asked_trackers, chosen_of, tracked
+from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.running.dispatch import Dispatcher, Execution
+from formalbench.running.estimate import Estimate, due, estimate
+from formalbench.running.plan import (
+    Run,
+    RunKey,
+    RunPlan,
+    RunRequest,
+    check_names,
+    does_for,
+    key_of,
+    make_plan,
+)
+from formalbench.running.sandbox import Scout
+from formalbench.running.units import cohorts_of
+from formalbench.store import Store
 
 if TYPE_CHECKING:
-    from formalbench.contracts.config import Value
+    from formalbench.contracts.config import Config, Value
     from formalbench.contracts.record import Record
-    from formalbench.host import PluginHost
-    from formalbench.store import Store
+    from formalbench.contracts.specs import ExecutorSpec, TrackerSpec
+    from formalbench.host import Plugin
+
+
+class AskedTracker(NamedTuple):
+    """A tracker that was asked for, and its options."""
+
+    spec: TrackerSpec
+    config: Config | None
+
+
+def asked_trackers(
+    host: PluginHost, names: Sequence[str], settings: Settings
+) -> list[AskedTracker]:
+    """Return the trackers that were asked for; nothing is imported for them yet.
+
+    Raises:
+        RequestError: for an unknown name, or options that cannot be.
+    """
+    specs = [host.trackers.get(name)[0].spec for name in dict.fromkeys(names)]
+    chosen = chosen_of("tracker", specs, settings)
+    return [
+        AskedTracker(spec, make_config(spec, of)) for spec, of in zip(specs, chosen, strict=True)
+    ]
+
+
+def chosen_of(
+    scope: str, specs: Sequence[ExecutorSpec | TrackerSpec], settings: Settings
+) -> list[dict[str, Value]]:
+    """Return the options set for each of some executors or trackers, but those at their default.
+
+    Raises:
+        RequestError: for options that cannot be, or that none of them has.
+    """
+    tables = [option_facts(spec) for spec in specs]
+    known = {key for table in tables for key in table}
+    names = ", ".join(spec.name for spec in specs)
+    for owner, key, text in settings:
+        if owner == scope and not specs:
+            raise RequestError(f"--set {scope}.{key}={text}: no {scope} is asked for")
+        if owner == scope and key not in known:
+            raise unknown(f"option of {scope} {names}", key, known)
+    chosen = [
+        chosen_options(scope, spec.name, settings, table)
+        for spec, table in zip(specs, tables, strict=True)
+    ]
+    for spec, options in zip(specs, chosen, strict=True):
+        make_config(spec, options)
+    return chosen
+
+
+@contextlib.contextmanager
+def tracked(host: PluginHost, asked: Sequence[AskedTracker]) -> Iterator[None]:
+    """Have trackers hear of what is done inside; one that fails is dropped with one line.
+
+    Raises:
+        RequestError: if one says, before anything is done, what it lacks.
+    """
+    with contextlib.ExitStack() as stack:
+        for spec, config in asked:
+            try:
+                observer = load(spec.factory)(*([] if config is None else [config]))
+                plugin = host.observe(observer, f"{spec.name} tracker")
+            except FormalbenchError:
+                raise
+            except PLUGIN_FAILURES as error:
+                _dropped(host, spec.name, error)
+            else:
+                stack.callback(_end, host, spec.name, plugin, observer)
+        yield
+
+
+def _end(host: PluginHost, name: str, plugin: Plugin, observer: Any) -> None:
+    told = bool(plugin.error)
+    host.forget(plugin)
+    try:
+        getattr(observer, "close", lambda: None)()
+    except PLUGIN_FAILURES as error:
+        if not told:
+            _dropped(host, name, error)
+
+
+def _dropped(host: PluginHost, name: str, error: BaseException) -> None:
+    host.warn(f"the tracker {name} failed: {' '.join(f'{type(error).__name__}: {error}'.split())}")
+
+
+def default_jobs(devices: Sequence[str], runs: int) -> int:
+    """Return how many units are worked on at once: one per core of a CPU, one per GPU."""
+    return max(1, min(usable_cores() if devices[0] == "cpu" else len(devices), runs))
+
+
+def finished(plan: RunPlan, store: Store) -> dict[RunKey, Record]:
+    """Return the records of a plan's runs that the store holds as finished.
+
+    What another protocol's run left counts for that protocol alone.
+    """
+    asked = {key_of(run): run for run in plan.runs}
+    found: dict[RunKey, Record] = {}
+    for record in store.records():
+        run = asked.get(key_of(record))
+        if run is not None and does_for(record, run):
+            found[key_of(run)] = record
+    return found
+
+
+def execute(
+    host: PluginHost,
+    plan: RunPlan,
+    store: Store,
+    device: str | Sequence[str] = "cpu",
+    jobs: int | None = None,
+    threads: int = 1,
+    *,
+    executor: str = "",
+    options: Mapping[str, Value] = MappingProxyType({}),
+    fail_fast: bool = False,
+    debug: bool = False,
+    done: Mapping[RunKey, Record] | None = None,
+) -> list[Record]:
+    """Carry out a plan and return one record per run, in its order.
+
+    Runs that the store holds as finished are not repeated, and weights that it holds are tested,
+    not trained again. A record is on disk before any observer hears of it. Under a protocol with
+    `fallback`, runs at a further learning rate follow where they are due.
+
+    Args:
+        host: the plugins; its observers are told.
+        plan: what to do.
+        store: where records are and go.
+        device: ``cpu`` or ``cuda:i``, or several GPUs.
+        jobs: how many units at a time; None for `default_jobs`.
+        threads: CPU threads that each trains with.
+        executor: the name of a registered one; empty for processes on this machine or, if there
+            is only one thing to do at a time, this process.
+        options: of the executor, those that differ from their defaults.
+        fail_fast: whether to stop at the first run that does not finish.
+        debug: whether the whole traceback of a run that fails goes to standard error.
+        done: what `finished` says of plan and store, if that is known already.
+
+    Returns:
+        Fewer records if it stopped at a run that did not finish, or a rate was not tried.
+
+    Raises:
+        RequestError: for what a task or model refuses, before anything was run; later it becomes
+            the record of its runs.
+    """
+    every = dict(finished(plan, store) if done is None else done)
+    devices = (device,) if isinstance(device, str) else tuple(device)
+    how = Execution(devices, 1, threads, executor, options, fail_fast, debug)
+    while todo := due(plan.runs, every):
+        asked = 1 if executor == "serial" else jobs or default_jobs(devices, len(todo))
+        at_once = max(1, min(asked, len(todo)))
+        results = _carry_out(host, todo, store, replace(how, jobs=at_once))
+        every |= results
+        if fail_fast and any(record.status != "finished" for record in results.values()):
+            break
+    return [every[key_of(run)] for run in plan.runs if key_of(run) in every]
+
+
+def _carry_out(
+    host: PluginHost, todo: Sequence[Run], store: Store, how: Execution
+) -> dict[RunKey, Record]:
+    """Do runs that do not wait for each other."""
+    for run in {id(run.protocol): run for run in todo}.values():
+        check_precision(run.protocol, how.devices[0])
+    cohorts = cohorts_of(todo)
+    with Scout(host, Workplace(how.devices, how.jobs)) as scout:
+        for run in {(c[0].info.task, c[0].protocol.title): c[0] for c in cohorts}.values():
+            scout.look_at_task(run)
+        first = scout.least_of(todo[0])
+        store.check_writable()
+        return Dispatcher(host, store, how, cohorts, first, scout).run()
 
 
 @dataclass(frozen=True, slots=True)
 class Manner:
-    """How a session is carried out; see `formalbench.running.scheduler.execute`.
+    """How a session is carried out; see `formalbench.running.session.execute`.
 
     Attributes:
         device: ``auto``, ``cpu``, ``cuda`` (every GPU there is) or ``cuda:i``.

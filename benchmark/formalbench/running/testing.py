@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from formalbench.cache import cached, code_digest
 from formalbench.contracts.record import TestResult
+from formalbench.evaluation.beam_search import search_of
+from formalbench.evaluation.cells import saved_test_set
 from formalbench.evaluation.evaluate import evaluate
-from formalbench.evaluation.saved_sets import saved_test_set
-from formalbench.evaluation.search import search_of
-from formalbench.running.results import RunResult, cells_of
+from formalbench.running.run_record import RunResult, cells_of
 
 if TYPE_CHECKING:
     import torch

@@ -18,15 +18,15 @@ from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.contracts.hooks import Progress
 from formalbench.device import keep_freed_memory
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.running.failures import RunFailure, plain_line
 from formalbench.running.progress import ProgressFile
-from formalbench.running.unit import Unit
+from formalbench.running.run_record import RunFailure, plain_line
+from formalbench.running.units import Unit
 from formalbench.store import Store
 
 if TYPE_CHECKING:
     import torch
 
-    from formalbench.running.results import RunResult, Written
+    from formalbench.running.run_record import RunResult, Written
 
 _one_at_a_time = threading.Lock()
 """Random numbers and the number of threads belong to the process, so one unit has them."""
@@ -69,7 +69,7 @@ def _computing(unit: Unit) -> Iterator[torch.device]:
     """Prepare the process for a unit, and give the device it has here."""
     import torch
 
-    from formalbench.numerics import own_numerics
+    from formalbench.device import own_numerics
 
     threads = torch.get_num_threads()
     device = torch.device(unit.device)
@@ -90,7 +90,7 @@ def _computing(unit: Unit) -> Iterator[torch.device]:
 
 class _Work:
     def __init__(self, host: PluginHost, unit: Unit, device: torch.device) -> None:
-        from formalbench.running.results import RunResult
+        from formalbench.running.run_record import RunResult
 
         own_commit()  # as training begins: a commit made meanwhile is not of the code that runs
         self.host, self.unit, self.device = host, unit, device
@@ -136,7 +136,7 @@ class _Work:
         from pydantic import ValidationError
 
         from formalbench.contracts.reading import first_problem
-        from formalbench.running.failures import failure_of
+        from formalbench.running.run_record import failure_of
 
         try:
             return result.outcome()
@@ -150,7 +150,7 @@ class _Work:
             return result.outcome()
 
     def _test(self, result: RunResult) -> None:
-        from formalbench.running.failures import failure_of
+        from formalbench.running.run_record import failure_of
         from formalbench.running.testing import test_run
 
         trained = result.kept[0].training if result.kept else result.trained

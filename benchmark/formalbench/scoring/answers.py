@@ -13,8 +13,7 @@ import torch
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Example
-from formalbench.contracts.language import Split
-from formalbench.contracts.source import Corpus, PairedCorpus
+from formalbench.contracts.source import Corpus, PairedCorpus, Split
 from formalbench.evaluation.evaluate import evaluate as test_network
 from formalbench.scoring.evaluate import report_of
 from formalbench.scoring.predictor import RecordedAnswers

@@ -13,6 +13,7 @@ import torch
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.evaluated import EvaluatedRecord, Validated
+from formalbench.contracts.names import split_task
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.reading import SCHEMA_VERSION, validated
 from formalbench.contracts.record import TestResult
@@ -20,9 +21,8 @@ from formalbench.device import choose_device
 from formalbench.evaluation.evaluate import NotFiniteError, total
 from formalbench.evaluation.evaluate import evaluate as test_network
 from formalbench.host import load_plugins
-from formalbench.host.names import split_task
 from formalbench.host.options import parse_instance
-from formalbench.running.results import cells_of
+from formalbench.running.run_record import cells_of
 from formalbench.scoring.predictor import network_of
 from formalbench.scoring.report import Report, SuiteReport
 from formalbench.task_handle import STANDARD, LabelledStrings, TaskHandle

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import Split
+from formalbench.contracts.source import Split
 from formalbench.metrics.accuracy import STRINGS
 from formalbench.scoring.answers import check_exported, exported
 from formalbench.store import safe_name, write_atomically

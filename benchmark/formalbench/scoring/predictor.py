@@ -15,11 +15,10 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traits
-from formalbench.contracts.shape import expected_shape
-from formalbench.contracts.task import Task
+from formalbench.contracts.task import Task, expected_shape
 from formalbench.host.host import answering
 
 Predict = Callable[[Any], Any]

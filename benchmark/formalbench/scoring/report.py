@@ -128,7 +128,7 @@ class Report:
         Raises:
             MissingPackageError: if matplotlib (the extra ``figures``) is not installed.
         """
-        from formalbench.extras import need_package
+        from formalbench.contracts.errors import need_package
 
         need_package("Report.plot", "matplotlib", "figures")
         from matplotlib.figure import Figure

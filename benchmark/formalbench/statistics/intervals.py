@@ -27,7 +27,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 
 DRAWS = 2000
 

@@ -1,6 +1,6 @@
 """The store: a folder of records, one JSON file per run or verification, and their weights."""
 
-from formalbench.store.atomic import UNFINISHED, replacing, sweep, write_atomically
+from formalbench.files import UNFINISHED, replacing, sweep, write_atomically
 from formalbench.store.records import (
     RunFacts,
     Store,

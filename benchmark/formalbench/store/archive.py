@@ -1,4 +1,4 @@
-"""One file of many runs' weights: a plain tar that hangs on nothing but what is in it.
+"""Archives of weights, and weights found by their checksum.
 
 ``index.json`` comes first: it says of which record (by its ``test_id``) which weights are. Then
 comes each file of weights, under its SHA-256. Whoever made an archive is a stranger: a file in it
@@ -12,23 +12,33 @@ import io
 import json
 import re
 import tarfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Self
 
 from formalbench.contracts.errors import RequestError
-from formalbench.store.atomic import replacing
+from formalbench.contracts.record import Record
+from formalbench.files import replacing
+from formalbench.store.records import read_record, weights_path
 
 INDEX = "index.json"
+
+
 VERSION = 1
+
 
 MAX_BYTES = 32 << 20
 """Of a file in an archive: no run keeps more weights."""
 
+
 MAX_FILES = 100_000
 """In an archive."""
 
+
 _WEIGHTS = re.compile(r"([0-9a-f]{64})\.safetensors")
+
+
 _IDENTITY = re.compile(r"[0-9a-f]{16}")
 
 
@@ -163,3 +173,70 @@ def _index(text: bytes) -> dict[str, str]:
         if not good or not _IDENTITY.fullmatch(identity):
             raise RequestError(f"{INDEX} names {identity!r:.50} and {sha256!r:.100}")
     return named
+
+
+class AtHand:
+    """The weights of some archives and folders; who has which, its SHA-256 alone says.
+
+    Args:
+        places: archives, and folders of records with weights beside them; the first that has
+            some gives them.
+
+    Attributes:
+        places: as given.
+        archives: those among them.
+
+    Raises:
+        RequestError: one line, for what is neither.
+    """
+
+    def __init__(self, places: Iterable[Path] = ()) -> None:
+        self.places = tuple(places)
+        self.archives: list[Archive] = []
+        self._read: dict[str, Callable[[], bytes]] = {}
+        for place in self.places:
+            if place.is_dir():
+                found = _beside_records(place)
+            elif place.is_file():
+                self.archives.append(archive := Archive(place))
+                found = {name: partial(archive.read, name) for name in archive.index.values()}
+            else:
+                raise RequestError(f"{place}: neither a folder nor an archive of weights")
+            self._read = dict(found) | self._read
+
+    def __contains__(self, record: Record) -> bool:
+        return record.weights in self._read
+
+    def read(self, record: Record) -> bytes:
+        """Return a run's weights, held to the hash in its record.
+
+        Raises:
+            RequestError: one line, if they are not at hand, or are others.
+        """
+        if record.weights is None or record not in self:
+            raise RequestError(f"the weights of run {record.test_id} are not at hand")
+        return self._read[record.weights]()
+
+
+def _beside_records(folder: Path) -> Mapping[str, Callable[[], bytes]]:
+    """Return how to read the weights in a folder, by the SHA-256 that the record beside names."""
+    from formalbench.store.weights import read_weights
+
+    found: dict[str, Callable[[], bytes]] = {}
+    for file in sorted(folder.rglob("*.safetensors")):
+        record = record_beside(file)
+        if record is not None and record.weights is not None:
+            found.setdefault(record.weights, partial(read_weights, record, file))
+    return found
+
+
+def record_beside(file: Path) -> Record | None:
+    """Return the record of a run that weights lie beside, if one does and can be read."""
+    path = file.with_suffix(".json")
+    if not path.is_file() or weights_path(path) != file:
+        return None
+    try:
+        record = read_record(path)
+    except RequestError:
+        return None
+    return record if isinstance(record, Record) else None

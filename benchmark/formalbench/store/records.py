@@ -1,4 +1,4 @@
-"""The store: a folder of records, one JSON file per run or verification."""
+"""A results folder, its records, and files of many records."""
 
 from __future__ import annotations
 
@@ -21,15 +21,34 @@ from formalbench.contracts.reading import MAX_BYTES, OlderRecordError
 from formalbench.contracts.record import ModelUsed, Record, TaskUsed
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord, VerificationRecord, parse_any
-from formalbench.plain import read_plain
-from formalbench.store.atomic import sweep, write_atomically
+from formalbench.files import read_plain, sweep, write_atomically
+
+PUBLISHED_RESULTS = Path("leaderboard", "results")
+"""The records, below the repository's root."""
+
+
+REPRODUCTIONS = Path("leaderboard", "reproductions")
+"""The pages of reproductions and their data, likewise."""
+
+
+def repository_above(start: Path) -> Path | None:
+    """Return the nearest folder at or above `start` that holds ``leaderboard/results``."""
+    here = start.resolve()
+    return next(
+        (folder for folder in (here, *here.parents) if (folder / PUBLISHED_RESULTS).is_dir()), None
+    )
+
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"
+
+
 MOST_SHOWN = 20
 """Files in one error."""
 
+
 TRIES = 3
 """How often a record and its weights are written, if somebody writes others in between."""
+
 
 MAX_PART = 120
 """Characters of a file or folder name; file systems take 255 bytes."""

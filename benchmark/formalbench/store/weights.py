@@ -23,7 +23,7 @@ from torch.nn.modules.module import (
 )
 
 from formalbench.contracts.errors import RequestError
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
 
 if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol

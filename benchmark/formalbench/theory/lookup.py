@@ -10,8 +10,7 @@ from formalbench.contracts.errors import unknown
 from formalbench.contracts.theory import CLASSES, Theory
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import MinimalAutomaton
-    from formalbench.contracts.source import Source
+    from formalbench.contracts.source import MinimalAutomaton, Source
     from formalbench.contracts.specs import TaskSpec
     from formalbench.host import PluginHost
     from formalbench.host.registry import Entry
@@ -23,8 +22,7 @@ def theory_of(thing: Source | MinimalAutomaton) -> Theory | None:
     Args:
         thing: a source, or a minimal complete automaton (`transitions`, `classes`, `start`).
     """
-    from formalbench.contracts.language import HasAutomaton
-    from formalbench.contracts.source import Source
+    from formalbench.contracts.source import HasAutomaton, Source
     from formalbench.theory.classes import classes_of
 
     if not isinstance(thing, Source):
@@ -63,7 +61,7 @@ def theory_of_task(host: PluginHost, name: str, built: Source | None = None) -> 
 
 
 def modulus_of_task(host: PluginHost, name: str) -> int | None:
-    """Return what a task's language counts modulo (`formalbench.theory.moduli`), and keep it.
+    """Return what a task's language counts modulo (`transition_monoid`), and keep it.
 
     Args:
         host: knows the task.
@@ -72,7 +70,7 @@ def modulus_of_task(host: PluginHost, name: str) -> int | None:
     Returns:
         None if it has no automaton, or is of none of these languages.
     """
-    from formalbench.theory.moduli import modulus_of
+    from formalbench.theory.transition_monoid import modulus_of
 
     found: int | None = _of_automaton(host, name, "modulus", modulus_of)
     return found
@@ -148,7 +146,7 @@ def _of_automaton(
     entry, _, _ = host.task_entry(name)
 
     def compute() -> Any:
-        from formalbench.contracts.language import HasAutomaton
+        from formalbench.contracts.source import HasAutomaton
 
         source = host.task(name).source
         if not isinstance(source, HasAutomaton):

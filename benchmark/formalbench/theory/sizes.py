@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from formalbench.theory.groups import derived_length
+from formalbench.theory.transition_monoid import derived_length
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import MinimalAutomaton
     from formalbench.contracts.network import Traits
+    from formalbench.contracts.source import MinimalAutomaton
 
 
 def numbers_of(automaton: MinimalAutomaton) -> dict[str, int]:

@@ -1,20 +1,26 @@
-"""Which lengths the strings of a training batch have: samplers, and how they are asked."""
+"""The lengths of a stage and of a batch; when a run moves on, decays and ends."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from formalbench.contracts.objective import process_of
+from formalbench.contracts.optimiser import Schedule
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.sampler import Sampler, Weights
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 from formalbench.contracts.task import Task
+from formalbench.training.run_state import RunState
 
 Mix = tuple[tuple[int, int], ...]
 """The lengths of a batch, shortest first, and how many strings of it have each."""
+
 
 UNIFORM = Sampler()
 
@@ -127,3 +133,126 @@ def _draw(
             f"{told}: expected {count} of the lengths {stage[0]} to {stage[-1]} of its stage"
         )
     return drawn
+
+
+@dataclass(frozen=True)
+class Regime:
+    """The rules that a cohort's runs train by. It reads nothing from the device; it is told.
+
+    Attributes:
+        protocol: how they train.
+        stages: the lengths of each stage, the whole training split last.
+        schedule: of the learning rate, before the decay.
+        primary: the name of the task's primary metric.
+        sampler: says at which stage a run trains.
+    """
+
+    protocol: Protocol
+    stages: Sequence[Sequence[int]]
+    schedule: Schedule
+    primary: str
+    sampler: Sampler
+
+    def lengths(self, run: RunState, done: int) -> Sequence[int]:
+        """Return the string lengths a run trains on in the interval that begins after `done`."""
+        return self.stages[self.sampler.stage(self.protocol, run.stage, done)]
+
+    def end(self, run: RunState) -> int:
+        """Return the step before which a run ends, as far as is known."""
+        if run.decay_from is None:
+            return self.protocol.steps
+        return run.decay_from + self._decay_steps(run)
+
+    def _decay_steps(self, run: RunState) -> int:
+        if run.ended == "mastered" and run.decay_from is not None:
+            return self.protocol.decay_steps(run.decay_from)
+        return self.protocol.decay.steps
+
+    def begin_interval(self, run: RunState, done: int) -> None:
+        """Begin a run's decay if just its steps are left of the budget."""
+        if run.decay_from is None and done == self.protocol.steps - self.protocol.decay.steps:
+            self._begin_decay(run, done, "budget")
+
+    def rate(self, run: RunState, base: float, step: int) -> float:
+        """Return the learning rate of a step, counted from 0; `base` is the run's own."""
+        rate = self.schedule.rate(step, self.protocol.steps, base, run.schedule)
+        if run.decay_from is None:
+            return rate
+        share = (step - run.decay_from + 1) / self._decay_steps(run)
+        return rate * (1.0 + (self.protocol.decay.final - 1.0) * share)
+
+    def validates(self, run: RunState, done: int) -> bool:
+        """Say whether a run is validated after `done` steps."""
+        return done % self.protocol.validation.every == 0 or done == self.end(run)
+
+    def watched(self, done: int) -> bool:
+        """Say whether runs are looked at after `done` steps."""
+        watch = self.protocol.watch
+        return watch is not None and done % watch.every == 0
+
+    def judge(self, run: RunState, done: int, metrics: Mapping[str, float]) -> None:
+        """Move a run on, by its training since the last evaluation.
+
+        Args:
+            run: which; its points include that of a validation after these steps.
+            done: steps taken.
+            metrics: as its progress has them, those of validation only if it took place after these
+                steps; the training loss is not finite if the run diverged.
+        """
+        if not math.isfinite(metrics["train/loss"]):
+            with_penalties = " with its penalties" if self.protocol.penalties else ""
+            self.diverge(run, done, f"the loss{with_penalties} is not finite")
+            return
+        run.steps = done
+        error, validation = metrics["train/error"], metrics.get(f"validation/{self.primary}")
+        if run.decay_from is None:
+            trained_on = self.lengths(run, done - self.protocol.evaluate_every)
+            if len(trained_on) < len(self.stages[-1]):
+                run.stage += error <= self.protocol.curriculum.error
+            elif error <= self.protocol.decay.mastered > 0:
+                run.fits = True
+            if run.fits:
+                self._judge_mastery(run, done, validation)
+            if run.decay_from is None and validation is not None:
+                self._judge_patience(run, done)
+        elif done == self.end(run):
+            run.status = "finished"
+        self.schedule.evaluated(run.schedule, metrics)
+
+    def _judge_mastery(self, run: RunState, done: int, validation: float | None) -> None:
+        """Begin the decay of a run whose training error is small, if its validation is good."""
+        needed = self.protocol.decay.validated
+        if needed is None or (validation is not None and validation >= needed):
+            self._begin_decay(run, done, "mastered")
+        elif validation is not None:
+            run.fits = False
+
+    def _judge_patience(self, run: RunState, done: int) -> None:
+        """Begin the decay of a run whose validation has not got better for long enough."""
+        patience = self.protocol.patience
+        if patience is None:
+            return
+        known = [point.accuracy for point in run.points if not math.isnan(point.accuracy)]
+        before = known[: -(patience.steps // self.protocol.validation.every)]
+        if done < patience.after or not before:
+            return
+        if max(known) < max(before) + patience.gain:
+            self._begin_decay(run, done, "capped")
+
+    def diverge(self, run: RunState, done: int, why: str) -> None:
+        """End a run: something was not finite."""
+        run.steps, run.status, run.ended, run.message = done, "diverged", "stopped", why
+
+    def check_time(self, run: RunState) -> None:
+        """End a run if it has trained for longer than its protocol allows."""
+        limit = self.protocol.time_limit
+        if run.status == "running" and limit is not None and run.seconds > limit:
+            run.status, run.ended = "timeout", "stopped"
+
+    def _begin_decay(
+        self, run: RunState, step: int, why: Literal["mastered", "budget", "capped"]
+    ) -> None:
+        run.decay_from = step
+        run.ended = why
+        run.reached = self.stages[run.stage][-1]
+        run.stage = len(self.stages) - 1

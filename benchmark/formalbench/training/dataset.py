@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.data import IterableDataset, get_worker_info
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import Split
+    from formalbench.contracts.source import Split
     from formalbench.task_handle import TaskHandle
 
 

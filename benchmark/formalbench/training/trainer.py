@@ -1,4 +1,4 @@
-"""Training a cohort: runs of one model on one task that differ in learning rate and seed.
+"""Train a cohort from evaluation to evaluation, within the memory there is.
 
 The loop goes from evaluation to evaluation. In between, runs that train on batches of the same
 lengths, those of one seed at one stage of the curriculum, train as one program, and the host reads
@@ -23,21 +23,17 @@ from formalbench.contracts.network import traits_of
 from formalbench.contracts.protocol import Protocol
 from formalbench.contracts.record import History
 from formalbench.contracts.task import Task
+from formalbench.device import multiplying
 from formalbench.evaluation.cells import split_lengths
 from formalbench.evaluation.evaluate import NotFiniteError
-from formalbench.precision import multiplying
-from formalbench.training.checkpoints import Checkpointer
-from formalbench.training.curriculum import draw_mix
+from formalbench.training.curriculum import Regime, draw_mix
 from formalbench.training.data import Interval, TrainingData
-from formalbench.training.graphs import GraphedGroup
-from formalbench.training.programs import Program, Together, choose_program
-from formalbench.training.recipe import Recipe
-from formalbench.training.regime import Regime
-from formalbench.training.run_state import Checkpoint, LearningPoint, Member, RunState
-from formalbench.training.step import Group, StepInputs
-from formalbench.training.update import Rows, make_update, numbers_of_steps
-from formalbench.training.validate import Validator
-from formalbench.training.watch import make_watcher
+from formalbench.training.gradients import Program, Together, choose_program
+from formalbench.training.parameters import Rows, make_update, numbers_of_steps
+from formalbench.training.resolved_protocol import Recipe
+from formalbench.training.run_state import Checkpoint, Checkpointer, LearningPoint, Member, RunState
+from formalbench.training.step import GraphedGroup, Group, StepInputs
+from formalbench.training.validation import Validator, make_watcher
 
 
 @dataclass(frozen=True)
@@ -323,3 +319,43 @@ class _CohortTraining:
             cohort=self.cohort.members if isinstance(self.program, Together) else (),
             points=run.points,
         )
+
+
+SHARE = 0.5
+"""Of the free memory that may be planned with: recorded steps keep some, and pieces are lost."""
+
+
+def runs_that_fit(cohort: Cohort) -> int:
+    """Return how many runs may train together, by what a step of one of them takes.
+
+    The step is one at the longest training length. On a CPU all fit: nothing is measured.
+    """
+    if cohort.device.type != "cuda":
+        return len(cohort.members)
+    free, _ = torch.cuda.mem_get_info(cohort.device)
+    needed = peak_of(lambda: longest_step(cohort), cohort.device)
+    return max(1, min(len(cohort.members), int(SHARE * free / max(needed, 1))))
+
+
+def longest_step(cohort: Cohort) -> None:
+    """Compute the gradients of one run at the longest training length."""
+    networks = [cohort.build().to(cohort.device).train()]
+    program = cohort.program(networks, cohort.task, cohort.device)
+    program.penalties = cohort.recipe.penalties
+    longest = split_lengths(cohort.task, "train")[-1]
+    mix = ((longest, cohort.protocol.strings_at(longest)),)
+    data = TrainingData(
+        cohort.task, cohort.protocol, torch.device("cpu"), sampler=cohort.recipe.sampler
+    )
+    (((share),),) = data.take(Interval(0, (mix,), longest, (cohort.members[0].seed,)))
+    example = share.example.map(lambda part: part.to(cohort.device))
+    program.gradients(program.select([0]), program.layout.stack(networks), example, [0])
+
+
+def peak_of(work: Callable[[], None], device: torch.device) -> int:
+    """Return the bytes that some work takes on a GPU beyond what is taken already."""
+    before = torch.cuda.memory_allocated(device)
+    torch.cuda.reset_peak_memory_stats(device)
+    work()
+    torch.cuda.synchronize(device)
+    return torch.cuda.max_memory_allocated(device) - before

@@ -1,15 +1,16 @@
-"""The live table of ``formalbench run``: an observer like any other."""
+"""The live table of runs, in a terminal and in a notebook."""
 
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType, TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
 from formalbench.contracts.specs import display
-from formalbench.running.remaining import Remaining, Work
+from formalbench.running.estimate import Remaining, Work
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,14 +38,13 @@ def execute_live(
     debug: bool = False,
     done: Mapping[RunKey, Record] | None = None,
 ) -> list[Record]:
-    """Carry out a plan (`formalbench.running.scheduler.execute`) and show how it goes.
+    """Carry out a plan (`formalbench.running.session.execute`) and show how it goes.
 
     That is on standard error or, in a notebook, below the cell.
     """
-    from formalbench.running.rates import due
-    from formalbench.running.remaining import work_of
-    from formalbench.running.scheduler import execute, finished
-    from formalbench.ui.output import console, plugins_print_to_stderr
+    from formalbench.running.estimate import due, work_of
+    from formalbench.running.session import execute, finished
+    from formalbench.ui.terminal import console, plugins_print_to_stderr
 
     done = finished(plan, store) if done is None else done
     screen = console(stderr=True)
@@ -71,7 +71,6 @@ def execute_live(
 
 
 def _notebook_table() -> type[LiveTable]:
-    from formalbench.ui.notebook import NotebookTable
 
     return NotebookTable
 
@@ -205,3 +204,82 @@ def summary(record: Record) -> str:
     if record.message:
         text += f"; {record.status}: {record.message}"
     return text
+
+
+BEAT = 0.25
+"""Seconds between two pictures of it, at least."""
+
+
+LINES = 10
+"""Of the runs that finished, the latest that are told above it."""
+
+
+class NotebookTable(LiveTable):
+    """Shows runs in flight, and what came of the latest, below the cell that runs.
+
+    Args:
+        console: of the notebook.
+        total: how many runs were asked for.
+        finished: how many of them are done already.
+        work: of the others; see `LiveTable`.
+    """
+
+    def __init__(
+        self,
+        console: Console,
+        total: int,
+        finished: int = 0,
+        work: Mapping[str, Work] = MappingProxyType({}),
+    ) -> None:
+        super().__init__(console, total, finished, work)
+        self._lines: deque[str] = deque(maxlen=LINES)
+        self._shown = 0.0
+        self._display: Any = None
+
+    def __enter__(self) -> Self:
+        from IPython.display import display
+
+        self._display = display(self._picture(), display_id=True)
+        return super().__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        super().__exit__(kind, error, trace)
+        self._show(at_once=True)
+
+    def note(self, line: str) -> None:
+        """Tell something above the table."""
+        self._lines.append(line)
+        self._show(at_once=True)
+
+    @hookimpl
+    def formalbench_run_started(self, run: RunInfo) -> None:
+        """Show a run."""
+        super().formalbench_run_started(run)
+        self._show()
+
+    @hookimpl
+    def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
+        """Show how far a run is."""
+        super().formalbench_run_progress(run, progress)
+        self._show()
+
+    def _show(self, *, at_once: bool = False) -> None:
+        now = time.monotonic()
+        if self._display is not None and (at_once or now - self._shown >= BEAT):
+            self._shown = now
+            self._display.update(self._picture())
+
+    def _picture(self) -> Any:
+        """Return what a notebook shows: the latest lines, above a table if anything runs."""
+        from rich.text import Text
+
+        table = self._render()
+        if not self._flying:
+            return Text("\n".join([*self._lines, str(table.caption)]))
+        table.title, table.title_justify = Text("\n".join(self._lines)), "left"
+        return table

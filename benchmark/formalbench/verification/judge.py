@@ -20,9 +20,8 @@ from formalbench.contracts.example import Example, split, tensors
 from formalbench.contracts.metric import Metric
 from formalbench.contracts.network import traits_of
 from formalbench.contracts.objective import CROSS_ENTROPY
-from formalbench.contracts.shape import expected_shape
 from formalbench.contracts.source import Symbols
-from formalbench.contracts.task import Task
+from formalbench.contracts.task import Task, expected_shape
 from formalbench.contracts.verification import Dtype
 from formalbench.evaluation.evaluate import batches
 from formalbench.metrics.cross_entropy import CrossEntropy

@@ -8,17 +8,17 @@ from functools import partial
 from typing import Literal
 
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import HasMembers
-from formalbench.contracts.source import Symbols
+from formalbench.contracts.source import HasMembers, Symbols
 from formalbench.contracts.task import Task
-from formalbench.verification.adversarial import (
+from formalbench.verification.strings import (
     BLOCK_SYMBOLS,
     AdversarialLimits,
+    ViableStrings,
+    all_strings,
     amounts,
     make_adversarial,
     suitable,
 )
-from formalbench.verification.exhaustive import ViableStrings, all_strings
 
 DEFAULT_EXHAUSTIVE = 10
 DEFAULT_LENGTHS = (50, 100, 500, 1000)

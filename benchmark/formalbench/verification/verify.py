@@ -1,33 +1,252 @@
-"""Carrying a verification out: all strings in one dtype, then how far the others go."""
+"""Verify a model: its findings, and their record."""
 
 from __future__ import annotations
 
+import datetime
 import math
-from collections.abc import Callable, Iterator
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import torch
 from torch import nn
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import Traits, traits_of
+from formalbench.contracts.reading import SCHEMA_VERSION
 from formalbench.contracts.record import ModelUsed, TaskUsed
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
-from formalbench.contracts.verification import Dtype
-from formalbench.numerics import own_numerics
+from formalbench.contracts.verification import (
+    MAX_ENTRIES,
+    Asked,
+    ByLength,
+    Dtype,
+    Failure,
+    Judged,
+    VerificationRecord,
+)
+from formalbench.device import describe_environment, own_numerics
+from formalbench.verification.command import verifying
 from formalbench.verification.judge import (
     DTYPES,
     ORACLE_STRINGS,
     ORACLE_TO,
     Judge,
     Tally,
+    WrongAnswer,
     check_oracle,
 )
-from formalbench.verification.plan import Portion, PortionKind, VerificationRequest, make_plan
-from formalbench.verification.result import Verification, unbroken
+from formalbench.verification.plan import (
+    Portion,
+    PortionKind,
+    VerificationPlan,
+    VerificationRequest,
+    make_plan,
+)
+
+
+@dataclass
+class Verification:
+    """The findings so far; complete once `complete` is set.
+
+    Attributes:
+        model, task: as a record names them, options and source included.
+        dtype: in which the strings were judged.
+        constants: of the paper's formulas, as the network tells them.
+        depth, width: layers, and numbers per position, as the network tells them.
+        plan: the strings.
+        tallies: by kind and length.
+        first_failure: the first string answered wrong.
+        break_length: by dtype, if all were tested.
+        remarks: what else a reader must know, one line each.
+        complete: whether all strings were judged.
+    """
+
+    model: ModelUsed
+    task: TaskUsed
+    dtype: Dtype
+    constants: Mapping[str, float]
+    depth: int | None
+    width: int | None
+    plan: VerificationPlan
+    tallies: dict[tuple[PortionKind, int], Tally] = field(default_factory=dict)
+    first_failure: WrongAnswer | None = None
+    break_length: dict[Dtype, int | None] | None = None
+    remarks: list[str] = field(default_factory=list)
+    complete: bool = False
+
+    def total(self, kind: PortionKind) -> Tally:
+        """Return strings and errors of one kind, over all lengths."""
+        parts = [tally for (part, _), tally in self.tallies.items() if part == kind]
+        return Tally(sum(part.strings for part in parts), sum(part.errors for part in parts))
+
+    def lengths(self) -> dict[int, Tally]:
+        """Return the tallies of the random strings, by length; those with any."""
+        found = {length: t for (kind, length), t in self.tallies.items() if kind == "random"}
+        return {length: tally for length, tally in sorted(found.items()) if tally.strings}
+
+    @property
+    def errors(self) -> int:
+        """The strings answered wrong."""
+        return sum(tally.errors for tally in self.tallies.values())
+
+    @property
+    def passed(self) -> bool:
+        """Whether every string was judged, and none wrong."""
+        return self.complete and not self.errors
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The options set and the constants; a task's options have ``task.`` before them."""
+        of_task = {f"task.{key}": value for key, value in self.task.options.items()}
+        return {**self.model.options, **of_task, **self.constants}
+
+    def unbroken(self) -> int | None:
+        """Return the largest tested length with no error at any tested length up to it."""
+        return unbroken(self.tallies)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the object that ``verify --json`` prints."""
+        exhaustive, adversarial = self.total("exhaustive"), self.total("adversarial")
+        failure = self.first_failure
+        return {
+            "model": self.model.name,
+            "task": self.task.name,
+            "dtype": self.dtype,
+            "parameters": self.parameters,
+            "passed": self.passed,
+            "exhaustive": None
+            if self.plan.exhaustive is None
+            else {
+                "max_length": self.plan.exhaustive,
+                "strings": exhaustive.strings,
+                "errors": exhaustive.errors,
+            },
+            "lengths": [_row(length, tally) for length, tally in self.lengths().items()],
+            "adversarial": {"strings": adversarial.strings, "errors": adversarial.errors},
+            "first_failure": None
+            if failure is None
+            else {
+                "string": failure.string,
+                "expected": failure.expected,
+                "logit": failure.logit,
+            },
+            "break_length": self.break_length,
+        }
+
+
+def _row(length: int, tally: Tally) -> dict[str, Any]:
+    known = tally.finite > 0
+    return {
+        "length": length,
+        "strings": tally.strings,
+        "errors": tally.errors,
+        "accuracy": tally.accuracy,
+        "min_margin": tally.min_margin if math.isfinite(tally.min_margin) else None,
+        "mean_bits": tally.mean_bits if known else None,
+        "max_bits": tally.max_bits if known else None,
+    }
+
+
+def unbroken(tallies: Mapping[tuple[PortionKind, int], Tally]) -> int | None:
+    """Return the largest length with no error at any length up to it, None if there is none."""
+    wrong = [length for (_, length), tally in tallies.items() if tally.errors]
+    first = min(wrong, default=math.inf)
+    right = [length for (_, length), t in tallies.items() if t.strings and length < first]
+    return max(right, default=None)
+
+
+MAX_SYMBOLS = 200
+"""Characters of a failing string that a record keeps."""
+
+
+def record_of(found: Verification, device: str, plugins: Sequence[str] = ()) -> VerificationRecord:
+    """Return the record of a complete verification.
+
+    Args:
+        found: the findings.
+        device: ``cpu`` or ``cuda:i``.
+        plugins: file names of the local plugins it needs.
+    """
+    exhaustive, adversarial = found.total("exhaustive"), found.total("adversarial")
+    now = datetime.datetime.now(datetime.UTC)
+    record = VerificationRecord(
+        schema_version=SCHEMA_VERSION,
+        kind="verification",
+        verification_id="0" * 16,
+        model=found.model,
+        task=found.task,
+        constants=dict(found.constants),
+        depth=found.depth,
+        width=found.width,
+        asked=_asked(found),
+        dtype=found.dtype,
+        exhaustive=None
+        if found.plan.exhaustive is None
+        else Judged(strings=exhaustive.strings, errors=exhaustive.errors),
+        adversarial=Judged(strings=adversarial.strings, errors=adversarial.errors),
+        by_length=_by_length([tally for _, tally in found.lengths().items()]),
+        first_failure=_failure(found),
+        break_length=found.break_length,
+        environment=describe_environment(device),
+        command=command_of(found, plugins),
+        date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    return record.model_copy(update={"verification_id": record.identity})
+
+
+def command_of(found: Verification, plugins: Sequence[str] = ()) -> str:
+    """Return the command line that repeats a verification."""
+    dtype = found.dtype if found.break_length is None else "all"
+    words = verifying(found.model, found.task, _asked(found), dtype)
+    for plugin in plugins:
+        words += ["--plugin", plugin]
+    return shlex.join(words)
+
+
+def _asked(found: Verification) -> Asked:
+    plan = found.plan
+    return Asked(exhaustive=plan.exhaustive, lengths=plan.lengths, count=plan.count, seed=plan.seed)
+
+
+def _by_length(tallies: Sequence[Tally]) -> ByLength:
+    window = max(1, -(-len(tallies) // MAX_ENTRIES))
+    groups = [
+        [tally for tally in tallies[start : start + window] if tally.finite]
+        for start in range(0, len(tallies), window)
+    ]
+
+    def figures(take: Callable[[Sequence[Tally]], float]) -> tuple[float | None, ...]:
+        found = (take(group) if group else math.inf for group in groups)
+        return tuple(float(f"{x:.6g}") if math.isfinite(x) else None for x in found)
+
+    return ByLength(
+        errors=tuple(tally.errors for tally in tallies),
+        min_margin=figures(lambda group: min(tally.min_margin for tally in group)),
+        mean_bits=figures(lambda group: sum(t.mean_bits for t in group) / len(group)),
+        max_bits=figures(lambda group: max(tally.max_bits for tally in group)),
+        window=window,
+    )
+
+
+def _failure(found: Verification) -> Failure | None:
+    failure = found.first_failure
+    if failure is None:
+        return None
+
+    def cut(text: str) -> str:
+        return text if len(text) <= MAX_SYMBOLS else f"{text[:MAX_SYMBOLS]}…"
+
+    expected = failure.expected
+    return Failure(
+        string=cut(failure.string),
+        expected=cut(expected) if isinstance(expected, str) else expected,
+        logit=failure.logit,
+    )
+
 
 StringsReport = Callable[[str, int, int], None]
 """Told what is being done, how many strings are done, and how many there are, at most."""

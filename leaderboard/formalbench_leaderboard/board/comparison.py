@@ -24,11 +24,12 @@ from formalbench.documents.table import (
 from formalbench.documents.text import MISSING, count, harmless, percent, plural, rate
 from formalbench.statistics.comparison import Comparison, Difference, Standing, TaskDifference
 from formalbench.statistics.result import Result
-from formalbench_leaderboard.board.tables import CELL, cell
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
+
+from formalbench_leaderboard.board.tables import CELL, cell
 
 Defaults = Callable[[str], Mapping[str, Value]]
 """Of a model by its name, the default of every option; nothing where no plugin has it."""

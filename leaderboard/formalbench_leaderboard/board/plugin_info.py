@@ -13,6 +13,7 @@ from formalbench.contracts.record import Record
 from formalbench.host.options import option_facts
 from formalbench.statistics.result import Prediction
 from formalbench.theory.lookup import modulus_of_task
+
 from formalbench_leaderboard.board.sources import (
     CORE_SUITE,
     DEFAULT_SUITE,

@@ -23,6 +23,7 @@ from formalbench.statistics.board import Board, Page, Row
 from formalbench.statistics.records import LEARNED, grouped_by
 from formalbench.statistics.result import SOLVED, Prediction, Result
 from formalbench.theory.theorems import Theorem, theorem_called
+
 from formalbench_leaderboard.board.paper_comparison import Beside
 
 Found = Literal["as predicted", "not beyond", "against", "not learned", "no prediction"]

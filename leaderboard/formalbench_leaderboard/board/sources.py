@@ -14,15 +14,16 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.running.used import task_used
+from formalbench.running.plan import task_used
 from formalbench.statistics.board import Board, Page
 from formalbench.statistics.build import View
 from formalbench.statistics.frame import known_chances
 from formalbench.statistics.records import protocol_key, task_title, title_of
 from formalbench.statistics.selection import current_of, current_task
 from formalbench.store import Store, default_results
-from formalbench.store.packed import read_packed
-from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+from formalbench.store.record_file import read_packed
+from formalbench.store.records import PUBLISHED_RESULTS, repository_above
+
 from formalbench_leaderboard.board.theory import shortcut_here, theory_here
 
 if TYPE_CHECKING:

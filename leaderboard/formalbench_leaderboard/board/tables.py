@@ -30,6 +30,7 @@ from formalbench.statistics.board import (
     Row,
 )
 from formalbench.statistics.result import ACCURACY, Result, ShownBy, TaskFacts
+
 from formalbench_leaderboard.board.paper_comparison import (
     beside_summary,
     beside_table,

@@ -20,6 +20,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.documents.charts import INK, Kind, picture, styled
 from formalbench.statistics.board import Board, Page, Row
 from formalbench.store import safe_name
+
 from formalbench_leaderboard.board.tables import TRAINING_COST, training_seconds
 from formalbench_leaderboard.charts.length_charts import label, mark_of
 

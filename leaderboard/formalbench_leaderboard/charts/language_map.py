@@ -36,7 +36,7 @@ class Known:
     Attributes:
         family: of a model, options behind its name.
         theory: of a task by its full name.
-        modulus: what a task's language counts modulo (`formalbench.theory.moduli`).
+        modulus: what a task's language counts modulo (`formalbench.theory.transition_monoid`).
         trained_to: the longest training length of a task.
         predicted: what theorems say of a model on a task.
     """

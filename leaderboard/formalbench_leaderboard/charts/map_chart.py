@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from formalbench.statistics.length_profile import Step
+
 from formalbench_leaderboard.charts import map_drawing as ink
 from formalbench_leaderboard.charts.language_map import LanguageMap, Said, Verdict, sentences
 from formalbench_leaderboard.charts.map_drawing import (

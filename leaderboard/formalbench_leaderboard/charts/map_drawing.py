@@ -12,6 +12,7 @@ from itertools import chain, groupby, pairwise
 
 from formalbench.documents.text import harmless, percent
 from formalbench.statistics.length_profile import Strip
+
 from formalbench_leaderboard.charts.language_map import (
     NOTHING,
     FamilyRows,

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.documents.text import harmless, percent, plural, rate
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import console, plugins_print_to_stderr, print_json
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import JsonFlag, console, host_of, plugins_print_to_stderr, print_json
 
 if TYPE_CHECKING:
     from formalbench.contracts.verification import AnyRecord
@@ -104,7 +102,7 @@ def add_command(app: typer.Typer) -> None:
         import secrets
 
         from formalbench.device import choose_device
-        from formalbench.store.weight_lookup import AtHand
+        from formalbench.store.archive import AtHand
 
         from formalbench_leaderboard.publishing.audit import drawn, how_many
 
@@ -163,7 +161,7 @@ def _tell_cost(again: Collection[Path]) -> None:
 
 
 def _published() -> Path:
-    from formalbench.store.repository import PUBLISHED_RESULTS
+    from formalbench.store.records import PUBLISHED_RESULTS
 
     from formalbench_leaderboard.publishing.publish import find_repository
 

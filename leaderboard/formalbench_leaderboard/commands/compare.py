@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from formalbench.contracts.errors import RequestError
-from formalbench.ui.completion import lists_of, names_of
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import console, print_json
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import JsonFlag, console, host_of, lists_of, names_of, print_json
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record

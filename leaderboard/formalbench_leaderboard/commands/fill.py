@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from formalbench.contracts.errors import RequestError
 from formalbench.documents.text import harmless, plural
-from formalbench.ui.flags import DeviceOption, ExecutorOption, JobsOption, JsonFlag, ResultsOption
-from formalbench.ui.output import print_json, print_table
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import (
+    DeviceOption,
+    ExecutorOption,
+    JobsOption,
+    JsonFlag,
+    ResultsOption,
+    host_of,
+    print_json,
+    print_table,
+)
 
 if TYPE_CHECKING:
     from formalbench_leaderboard.fill import Missing
@@ -65,7 +72,7 @@ def fill(
     from formalbench.host.options import parse_settings
     from formalbench.running.session import Manner, executor_options
     from formalbench.store import Store, default_results
-    from formalbench.store.repository import repository_above
+    from formalbench.store.records import repository_above
 
     from formalbench_leaderboard import fill as filling
     from formalbench_leaderboard.plan import find_plan, read_plan

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from formalbench.documents.text import harmless, plural
-from formalbench.ui.flags import JsonFlag
-from formalbench.ui.output import print_json
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import JsonFlag, host_of, print_json
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
@@ -111,7 +109,7 @@ def _places(results: Sequence[Path], alone: bool) -> list[Path]:
         RequestError: if no place is left.
     """
     from formalbench.store import default_results
-    from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
+    from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
     from formalbench_leaderboard.publishing.publish import find_repository
 
@@ -272,7 +270,7 @@ def check(
     \b
     formalbench leaderboard check
     """
-    from formalbench.store.weight_lookup import AtHand
+    from formalbench.store.archive import AtHand
 
     from formalbench_leaderboard.publishing.check import check_published
     from formalbench_leaderboard.publishing.publish import find_repository

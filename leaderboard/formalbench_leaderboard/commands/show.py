@@ -15,9 +15,7 @@ import typer
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.theory import CLASSES
 from formalbench.documents.text import harmless, plural
-from formalbench.ui.completion import lists_of, names_of
-from formalbench.ui.output import as_json, print_table, put
-from formalbench.ui.state import host_of
+from formalbench.ui.terminal import as_json, host_of, lists_of, names_of, print_table, put
 
 from formalbench_leaderboard.commands.audit import add_command as add_audit
 from formalbench_leaderboard.commands.fill import add_command as add_fill
@@ -129,7 +127,7 @@ def add_commands(app: typer.Typer) -> None:
 def _evidence(ctx: typer.Context, folders: Sequence[Path] | None) -> Evidence:
     from dataclasses import replace
 
-    from formalbench.store.repository import repository_above
+    from formalbench.store.records import repository_above
 
     from formalbench_leaderboard.board.sources import (
         DEFAULT_SUITE,
@@ -291,7 +289,7 @@ def show(
         return
     from formalbench.statistics.build import build_page
     from formalbench.theory.lookup import check_class
-    from formalbench.ui.screen import Screen
+    from formalbench.ui.terminal import Screen
 
     from formalbench_leaderboard.board import sources
     from formalbench_leaderboard.board.sources import DEFAULT_SUITE, check_folders, suite_view

@@ -21,13 +21,12 @@ from formalbench.contracts.theory import WITHIN_REGULAR, Theory
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.reproduction import Document, read_document
 from formalbench.documents.text import harmless
-from formalbench.host.options import option_facts
-from formalbench.host.values import OptionFacts
+from formalbench.host.options import OptionFacts, option_facts
 from formalbench.statistics.board import ExactModel, Page
 from formalbench.statistics.intervals import spread
 from formalbench.statistics.records import title_of
 from formalbench.store import Store, default_results
-from formalbench.store.repository import REPRODUCTIONS, repository_above
+from formalbench.store.records import REPRODUCTIONS, repository_above
 
 from formalbench_leaderboard.board.comparison import settings_of
 from formalbench_leaderboard.board.paper_comparison import Premises, beside
@@ -280,8 +279,8 @@ def _model(host: PluginHost, name: str) -> ModelDefinition | None:
 
 
 def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
-    from formalbench.members import FEW_MEMBERS, most_members
-    from formalbench.ui.output import plugins_print_to_stderr
+    from formalbench.theory.members import FEW_MEMBERS, most_members
+    from formalbench.ui.terminal import plugins_print_to_stderr
 
     try:
         entry, objective, _ = host.task_entry(name)
@@ -307,7 +306,7 @@ def _task(host: PluginHost, name: str, options: Any) -> TaskDefinition | None:
 
 def _classes(task: Task) -> int:
     """Return how many classes a language has; of another source, how many symbols to answer."""
-    from formalbench.contracts.language import Language
+    from formalbench.contracts.source import Language
 
     return task.source.num_classes if isinstance(task.source, Language) else task.outputs
 
@@ -340,7 +339,7 @@ def _answer(target: Any) -> str:
 
 def _automaton(task: Task) -> DrawnAutomaton | None:
     """Return the automaton of a language that is given by one, if it can be drawn."""
-    from formalbench.contracts.language import HasAutomaton
+    from formalbench.contracts.source import HasAutomaton
 
     try:
         machine = task.source.automaton if isinstance(task.source, HasAutomaton) else None

@@ -19,7 +19,7 @@ from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.documents.text import plural
 from formalbench.statistics.selection import current_of
 from formalbench.store import read_record, weights_path
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
 
 from formalbench_leaderboard.publishing.judge import (
     Audit,

@@ -12,7 +12,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from formalbench.checks import apart
+from formalbench.checks import remote
 from formalbench.checks.models import model_promises
 from formalbench.checks.promises import Check, keep
 from formalbench.checks.tasks import task_promises
@@ -21,13 +21,13 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.specs import display
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.text import harmless
-from formalbench.running.apart import Apart, Tell
+from formalbench.running.sandbox import Apart, Tell
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import title_of
 from formalbench.statistics.selection import current_of
 from formalbench.store import UNFINISHED, Store, weights_path
-from formalbench.store.repository import PUBLISHED_RESULTS
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
+from formalbench.store.records import PUBLISHED_RESULTS
 
 from formalbench_leaderboard.board.sources import parted
 from formalbench_leaderboard.publishing.places import home_suite, is_built_in, path_among
@@ -73,13 +73,13 @@ def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]
             window = str(record.protocol.splits) if isinstance(record, Record) else ""
             tried.setdefault((model, title_of(record), window), record)
     checks: list[Check] = []
-    with Apart(apart.LIMIT) as process:
+    with Apart(remote.LIMIT) as process:
         for (model, title, _), record in tried.items():
             subject = f"{model} on {title}"
             if are_strangers(record, host):
                 question = Question(record, plugins_needed(record, host), subject)
                 begin = Check(subject, CAN_BE_TRIED)
-                checks += apart.tried(process, _try_apart, question, begin)
+                checks += remote.tried(process, _try_apart, question, begin)
             else:
                 checks += _try(record, host, subject)
     lines = (f"{one.subject}: {one.promise}: {one.problem}" for one in checks if not one.passed)
@@ -87,7 +87,7 @@ def broken_promises(records: Iterable[AnyRecord], host: PluginHost) -> list[str]
 
 
 def _try_apart(question: Question[str], tell: Tell) -> list[Check]:
-    apart.follow(tell, Check(question.asked, CAN_BE_TRIED))
+    remote.follow(tell, Check(question.asked, CAN_BE_TRIED))
     return _try(question.record, load_host(question.plugins), question.asked)
 
 

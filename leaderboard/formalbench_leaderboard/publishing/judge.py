@@ -15,9 +15,9 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
 from formalbench.contracts.record import Record, Selected
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.host.contained import as_failures
-from formalbench.precision import check_precision
-from formalbench.running.apart import Tell
+from formalbench.device import check_precision
+from formalbench.host.loader import as_failures
+from formalbench.running.sandbox import Tell
 from formalbench.running.worker import load_host
 from formalbench.statistics.records import protocol_contents
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from formalbench.contracts.task import Task
     from formalbench.evaluation.cells import TestSet
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugins import LocalPlugin
+    from formalbench.host.plugin import LocalPlugin
     from torch import nn
 
     from formalbench_leaderboard.publishing.rerun import Retrained, Reverified
@@ -130,7 +130,7 @@ class WeightsTest:
             RequestError: one line, if it is of a learned model and they are not.
         """
         import torch
-        from formalbench.evaluation.search import search_of
+        from formalbench.evaluation.beam_search import search_of
         from formalbench.store.weights import network_from
 
         assert record.test is not None
@@ -220,12 +220,7 @@ class WeightsTest:
 
     def _strings_of(self, record: Record) -> _Strings:
         """Return the strings of a record's task; those of the last one are at hand."""
-        from formalbench.evaluation.cells import (
-            fresh_set,
-            has_fixed_test,
-            test_set,
-            validation_set,
-        )
+        from formalbench.evaluation.cells import fresh_set, has_fixed_test, test_set, validation_set
 
         used, protocol = record.task, record.protocol
         key = (used.name, tuple(sorted(used.options.items())), protocol_contents(protocol))

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.cells import Cells, Sums
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.part import Part
+from formalbench.contracts.protocol import Part
 from formalbench.contracts.record import (
     CohortMember,
     Curve,

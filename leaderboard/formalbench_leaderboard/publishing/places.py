@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
-from formalbench.host.calls import PROJECT
+from formalbench.files import read_plain
+from formalbench.host.loader import PROJECT
 from formalbench.host.registry import Entry, S
-from formalbench.plain import read_plain
-from formalbench.running.used import full_name
+from formalbench.running.plan import full_name
 from formalbench.store import Store, write_atomically
-from formalbench.store.repository import PUBLISHED_RESULTS
+from formalbench.store.records import PUBLISHED_RESULTS
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE
 

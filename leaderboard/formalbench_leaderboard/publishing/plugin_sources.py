@@ -16,15 +16,14 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Origin, Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.host.data_files import data_files
-from formalbench.host.local import package_hash
-from formalbench.plain import read_plain
-from formalbench.running.used import local_plugins
+from formalbench.files import read_plain
+from formalbench.host.plugin import data_files, package_hash
+from formalbench.running.plan import local_plugins
 from formalbench.statistics.records import plugin_files
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugins import LocalPlugin
+    from formalbench.host.plugin import LocalPlugin
 
 
 FOLDER = Path("leaderboard", "plugins")
@@ -149,7 +148,7 @@ def _read(path: Path) -> dict[Path, bytes]:
 
 
 def _hash(files: Mapping[Path, bytes]) -> str:
-    """Return the SHA-256 of a plugin as `formalbench.host.local.content_hash` has it."""
+    """Return the SHA-256 of a plugin as `formalbench.host.plugin.content_hash` has it."""
     below = {Path(*path.parts[1:]): contents for path, contents in files.items()}
     if [*below] == [Path()]:  # it is one file
         return hashlib.sha256(below[Path()]).hexdigest()

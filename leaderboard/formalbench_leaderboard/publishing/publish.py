@@ -16,8 +16,8 @@ from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import Store, sweep, weights_path
-from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
+from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
 from formalbench_leaderboard.publishing.check import broken_promises

@@ -27,9 +27,9 @@ from formalbench.contracts.verification import (
 )
 from formalbench.documents.text import harmless, plural, rate
 from formalbench.host.options import Setting, chosen_options, make_config, option_facts
-from formalbench.host.plugins import SESSION
-from formalbench.running.rates import rates_wanted
-from formalbench.running.used import code_of, extra_metrics
+from formalbench.host.plugin import SESSION
+from formalbench.running.estimate import rates_wanted
+from formalbench.running.plan import code_of, extra_metrics
 from formalbench.statistics.records import (
     Contents,
     contents,
@@ -40,7 +40,7 @@ from formalbench.statistics.records import (
     title_of,
 )
 from formalbench.statistics.selection import registered_protocol
-from formalbench.training.recipe import make_sampler
+from formalbench.training.resolved_protocol import make_sampler
 
 from formalbench_leaderboard.publishing.metadata_check import (
     check_made,
@@ -61,10 +61,9 @@ if TYPE_CHECKING:
     from formalbench.contracts.protocol import Protocol
     from formalbench.contracts.task import Task
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugins import Plugin
+    from formalbench.host.plugin import Plugin
     from formalbench.verification.plan import PortionKind, VerificationPlan
-    from formalbench.verification.result import Verification
-    from formalbench.verification.verify import Subject
+    from formalbench.verification.verify import Subject, Verification
 
 
 MOST_SYMBOLS = 1 << 33

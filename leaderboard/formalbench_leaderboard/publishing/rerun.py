@@ -171,8 +171,7 @@ def verify_again(
         device: ``cpu`` or ``cuda:i``.
         report: told of its progress.
     """
-    from formalbench.verification.record import record_of
-    from formalbench.verification.verify import carry_out
+    from formalbench.verification.verify import carry_out, record_of
 
     entry, _ = host.models.get(record.model.name)
     with host.blaming(entry.plugin):

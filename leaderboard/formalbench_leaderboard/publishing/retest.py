@@ -13,10 +13,10 @@ from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.task import Task
 from formalbench.device import usable_cores
+from formalbench.evaluation.beam_search import Search
 from formalbench.evaluation.cells import TestSet
 from formalbench.evaluation.evaluate import evaluate, total
-from formalbench.evaluation.search import Search
-from formalbench.running.results import cells_of
+from formalbench.running.run_record import cells_of
 from torch import nn
 
 from formalbench_leaderboard.publishing.agreement import CellCounts

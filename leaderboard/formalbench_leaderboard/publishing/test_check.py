@@ -84,7 +84,7 @@ class ExpectedTest:
 
     def cells(self, not_finite: Sequence[int]) -> Cells:
         """Return the cells of a network that knows nothing, and is not finite at some of them."""
-        from formalbench.running.results import cells_of
+        from formalbench.running.run_record import cells_of
 
         marked = [
             replace(score, finite=index not in not_finite)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Generic, Self, TypeVar
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
-from formalbench.running.apart import Apart, NoAnswerError, Tell
+from formalbench.running.sandbox import Apart, NoAnswerError, Tell
 from formalbench.running.worker import load_host
 
 from formalbench_leaderboard.publishing.places import is_built_in
@@ -19,7 +19,7 @@ from formalbench_leaderboard.publishing.record_check import Admission
 
 if TYPE_CHECKING:
     from formalbench.host.host import PluginHost
-    from formalbench.host.plugins import LocalPlugin
+    from formalbench.host.plugin import LocalPlugin
 
 
 LIMIT = 600.0

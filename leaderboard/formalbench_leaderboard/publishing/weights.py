@@ -14,9 +14,8 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.statistics.records import counts_of, has_result
 from formalbench.store import Store, read_record, weights_path
-from formalbench.store.archive import Archive, write_archive
-from formalbench.store.repository import PUBLISHED_RESULTS, repository_above
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import Archive, AtHand, write_archive
+from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.store.weights import read_weights
 
 from formalbench_leaderboard.board.sources import read_snapshot

@@ -16,8 +16,8 @@ from formalbench.documents.text import MISSING, percent
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import grouped_by, protocol_key
 from formalbench.statistics.result import Prediction, Result
-from formalbench.store.packed import read_packed
-from formalbench.store.repository import REPRODUCTIONS
+from formalbench.store.record_file import read_packed
+from formalbench.store.records import REPRODUCTIONS
 from formalbench.theory.theorems import theorems
 
 from formalbench_leaderboard.board.paper_comparison import (

@@ -13,10 +13,10 @@ from formalbench.contracts.evaluated import EvaluatedRecord
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.reproduction import Document, read_document
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
 from formalbench.store import Store, sweep
-from formalbench.store.packed import written
-from formalbench.store.repository import PUBLISHED_RESULTS, REPRODUCTIONS
+from formalbench.store.record_file import written
+from formalbench.store.records import PUBLISHED_RESULTS, REPRODUCTIONS
 
 from formalbench_leaderboard.board import sources
 from formalbench_leaderboard.board.sources import parted

@@ -19,7 +19,7 @@ from formalbench.statistics.board import Page
 from formalbench.statistics.build import View, build_page
 from formalbench.statistics.records import ModelKey, row_names
 from formalbench.store import safe_name
-from formalbench.store.repository import REPRODUCTIONS
+from formalbench.store.records import REPRODUCTIONS
 
 from formalbench_leaderboard.board.plugin_info import known_here, model_here, task_here
 from formalbench_leaderboard.board.sources import CORE_SUITE, DEFAULT_SUITE, parted, suite_view

@@ -2,7 +2,7 @@
 
 Source: Yang et al. (2026), arXiv:2608.13433, appendix J, which proves which regular languages are
 in C-RASP; the program is ours. Any of them is taken: the witness of the decision procedure
-(`formalbench.theory.weights`) says what to count.
+(`formalbench.theory.c_rasp`) says what to count.
 
 A run goes from one strongly connected component of the automaton to the next and never back. For
 component W, once it is known where and in which state s it is entered (``enter.s``):
@@ -27,8 +27,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from formalbench.theory.components import Ints, components
-from formalbench.theory.weights import Weights, counting_weights
+from formalbench.theory.c_rasp import Ints, Weights, components, counting_weights
 
 from formalbench_models.constructions.crasp import (
     BEGIN,

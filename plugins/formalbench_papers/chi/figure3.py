@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traceable
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task

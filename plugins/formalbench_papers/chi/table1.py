@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from formalbench.documents.text import percent, plural
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 
 from formalbench_papers.chi.models import (
     REGULARGPT,

@@ -9,7 +9,7 @@ from formalbench.contracts.task import Task
 from formalbench.documents.reproduction import Verdict, count_verdicts
 from formalbench.documents.text import percent
 from formalbench.evaluation.cells import cell_lengths
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 
 from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER, on_parameters
 from formalbench_papers.chi.specs import TABLES

@@ -23,11 +23,11 @@ from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
 from formalbench.documents.reproduction import Document, Plain, all_hold, read_document
 from formalbench.documents.text import plural, spreadsheet
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
 from formalbench.statistics.selection import current_of
 from formalbench.store import Store
-from formalbench.store.packed import read_packed
-from formalbench.store.repository import REPRODUCTIONS
+from formalbench.store.record_file import read_packed
+from formalbench.store.records import REPRODUCTIONS
 
 from formalbench_papers.framework.bench import Bench, carry_out
 from formalbench_papers.framework.claims import Findings

@@ -89,7 +89,7 @@ def add_command(app: typer.Typer) -> None:
         formalbench reproduce chiang-cholak-fig2 --scale paper
         formalbench reproduce yao-fig5 --only 'k = 128, D = 15'
         """
-        from formalbench.ui.state import host_of
+        from formalbench.ui.terminal import host_of
 
         from formalbench_papers.framework.bench import Bench
         from formalbench_papers.framework.measurements import Measurements
@@ -126,7 +126,7 @@ def add_command(app: typer.Typer) -> None:
 
 def _list_all(host: PluginHost, as_json: bool) -> None:
     """Print what there is, what ``quick`` leaves out of it, and how long it takes."""
-    from formalbench.ui.output import print_json
+    from formalbench.ui.terminal import print_json
 
     from formalbench_papers.framework.report import hours_note
 
@@ -162,7 +162,7 @@ def find_folder(output: Path | None) -> Path:
         RequestError: if none is named and this is no clone of the repository.
     """
     from formalbench.contracts.errors import RequestError
-    from formalbench.store.repository import REPRODUCTIONS, repository_above
+    from formalbench.store.records import REPRODUCTIONS, repository_above
 
     if output is not None:
         return output
@@ -190,7 +190,7 @@ def measure(bench: Bench, chosen: ReproductionSpec, folder: Path) -> Outcome:
     import time
 
     from formalbench.store import Store
-    from formalbench.ui.output import plugins_print_to_stderr
+    from formalbench.ui.terminal import plugins_print_to_stderr
 
     from formalbench_papers.framework.bench import carry_out
     from formalbench_papers.framework.checks import Kept, on_nothing_kept, take_records
@@ -253,8 +253,7 @@ def find_again(chosen: ReproductionSpec, folder: Path, host: PluginHost) -> Outc
 
 def _can_draw(chosen: ReproductionSpec) -> bool:
     """Say whether a reproduction's figure can be drawn, if it has one; print why it cannot."""
-    from formalbench.contracts.errors import MissingPackageError
-    from formalbench.extras import need_package
+    from formalbench.contracts.errors import MissingPackageError, need_package
 
     try:
         if chosen.figure:
@@ -267,7 +266,7 @@ def _can_draw(chosen: ReproductionSpec) -> bool:
 
 def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     """Print the verdicts, and which files were written."""
-    from formalbench.ui.output import console
+    from formalbench.ui.terminal import console
 
     from formalbench_papers.framework.report import document_text
     from formalbench_papers.framework.terminal import print_document

@@ -32,7 +32,7 @@ from formalbench.documents.templates import Templates
 from formalbench.documents.text import plural, spreadsheet
 from formalbench.statistics.records import environments_of
 from formalbench.store import write_atomically
-from formalbench.store.packed import written
+from formalbench.store.record_file import written
 
 from formalbench_papers.framework.claims import Findings, Row
 

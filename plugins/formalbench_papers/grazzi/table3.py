@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

@@ -7,7 +7,7 @@ from itertools import product
 
 from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 
 from formalbench_papers.framework import scores
 from formalbench_papers.framework.bench import Bench

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from formalbench.contracts.config import Value
 from formalbench.contracts.task import Task
 from formalbench.documents.text import percent
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 from formalbench.metrics.accuracy import ANSWERS
 
 from formalbench_papers.framework import scores as framework_scores

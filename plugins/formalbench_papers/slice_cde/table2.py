@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from formalbench.documents.text import percent, plural
-from formalbench.host.tables import read_table
+from formalbench.host.host import read_table
 
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from formalbench.contracts.language import HasBrackets
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
+from formalbench.contracts.source import HasBrackets
 from formalbench.evaluation.cells import test_set
 from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets

@@ -34,7 +34,7 @@ from formalbench_tasks.limits import MOST_BYTES, MOST_STATES, MOST_SYMBOLS, MOST
 from formalbench_tasks.task_file import MOST_VERSIONS
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import Language
+    from formalbench.contracts.source import Language
 
 
 EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from formalbench import Splits, TaskSpec, Theory
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import Language
+    from formalbench.contracts.source import Language
 
 
 FOLDER = Path(__file__).parents[1] / "regular"

@@ -34,7 +34,7 @@ from formalbench_tasks.task_file import (
 )
 
 if TYPE_CHECKING:
-    from formalbench.contracts.language import Language
+    from formalbench.contracts.source import Language
 
 
 SAMPLERS = {"near-misses": 2, "edited": 0, "uniform": 0, "long-runs": 0}

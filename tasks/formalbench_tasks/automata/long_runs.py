@@ -13,8 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Mask, Stream, Symbols
 
 from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.automata.paths import Paths

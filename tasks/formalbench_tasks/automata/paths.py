@@ -22,8 +22,7 @@ from functools import partial
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Labels, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Stream, Symbols
 
 from formalbench_tasks.limits import check_length
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Stream
 
 from formalbench_tasks.automata.automaton import Automaton
 

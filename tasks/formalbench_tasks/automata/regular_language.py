@@ -9,15 +9,17 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
-from formalbench.contracts.language import (
+from formalbench.contracts.source import (
     HasAutomaton,
     HasMembers,
     HasPrefixClasses,
+    Labels,
     Language,
+    Mask,
+    Stream,
+    Symbols,
     balanced,
 )
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.automata.long_runs import LongRuns

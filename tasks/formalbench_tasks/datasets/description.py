@@ -32,7 +32,7 @@ from formalbench.cache import cached
 from formalbench.contracts.errors import RequestError, nearest
 from formalbench.contracts.specs import Splits, TaskSpec
 from formalbench.contracts.theory import CLASSES, Theory
-from formalbench.host.data_files import data_hash
+from formalbench.host.plugin import data_hash
 
 from formalbench_tasks.task_file import (
     MOST_VERSIONS,

@@ -28,8 +28,8 @@ import numpy.typing as npt
 from formalbench.cache import place_of, write_sealed
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.host.data_files import MAX_BYTES, data_hash
-from formalbench.plain import read_plain
+from formalbench.files import read_plain
+from formalbench.host.plugin import MAX_BYTES, data_hash
 
 from formalbench_tasks.datasets.description import READER, Description, FilePart
 from formalbench_tasks.limits import LONGEST_SPLIT

@@ -15,10 +15,18 @@ from functools import cached_property, lru_cache
 import numpy as np
 from formalbench.cache import place_of, read_sealed, write_sealed
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import HasFixedStrings, HasParts, Language, Split
-from formalbench.contracts.source import Labels, Mask, Symbols, Transduction
+from formalbench.contracts.source import (
+    HasFixedStrings,
+    HasParts,
+    Labels,
+    Language,
+    Mask,
+    Split,
+    Stream,
+    Symbols,
+    Transduction,
+)
 from formalbench.contracts.specs import Splits
-from formalbench.contracts.stream import Stream
 
 from formalbench_tasks.datasets.description import READER, Description, FilePart
 from formalbench_tasks.datasets.reading import (

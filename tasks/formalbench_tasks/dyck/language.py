@@ -25,7 +25,7 @@ from itertools import product
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.language import (
+from formalbench.contracts.source import (
     HasAutomaton,
     HasBrackets,
     HasMembers,
@@ -33,13 +33,17 @@ from formalbench.contracts.language import (
     HasParts,
     HasPrefixClasses,
     HasProcess,
+    Labels,
     Language,
+    Mask,
+    Probabilities,
     Split,
+    Stream,
+    Strings,
+    Symbols,
     balanced,
 )
-from formalbench.contracts.source import Labels, Mask, Probabilities, Strings, Symbols
 from formalbench.contracts.specs import Splits
-from formalbench.contracts.stream import Stream
 from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.automata.automaton import Automaton, from_table

@@ -12,8 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Mask, Stream, Symbols
 
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.dyck.brackets import Shapes, depths, draw_too_deep, dress, read, too_deep

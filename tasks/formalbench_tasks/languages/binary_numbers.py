@@ -18,8 +18,7 @@ from math import isqrt
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Labels, Mask, Symbols, Transduction
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Mask, Stream, Symbols, Transduction
 
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.membership import Membership

@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 import numpy as np
-from formalbench.contracts.language import Language
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols
 
 from formalbench_tasks.limits import check_length
 

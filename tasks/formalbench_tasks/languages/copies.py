@@ -11,9 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from formalbench.contracts.language import Language, balanced
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols, balanced
 
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.membership import Following, Membership

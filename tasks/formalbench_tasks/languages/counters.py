@@ -15,8 +15,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Mask, Stream, Symbols
 
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.dyck.brackets import rising_share

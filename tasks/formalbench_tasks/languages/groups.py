@@ -16,9 +16,15 @@ from itertools import permutations, product
 import numpy as np
 import numpy.typing as npt
 from formalbench import RequestError, Splits
-from formalbench.contracts.language import HasAutomaton, HasPrefixClasses, Language
-from formalbench.contracts.source import Labels, Probabilities, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import (
+    HasAutomaton,
+    HasPrefixClasses,
+    Labels,
+    Language,
+    Probabilities,
+    Stream,
+    Symbols,
+)
 
 from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.configs import GroupConfig

@@ -10,8 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Labels, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Stream, Symbols
 
 from formalbench_tasks.dyck.brackets import dress, rising_share
 from formalbench_tasks.membership import Membership

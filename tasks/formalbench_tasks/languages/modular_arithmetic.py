@@ -7,9 +7,7 @@ from itertools import product
 from math import prod
 
 import numpy as np
-from formalbench.contracts.language import Language
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols
 
 from formalbench_tasks.automata.automaton import Automaton, from_table
 from formalbench_tasks.automata.regular_language import AutomatonFunction, RegularLanguage

@@ -14,8 +14,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 import numpy as np
-from formalbench.contracts.source import Labels, Mask, Symbols, Transduction
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Mask, Stream, Symbols, Transduction
 
 from formalbench_tasks.limits import check_length
 

@@ -12,9 +12,15 @@ from itertools import pairwise
 
 import numpy as np
 from formalbench import RequestError
-from formalbench.contracts.language import HasPrefixClasses, HasQuestions, Language
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import (
+    HasPrefixClasses,
+    HasQuestions,
+    Labels,
+    Language,
+    Mask,
+    Stream,
+    Symbols,
+)
 
 from formalbench_tasks.configs import FlipFlopConfig, RecallConfig
 from formalbench_tasks.limits import check_length

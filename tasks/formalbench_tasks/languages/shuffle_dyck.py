@@ -20,8 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.source import Labels, Mask, Symbols
-from formalbench.contracts.stream import Stream
+from formalbench.contracts.source import Labels, Mask, Stream, Symbols
 from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.dyck.brackets import rising_share

@@ -14,7 +14,7 @@ from typing import Any
 
 from formalbench import RequestError
 from formalbench.contracts.errors import nearest
-from formalbench.contracts.language import Split
+from formalbench.contracts.source import Split
 
 from formalbench_text.fetch.writing import CorpusFacts, Text, TextsWriter, describe_in, whole_folder
 from formalbench_text.reading import headings

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self, TextIO, TypeVar
 
 from formalbench import RequestError
-from formalbench.contracts.language import Split
-from formalbench.store.atomic import UNFINISHED
+from formalbench.contracts.source import Split
+from formalbench.files import UNFINISHED
 
 from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.description import SPLITS

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from formalbench.contracts.metric import Measure
-from formalbench.evaluation.search import Search
+from formalbench.evaluation.beam_search import Search
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store
 from formalbench_leaderboard.commands.audit import _line
 from formalbench_leaderboard.publishing import retest

@@ -11,7 +11,7 @@ import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.store import Store, weights_path
-from formalbench.store.weight_lookup import AtHand
+from formalbench.store.archive import AtHand
 from formalbench_leaderboard.publishing import audit
 from formalbench_leaderboard.publishing.audit import NO_WEIGHTS, Auditor
 from formalbench_leaderboard.publishing.weights import write_weights

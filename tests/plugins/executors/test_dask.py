@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from distributed import Nanny
 from formalbench.contracts.errors import RequestError
-from formalbench.contracts.execution import Workplace
+from formalbench.contracts.hooks import Workplace
 from formalbench_executors import dask
 from formalbench_executors.dask import DaskConfig
 

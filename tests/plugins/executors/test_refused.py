@@ -34,7 +34,7 @@ def test_an_unknown_option(ask):
 
 @pytest.mark.parametrize(("executor", "package"), [("slurm", "submitit"), ("dask", "distributed")])
 def test_a_missing_extra(ask, monkeypatch, executor, package):
-    monkeypatch.setattr("formalbench.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("formalbench.contracts.errors.find_spec", lambda name: None)
     assert ask(executor) == (
         f"formalbench: --executor {executor} needs the package {package}: "
         f"pip install 'formalbench[{executor}]'"

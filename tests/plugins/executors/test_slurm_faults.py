@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from formalbench import RequestError
 from formalbench.contracts.errors import UnwritableError
-from formalbench.contracts.execution import JobsLeft
+from formalbench.contracts.hooks import JobsLeft
 from formalbench.host import PluginHost
-from formalbench.running.dispatcher import Dispatcher
+from formalbench.running.dispatch import Dispatcher
 from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store, records
 from formalbench_executors import handed, ledger, slurm
 from formalbench_executors.remote import carry_out

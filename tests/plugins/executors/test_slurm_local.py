@@ -5,7 +5,7 @@ import gc
 import pytest
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench.running.scheduler import execute
+from formalbench.running.session import execute
 from formalbench.store import Store
 
 ONCE = """

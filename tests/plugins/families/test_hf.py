@@ -104,7 +104,7 @@ def test_a_run_says_which_version_it_was(library, own_place, all_here, cli, tiny
 
 
 def test_without_the_extra_it_says_what_to_install(host, cli, own_place, monkeypatch):
-    monkeypatch.setattr("formalbench.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("formalbench.contracts.errors.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=r"pip install 'formalbench\[hf\]'"):
         built(host, "width=16")
     done = cli("check", "hf")

@@ -8,7 +8,7 @@ import formalbench_models.layers as layers
 import pytest
 import torch
 from formalbench import RequestError
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
 from formalbench_models.families.hybrid.config import PARTS, RECURRENCES
 from formalbench_models.layers import AttentionMixer, SlstmConfig, SlstmMixer

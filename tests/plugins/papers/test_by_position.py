@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from formalbench.contracts.batch import Batch
+from formalbench.contracts.example import Batch
 from formalbench.contracts.metric import Measure
 from formalbench.evaluation.cells import test_set as draw_test_set
 from formalbench.host import PluginHost

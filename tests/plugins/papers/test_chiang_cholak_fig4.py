@@ -9,8 +9,8 @@ from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.record import Curve, History
 from formalbench.evaluation.cells import split_lengths
 from formalbench.host import PluginHost
-from formalbench.training.recipe import make_recipe
-from formalbench.training.regime import Regime
+from formalbench.training.curriculum import Regime
+from formalbench.training.resolved_protocol import make_recipe
 from formalbench.training.run_state import RunState
 from formalbench_papers.chiang_cholak import figure4
 from formalbench_papers.chiang_cholak.figure4 import LENGTHS, SCALED, STANDARD, claims, mean_of

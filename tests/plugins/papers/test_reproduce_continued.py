@@ -7,7 +7,7 @@ import json
 import pytest
 from formalbench.cli.main import run_command_line
 from formalbench.contracts.specs import ReproductionSpec
-from formalbench.store.packed import read_packed, written
+from formalbench.store.record_file import read_packed, written
 from formalbench_papers.framework import runs
 from formalbench_papers.framework.bench import draw_strings, retest
 from formalbench_papers.framework.claims import Claim, Findings, TableCell

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 from formalbench.cli.main import run_command_line
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
 from formalbench_papers import plugin
 from formalbench_papers.chi import figure3, figure4

@@ -9,8 +9,8 @@ from functools import partial
 import pytest
 import torch
 from announced import SPECS, carry_out
-from formalbench.contracts.batch import Batch
 from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import parse_record
 from formalbench.host import PluginHost

@@ -12,8 +12,7 @@ from typing import Any
 
 import yaml
 from formalbench import RequestError, Task
-from formalbench.contracts.errors import unknown
-from formalbench.extras import need_package
+from formalbench.contracts.errors import need_package, unknown
 from formalbench.host.plain_network import PlainNetwork
 from torch import Tensor, nn
 

@@ -1,0 +1,109 @@
+"""A verification as a person reads it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from formalbench.contracts.verification import dtype_title
+
+if TYPE_CHECKING:
+    from formalbench.verification.judge import Tally
+    from formalbench.verification.verify import Verification
+
+
+SHOWN_SYMBOLS = 120
+"""Characters of a failing string that are shown; ``--json`` has all of them."""
+
+
+SHOWN_LENGTHS = 40
+"""Rows of the table; of more lengths, those with errors and some of the others are shown."""
+
+
+def lines_above(found: Verification) -> list[str]:
+    """Return what stands above the table of lengths."""
+    parameters = ", ".join(f"{name}={_short(value)}" for name, value in found.parameters.items())
+    lines = [
+        f"{found.model.name} on {found.task.name}, {dtype_title(found.dtype)}"
+        + (f" ({parameters})" if parameters else "")
+    ]
+    if found.plan.exhaustive is None:
+        lines.append("exhaustive: skipped")
+    else:
+        total = found.total("exhaustive")
+        lines.append(
+            f"exhaustive: {total.strings:,} strings, all {_all(found)}: {_errors(total.errors)}"
+        )
+    return lines
+
+
+def table(found: Verification) -> tuple[Sequence[str], list[list[str]]]:
+    """Return the columns and rows of the random strings, by length."""
+    columns = ("length", "strings", "errors", "accuracy", "min margin", "mean bits", "worst bits")
+    lengths = found.lengths()
+    step = -(-len(lengths) // SHOWN_LENGTHS)
+    last = len(lengths) - 1
+    rows = [
+        _row(length, tally)
+        for index, (length, tally) in enumerate(lengths.items())
+        if index % step == 0 or index == last or tally.errors
+    ]
+    return columns, rows
+
+
+def lines_below(found: Verification) -> list[str]:
+    """Return what stands below the table of lengths."""
+    total = found.total("adversarial")
+    lines = [f"adversarial: {total.strings:,} strings: {_errors(total.errors)}"]
+    if failure := found.first_failure:
+        logit = "not finite" if failure.logit is None else f"{failure.logit:.6g}"
+        string = _cut(failure.string) or "the empty string"
+        expected = _cut(str(failure.expected))
+        lines.append(f"first failure: {string}: expected {expected}, logit {logit}")
+    if found.break_length:
+        parts = [
+            f"{dtype_title(dtype)} {'none' if n is None else n}"
+            for dtype, n in found.break_length.items()
+        ]
+        lines.append(f"right at every tested length up to: {', '.join(parts)}")
+    lines += found.remarks
+    if not found.complete:
+        lines.append(f"not complete; so far {_errors(found.errors)}")
+    else:
+        lines.append("passed" if found.passed else f"FAILED: {_errors(found.errors)}")
+    return lines
+
+
+def _cut(text: str) -> str:
+    """Return a text, or its beginning and how long it is."""
+    if len(text) <= SHOWN_SYMBOLS:
+        return text
+    return f"{text[:SHOWN_SYMBOLS]}… ({len(text):,} characters)"
+
+
+def _all(found: Verification) -> str:
+    """Return which lengths the exhaustive strings have."""
+    shortest = min(part.length for part in found.plan.portions if part.kind == "exhaustive")
+    longest = found.plan.exhaustive
+    if shortest == longest:
+        return f"of length {longest}"
+    return f"of length {shortest} to {longest}" if shortest > 1 else f"up to length {longest}"
+
+
+def _row(length: int, tally: Tally) -> list[str]:
+    figures = ["–", "–", "–"]
+    if tally.finite:
+        margin, mean, worst = tally.min_margin, tally.mean_bits, tally.max_bits
+        shown = f"{margin:.3g}" if math.isfinite(margin) else "–"
+        figures = [shown, f"{mean:.6g}", f"{worst:.6g}"]
+    accuracy = f"{100 * tally.accuracy:.1f} %"
+    return [str(length), f"{tally.strings:,}", str(tally.errors), accuracy, *figures]
+
+
+def _errors(count: int) -> str:
+    return {0: "no error", 1: "1 error"}.get(count, f"{count:,} errors")
+
+
+def _short(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value).lower()

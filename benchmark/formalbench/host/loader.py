@@ -1,0 +1,552 @@
+"""Load plugins one by one and call their hooks; what one does wrong is its own error."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from time import monotonic
+from typing import Any, NoReturn, TypeVar
+
+import pluggy
+
+from formalbench.contracts import hooks
+from formalbench.contracts.errors import (
+    PLUGIN_FAILURES,
+    BrokenPluginError,
+    FormalbenchError,
+    ReaderLeftError,
+    RequestError,
+)
+from formalbench.contracts.names import check_name
+from formalbench.contracts.specs import (
+    ExecutorSpec,
+    MetricSpec,
+    ModelSpec,
+    ObjectiveSpec,
+    OptimiserSpec,
+    PenaltySpec,
+    ProbeSpec,
+    ProtocolSpec,
+    ReproductionSpec,
+    SamplerSpec,
+    ScheduleSpec,
+    SuiteSpec,
+    TableSpec,
+    TaskSpec,
+    TrackerSpec,
+)
+from formalbench.files import read_suite, read_yaml
+from formalbench.host.plugin import (
+    SESSION,
+    YAML_SUFFIXES,
+    LocalPlugin,
+    Plugin,
+    broken,
+    content_hash,
+    find_plugins,
+    import_local,
+)
+from formalbench.host.registry import Registry, check_spec
+
+MODULES = (json, hashlib, math)
+
+
+class TamperedError(Exception):
+    """A plugin replaced a part of a library."""
+
+
+@contextlib.contextmanager
+def untouched() -> Iterator[None]:
+    """Put back what the code inside replaced of `MODULES`.
+
+    Raises:
+        TamperedError: if it replaced anything.
+    """
+    before = [dict(vars(module)) for module in MODULES]
+    try:
+        yield
+    finally:
+        replaced = []
+        for module, parts in zip(MODULES, before, strict=True):
+            now = vars(module)
+            replaced += [f"{module.__name__}.{n}" for n in parts if now.get(n) is not parts[n]]
+            now.update(parts)
+    if replaced:
+        raise TamperedError(f"it replaces {', '.join(replaced)}, which records are made of")
+
+
+LIMIT = 120.0
+"""Seconds that a plugin has to be imported and to say what it provides."""
+
+
+@contextlib.contextmanager
+def contained() -> Iterator[None]:
+    """Load a plugin's code inside: it cannot end the process, nor take longer than `LIMIT`.
+
+    The standard files are open afterwards, if they were before.
+
+    What crashes the interpreter itself is not held up, nor what never returns to Python; and
+    outside the main thread, or where there are no alarms (Windows), nothing is timed.
+
+    Raises:
+        TimeoutError: if it takes too long, from the line where it was.
+        SystemExit: if it would end the process.
+        RuntimeError: in place of what is no `Exception`; an interrupt passes through.
+    """
+    with as_failures(), _standard_files(), _no_sudden_end(), _alarm(LIMIT):
+        yield
+
+
+@contextlib.contextmanager
+def as_failures() -> Iterator[None]:
+    """Let nothing out but `PLUGIN_FAILURES`, and what comes from outside the plugin.
+
+    Raises:
+        RuntimeError: in place of any other exception, from the same line.
+    """
+    try:
+        yield
+    except (*PLUGIN_FAILURES, KeyboardInterrupt, GeneratorExit):
+        raise
+    except BaseException as error:  # noqa: BLE001  # of a kind of its own
+        line = f"{type(error).__name__}: {error}"
+        raise RuntimeError(line).with_traceback(error.__traceback__) from None
+
+
+@contextlib.contextmanager
+def _standard_files() -> Iterator[None]:
+    """Open the standard files again that the code closes: the next to be opened would be one."""
+    copies = {number: copy for number in range(3) if (copy := _copy_of(number)) is not None}
+    try:
+        yield
+    finally:
+        for number, copy in copies.items():
+            if not _is_open(number):
+                os.dup2(copy, number)
+            os.close(copy)
+
+
+def _copy_of(number: int) -> int | None:
+    try:
+        return os.dup(number)
+    except OSError:  # it is closed already
+        return None
+
+
+def _is_open(number: int) -> bool:
+    try:
+        os.fstat(number)
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def _no_sudden_end() -> Iterator[None]:
+    """Make `os._exit` an exception in this process; one that it forks ends as ever."""
+    here, end = os.getpid(), os._exit
+
+    def refuse(status: int) -> NoReturn:
+        if os.getpid() != here:
+            end(status)
+        raise SystemExit(f"os._exit({status})")
+
+    os._exit = refuse
+    try:
+        yield
+    finally:
+        os._exit = end
+
+
+class _TooLong(BaseException):
+    """Nothing that expects an `Exception` handles it."""
+
+
+@contextlib.contextmanager
+def _alarm(seconds: float) -> Iterator[None]:
+    """Raise `TimeoutError` in what is still going on after so many seconds."""
+    here = threading.current_thread() is threading.main_thread()
+    if not here or not hasattr(signal, "setitimer"):
+        yield
+        return
+
+    def ring(*_: Any) -> NoReturn:
+        raise _TooLong
+
+    handler, began = signal.signal(signal.SIGALRM, ring), monotonic()
+    left, every = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    except _TooLong as error:
+        line = f"it is not loaded after {seconds:g} s"
+        raise TimeoutError(line).with_traceback(error.__traceback__) from None
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, handler)
+        if left:  # somebody else's alarm
+            signal.setitimer(signal.ITIMER_REAL, max(left - (monotonic() - began), 1e-3), every)
+
+
+PROJECT = "formalbench"
+
+
+class HookCalls:
+    """Pluggy's manager, one plugin at a time."""
+
+    def __init__(self) -> None:
+        self._manager = pluggy.PluginManager(PROJECT)
+        self._manager.add_hookspecs(hooks)
+
+    def register(self, plugin: Plugin, module: Any) -> None:
+        """Register what a plugin implements.
+
+        Raises:
+            pluggy.PluginValidationError: if a hook is misspelt or has unknown arguments.
+        """
+        plugin.module = module
+        self._manager.register(module, name=f"{plugin.name}@{plugin.describe()}")
+        self._manager.check_pending()  # a misspelt hook is an error, not a silence
+
+    def unregister(self, plugin: Plugin) -> None:
+        """Forget what a plugin implements."""
+        if self._manager.is_registered(plugin.module):
+            self._manager.unregister(plugin.module)
+
+    def drop(self, plugin: Plugin, error: BaseException) -> None:
+        """Forget what a plugin implements, and remember why."""
+        self.unregister(plugin)
+        plugin.module = None
+        plugin.error = " ".join(f"{type(error).__name__}: {error}".split())
+
+    def implements_any(self, plugin: Plugin) -> bool:
+        """Say whether a plugin implements any hook."""
+        return bool(self._manager.get_hookcallers(plugin.module))
+
+    def call(self, plugin: Plugin, hook: str, arguments: Mapping[str, Any]) -> Iterator[Any]:
+        """Call one plugin's implementations of a hook and yield what they return."""
+        for caller in self._manager.get_hookcallers(plugin.module) or ():
+            if caller.name == hook:
+                for implementation in caller.get_hookimpls():
+                    if implementation.plugin is plugin.module:
+                        names = implementation.argnames
+                        yield implementation.function(*(arguments[name] for name in names))
+
+
+ENVIRONMENT = "FORMALBENCH_PLUGINS"
+
+
+Warn = Callable[[str], None]
+
+
+Host = TypeVar("Host", bound="LoadedPlugins")
+
+
+def to_stderr(line: str) -> None:
+    """Say a line where nobody takes it for a result."""
+    print(line, file=sys.stderr)
+
+
+class LoadedPlugins:
+    """Everything plugins announced, and how they are told of what happens.
+
+    Args:
+        warn: called with one line for each broken plugin that nobody asked for.
+    """
+
+    def __init__(self, warn: Warn = to_stderr) -> None:
+        self.warn = warn
+        self._calls = HookCalls()
+        self.plugins: list[Plugin] = []
+        self.tasks: Registry[TaskSpec] = Registry("task", TaskSpec)
+        self.models: Registry[ModelSpec] = Registry("model", ModelSpec)
+        self.suites: Registry[SuiteSpec] = Registry("suite", SuiteSpec)
+        self.protocols: Registry[ProtocolSpec] = Registry("protocol", ProtocolSpec)
+        self.objectives: Registry[ObjectiveSpec] = Registry("objective", ObjectiveSpec)
+        self.metrics: Registry[MetricSpec] = Registry("metric", MetricSpec)
+        self.probes: Registry[ProbeSpec] = Registry("probe", ProbeSpec)
+        self.optimisers: Registry[OptimiserSpec] = Registry("optimiser", OptimiserSpec)
+        self.schedules: Registry[ScheduleSpec] = Registry("schedule", ScheduleSpec)
+        self.samplers: Registry[SamplerSpec] = Registry("sampler", SamplerSpec)
+        self.penalties: Registry[PenaltySpec] = Registry("penalty", PenaltySpec)
+        self.executors: Registry[ExecutorSpec] = Registry("executor", ExecutorSpec)
+        self.trackers: Registry[TrackerSpec] = Registry("tracker", TrackerSpec)
+        self.tables: Registry[TableSpec] = Registry("table", TableSpec)
+        self.reproductions: Registry[ReproductionSpec] = Registry("reproduction", ReproductionSpec)
+
+    @property
+    def registries(self) -> dict[str, Registry[Any]]:
+        """Every registry, by the plural of what is in it."""
+        kinds = (
+            *(self.tasks, self.models, self.suites, self.protocols, self.objectives),
+            *(self.metrics, self.probes, self.optimisers, self.schedules, self.samplers),
+            *(self.penalties, self.executors, self.trackers, self.tables, self.reproductions),
+        )
+        return {registry.plural: registry for registry in kinds}
+
+    @classmethod
+    def load(
+        cls: type[Host], paths: Sequence[Path] = (), warn: Warn = to_stderr, *, apart: bool = False
+    ) -> Host:
+        """Load all installed plugins, then those of ``FORMALBENCH_PLUGINS`` and `paths`.
+
+        A name that one of ``FORMALBENCH_PLUGINS`` shares is refused when it is used: these are
+        loaded for every command, most of which have no need of it.
+
+        Args:
+            paths: of local plugins.
+            warn: called with one line for each broken plugin that nobody asked for.
+            apart: whether these are only noted if any of them is code, for another process.
+
+        Raises:
+            RequestError: if a path is no plugin, a file is bad, or a name of `paths` clashes.
+            BrokenPluginError: if a Python plugin that was asked for is broken.
+        """
+        host = cls(warn)
+        host.load_installed()
+        extra = os.environ.get(ENVIRONMENT, "")
+        asked = [Path(part) for part in extra.split(os.pathsep) if part]
+        own = dict.fromkeys(one for path in asked for one in find_plugins(path, ENVIRONMENT))
+        named = dict.fromkeys(one for path in paths for one in find_plugins(path))
+        own |= named
+        only_noted = apart and any(one.is_code for one in own)
+        for one in own:
+            (host.note_local if only_noted else host.load_local)(one)
+        for plugin in host.plugins:
+            if plugin.local in named:
+                host.check_clashes(plugin)
+        return host
+
+    def load_installed(self) -> None:
+        """Load the entry points of every installed distribution; a broken one is one line."""
+        for point in sorted(metadata.entry_points(group=PROJECT), key=lambda point: point.name):
+            name = point.dist.name if point.dist else "?"
+            version = point.dist.version if point.dist else ""
+            plugin = Plugin(point.name, name, version)
+            self.plugins.append(plugin)
+            try:
+                with contained():
+                    self._register(plugin, point.load())
+            except PLUGIN_FAILURES as error:
+                self.drop(plugin, error, "skipped")
+
+    def load_local(self, local: LocalPlugin) -> None:
+        """Load a plugin the user named.
+
+        Raises:
+            RequestError: if its contents changed, or a file is bad.
+            BrokenPluginError: if its Python is broken.
+        """
+        if local.path != SESSION and content_hash(local.path) != local.sha256:
+            raise RequestError(f"plugin {local.path} changed while it was in use: start again")
+        plugin = self.note_local(local)
+        if local.attribute:
+            self._load_class(plugin, local)
+        elif local.is_code:
+            self._load_python(plugin, local)
+        else:
+            self._load_file(plugin, local.path)
+
+    def note_local(self, local: LocalPlugin) -> Plugin:
+        """Know of a plugin the user named, and load nothing."""
+        plugin = Plugin(local.named.name, str(local.named), "", local=local)
+        self.plugins.append(plugin)
+        return plugin
+
+    def local_plugin(self, local: LocalPlugin) -> Plugin | None:
+        """Return the plugin of a file, a package or a class, if it is loaded."""
+        return next((one for one in self.plugins if one.local == local), None)
+
+    def models_named(self, names: Sequence[str | type]) -> tuple[str, ...]:
+        """Return the names of models, and load the plain classes among them.
+
+        Args:
+            names: as ``lstm``, ``mine.py:Mine[width=32]`` or, of a Python session, the class.
+
+        Raises:
+            RequestError: if a class is not there or does not fit, or a model has its name already.
+            BrokenPluginError: if its file cannot be imported.
+        """
+        from formalbench.host.plain_class import class_plugin
+
+        found = []
+        for name in names:
+            text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
+            if isinstance(name, type):
+                local = class_plugin(name)
+            elif ":" in text:
+                (local,) = find_plugins(Path(text.strip()), "--model")
+            else:
+                found.append(name)
+                continue
+            if self.local_plugin(local) is None:
+                self.load_local(local)
+            plugin = self.local_plugin(local)
+            assert plugin is not None
+            (own,) = (one.spec.name for one in self.models.every() if one.plugin is plugin)
+            if len([one for one in self.models.every() if one.spec.name == own]) > 1:
+                named = f"class {local.attribute} of {local.path.name}"
+                raise RequestError(f"{named}: there is a model {own!r} already: rename the class")
+            found.append(f"{own}{bracket}{options}")
+        return tuple(found)
+
+    def check_clashes(self, plugin: Plugin) -> None:
+        """Refuse a plugin that announces a name somebody else announced.
+
+        Raises:
+            RequestError: naming both.
+        """
+        for registry in self.registries.values():
+            registry.check_clashes(plugin)
+
+    def _load_python(self, plugin: Plugin, local: LocalPlugin) -> None:
+        try:
+            with untouched(), contained():
+                self._register(plugin, import_local(local.path, local.sha256))
+        except FormalbenchError:
+            raise
+        except PLUGIN_FAILURES as error:  # it was asked for
+            self._calls.drop(plugin, error)
+            raise BrokenPluginError(broken(local.path, error)) from None
+        if not plugin.provides and not self._calls.implements_any(plugin):
+            raise BrokenPluginError(
+                f"plugin {local.path} has no function marked @formalbench.hookimpl"
+            )
+
+    def _load_class(self, plugin: Plugin, local: LocalPlugin) -> None:
+        from formalbench.host.plain_class import class_spec
+
+        try:
+            with untouched(), contained(), self.blaming(plugin):
+                spec = class_spec(local)
+        except FormalbenchError as error:
+            self._calls.drop(plugin, error)
+            raise
+        self._add("models", spec, plugin)
+
+    def _register(self, plugin: Plugin, module: Any) -> None:
+        self._calls.register(plugin, module)
+        found: list[tuple[str, Any]] = []
+        for kind, registry in self.registries.items():
+            for specs in self._calls.call(plugin, f"formalbench_{kind}", {}):
+                for spec in specs:
+                    if not isinstance(spec, registry.spec_type):
+                        raise TypeError(f"formalbench_{kind} gave a {type(spec).__name__}")
+                    found.append((kind, spec))
+        for _, spec in found:
+            check_spec(spec)  # all of them first: a broken plugin leaves nothing behind
+        for kind, spec in found:
+            self._add(kind, spec, plugin)
+
+    def _load_file(self, plugin: Plugin, path: Path) -> None:
+        """Load a file that is no Python: a suite, a protocol, or what a plugin makes of it."""
+        data = read_yaml(path) if path.suffix in YAML_SUFFIXES else {}
+        if "tasks" in data:
+            self._add_named(path, "suites", read_suite(path, data), plugin)
+        elif {"steps", "learning_rates", "extends"} & set(data):
+            from formalbench.host.protocols import check_contents
+
+            spec = ProtocolSpec(*check_contents(path, data), path)
+            self._add_named(path, "protocols", spec, plugin)
+        else:
+            task, plugin.reader = self._read_task(path)
+            self._add_named(path, "tasks", task, plugin)
+
+    def _read_task(self, path: Path) -> tuple[TaskSpec, Plugin]:
+        for plugin in self.plugins:
+            with self.blaming(plugin):
+                for task in self.call(plugin, "formalbench_read_file", path=path):
+                    if isinstance(task, TaskSpec):
+                        return task, plugin
+        if path.suffix in YAML_SUFFIXES:
+            raise RequestError(
+                f"{path}: not a task (alphabet or data), a suite (tasks) or a protocol "
+                "(steps, extends)"
+            )
+        raise RequestError(
+            f"--plugin {path}: a plugin is a .py or .yaml file, a folder, or a file that "
+            f"another plugin reads; none reads {path.suffix or 'one without a suffix'}"
+        )
+
+    def _add_named(self, path: Path, kind: str, spec: Any, plugin: Plugin) -> None:
+        try:
+            check_name(spec.name)
+        except ValueError as error:
+            raise RequestError(f"{path}: {error}") from None
+        self._add(kind, spec, plugin)
+
+    def _add(self, kind: str, spec: Any, plugin: Plugin) -> None:
+        self.registries[kind].add(spec, plugin)
+        plugin.provides[kind] = plugin.provides.get(kind, 0) + 1
+
+    # Calling hooks.
+
+    def notify(self, hook: str, **arguments: Any) -> None:
+        """Tell every observer; one that raises is dropped with one line.
+
+        Raises:
+            ReaderLeftError: if it had something to show that nobody reads.
+        """
+        for plugin in self.plugins:
+            if plugin.module is None:
+                continue
+            try:
+                self.call(plugin, hook, **arguments)
+            except ReaderLeftError:
+                raise
+            except PLUGIN_FAILURES as error:  # an observer must not end a run
+                self.drop(plugin, error, "dropped as an observer")
+
+    def observe(self, observer: Any, name: str) -> Plugin:
+        """Register an object with observer hooks, as a plugin of the engine itself."""
+        plugin = Plugin(name, "formalbench", "")
+        self._calls.register(plugin, observer)
+        self.plugins.append(plugin)
+        return plugin
+
+    def forget(self, observer: Plugin) -> None:
+        """Tell an observer nothing more."""
+        self._calls.unregister(observer)
+        self.plugins.remove(observer)
+
+    def call(self, plugin: Plugin, hook: str, **arguments: Any) -> list[Any]:
+        """Call one plugin's implementations of a hook; what they raise passes through."""
+        return list(self._calls.call(plugin, hook, arguments))
+
+    def drop(self, plugin: Plugin, error: BaseException, what: str) -> None:
+        """Take part in nothing more with a plugin that failed, and say so in one line."""
+        self._calls.drop(plugin, error)
+        self.warn(f"plugin {plugin.name} ({plugin.describe()}) {what}: {plugin.error}")
+
+    def locals(self) -> list[LocalPlugin]:
+        """Return the local plugins, as worker processes load them."""
+        return [plugin.local for plugin in self.plugins if plugin.local]
+
+    def runs_local_code(self) -> bool:
+        """Say whether a stranger's file was imported into this process."""
+        return any(local.is_code for local in self.locals())
+
+    @contextlib.contextmanager
+    def blaming(self, plugin: Plugin) -> Iterator[None]:
+        """Turn an exception of a plugin's code into an error that names the plugin."""
+        try:
+            with as_failures():
+                yield
+        except (FormalbenchError, MemoryError):  # too much was asked for: no fault of the plugin
+            raise
+        except PLUGIN_FAILURES as error:
+            place = plugin.local.path if plugin.local else _package_folder(plugin)
+            raise BrokenPluginError(broken(place, error)) from error
+
+
+def _package_folder(plugin: Plugin) -> Path:
+    file = getattr(plugin.module, "__file__", None)
+    return Path(file).resolve().parent if file else Path(plugin.name)

@@ -1,0 +1,381 @@
+"""One plugin: its files, their hash, and how it is imported.
+
+Wherever it is in the part ``data``, a value under ``strings``, ``labels`` or ``outputs`` is a file,
+relative to the folder of the plugin. What a run is known by hangs on the hash of all of them: other
+data, another task. In ``corpus`` and ``pairs`` ``file`` is one, and its hash stands beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib.machinery import ModuleSpec, PathFinder
+from itertools import chain
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from formalbench.contracts.errors import PLUGIN_FAILURES, BrokenPluginError, RequestError, unknown
+from formalbench.files import read_plain, read_yaml
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Origin
+
+
+SESSION = Path("(session)")
+"""The path of a class that only this Python session knows, as one of a notebook."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocalPlugin:
+    """A local plugin as a worker process is told of it: where it is and what it must contain.
+
+    Attributes:
+        path: of the file or the package; `SESSION` for a class of this Python session.
+        sha256: of its contents, or of the class's source text.
+        attribute: of a plain class, which is a model: its name, in a package behind that of its
+            module, as in ``module.Mine``. Empty for a plugin with hooks.
+    """
+
+    path: Path
+    sha256: str
+    attribute: str = ""
+
+    @property
+    def named(self) -> Path:
+        """The plugin as ``--plugin`` takes it; only its name is in records."""
+        return Path(f"{self.path}:{self.attribute}") if self.attribute else self.path
+
+    @property
+    def is_code(self) -> bool:
+        """Whether it is Python, and not a file that is only read."""
+        return self.path.suffix == ".py" or self.path.is_dir()
+
+
+@dataclass(slots=True)
+class Plugin:
+    """A plugin the host knows, loaded or broken.
+
+    Attributes:
+        name: the entry point's name, or the local file's.
+        distribution: the installed distribution it came with; the path for a local one.
+        version: the distribution's version; empty for a local one.
+        module: what was registered; None if it could not be loaded.
+        local: set for a local plugin.
+        error: one line, if it is broken.
+        provides: how many specs of each kind it announced.
+        reader: the plugin that reads it, if it is a file of a kind that only a plugin knows.
+    """
+
+    name: str
+    distribution: str
+    version: str
+    module: Any = None
+    local: LocalPlugin | None = None
+    error: str = ""
+    provides: dict[str, int] = field(default_factory=dict)
+    reader: Plugin | None = None
+
+    @property
+    def source(self) -> Origin:
+        """What a record says about where the plugin's code came from."""
+        from formalbench.contracts.record import Origin
+
+        if self.local:
+            return Origin(distribution=self.local.path.name, sha256=self.local.sha256)
+        return Origin(distribution=self.distribution, version=self.version)
+
+    def describe(self) -> str:
+        """Return where the plugin comes from, for errors."""
+        if self.local:
+            return str(self.local.named)
+        return f"{self.distribution} {self.version}".strip()
+
+
+DATA = "data"
+
+
+FILES = ("strings", "labels", "outputs")
+
+
+TEXTS = ("corpus", "pairs")
+
+
+TEXT_FILES = ("file",)
+
+
+MAX_BYTES = 1 << 30
+"""Of one file."""
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the files that a YAML plugin names, each once; none if it cannot be read."""
+    texts = (_files_of(path, part, TEXT_FILES) for part in TEXTS)
+    return [*_files_of(path, DATA, FILES), *chain.from_iterable(texts)]
+
+
+def data_hash(path: Path) -> str:
+    """Return the SHA-256 of a YAML plugin and of the files that it names under ``data``.
+
+    A file that cannot be read counts as one: whoever reads it says what is wrong.
+
+    Raises:
+        OSError: if the plugin itself cannot be read.
+    """
+    own = hashlib.sha256(path.read_bytes())
+    files = _files_of(path, DATA, FILES)
+    if not files:
+        return own.hexdigest()
+    digest = hashlib.sha256(own.digest())
+    for file in files:
+        try:
+            digest.update(hashlib.sha256(read_plain(file, MAX_BYTES)).digest())
+        except RequestError:
+            digest.update(b"unreadable")
+    return digest.hexdigest()
+
+
+def _files_of(path: Path, part: str, keys: Collection[str]) -> list[Path]:
+    try:
+        named = _named(read_yaml(path).get(part), keys)
+        return list(dict.fromkeys(path.parent / name for name in named))
+    except RequestError:  # whoever loads it says what is wrong
+        return []
+
+
+def _named(value: Any, keys: Collection[str]) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key in keys and isinstance(inner, str):
+                if inner.isprintable():  # no other is the name of a file
+                    yield inner
+            else:
+                yield from _named(inner, keys)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _named(inner, keys)
+
+
+YAML_SUFFIXES = (".yaml", ".yml")
+
+
+SUFFIXES = (".py", *YAML_SUFFIXES, ".att")
+"""Of the files that a folder stands for; a file with another can be named itself."""
+
+
+MOST_FILES = 1000
+"""Of a package of which a class is a model: all are read for their hash."""
+
+
+def plugin_files(path: Path, named_by: str = "--plugin") -> list[Path]:
+    """Return the plugins a path stands for.
+
+    A file or a package (a folder with ``__init__.py``) is one plugin; any other folder
+    stands for the files right inside it that have one of `SUFFIXES`.
+
+    Args:
+        path: of the plugin.
+        named_by: the option or the variable that names it, for errors.
+
+    Raises:
+        RequestError: if there is nothing that can be a plugin.
+    """
+    if not path.is_file() and not path.is_dir():
+        raise RequestError(f"{named_by} {path}: no such file or folder")
+    if path.is_dir() and not (path / "__init__.py").is_file():
+        inside = sorted(
+            file
+            for file in path.iterdir()
+            if file.suffix in SUFFIXES and not file.name.startswith("test_")
+        )
+        if not inside:
+            raise RequestError(f"{named_by} {path}: the folder holds no .py or .yaml file")
+        return [file.resolve() for file in inside]
+    return [path.resolve()]
+
+
+def find_plugins(path: Path, named_by: str = "--plugin") -> list[LocalPlugin]:
+    """Return the plugins that a path stands for, or the plain class: ``mine.py:Mine``.
+
+    Of a class, what is before the colon may also be the name of a module, as ``package.module``:
+    it is looked for in the working directory and where Python finds modules.
+
+    Args:
+        path: of the plugin, as the user names it.
+        named_by: the option or the variable that names it, for errors.
+
+    Raises:
+        RequestError: if there is nothing that can be a plugin.
+    """
+    before, colon, name = str(path).rpartition(":")
+    if not colon or path.exists() or not all(map(str.isidentifier, name.split("."))):
+        return [LocalPlugin(file, content_hash(file)) for file in plugin_files(path, named_by)]
+    if Path(before).exists() or "/" in before or before.endswith(".py"):
+        (file,) = plugin_files(Path(before), named_by)
+    elif (found := find_module(before)) is None:
+        raise RequestError(f"{named_by} {path}: there is no file or module {before}")
+    else:
+        file, name = found[0], ".".join((*found[1], name))
+    local = LocalPlugin(file, content_hash(file), name)
+    if not local.is_code:
+        raise RequestError(f"{named_by} {path}: a class is in a .py file or a package")
+    return [local]
+
+
+def find_module(name: str) -> tuple[Path, list[str]] | None:
+    """Return where a module's code is; nothing is imported.
+
+    Returns:
+        Its file or, if it is in a package, that package's folder and the module's place in it.
+    """
+    parts = name.split(".")
+    search: Sequence[str] | None = ["", *sys.path]
+    for index in range(len(parts)):
+        found = PathFinder.find_spec(".".join(parts[: index + 1]), search)
+        if found is None:
+            return None
+        if found.origin is None:  # a folder without `__init__.py`: it only holds packages
+            search = found.submodule_search_locations
+            continue
+        file = Path(found.origin).resolve()
+        inside = parts[index + 1 :]
+        if file.name == "__init__.py":
+            files = sum(1 for _ in file.parent.rglob("*"))
+            if files > MOST_FILES:
+                raise RequestError(
+                    f"package {name} has {files} files, too many to be a model's code: "
+                    "import it in a file of your own, and name a class of that"
+                )
+            return file.parent, inside
+        return None if inside or file.suffix != ".py" else (file, [])
+    return None
+
+
+def content_hash(path: Path) -> str:
+    """Return the SHA-256 of a file, or of the names and contents of a package's files.
+
+    That of a YAML file is also of the data files that it names.
+    """
+    try:
+        if path.suffix in YAML_SUFFIXES and path.is_file():
+            return data_hash(path)
+        if path.is_file():
+            return hashlib.sha256(path.read_bytes()).hexdigest()
+        files = (file for file in path.rglob("*") if "__pycache__" not in file.parts)
+        return package_hash({f.relative_to(path): f.read_bytes() for f in files if f.is_file()})
+    except OSError as error:
+        raise RequestError(f"--plugin {path}: {error.strerror}") from None
+
+
+def package_hash(files: Mapping[Path, bytes]) -> str:
+    """Return the SHA-256 of the contents of files, by their paths below a folder."""
+    digest = hashlib.sha256()
+    for path in sorted(files):
+        digest.update(path.as_posix().encode() + b"\0")
+        digest.update(hashlib.sha256(files[path]).digest())
+    return digest.hexdigest()
+
+
+def import_local(path: Path, sha256: str, *, named: bool = False) -> ModuleType:
+    """Import a Python plugin under a module name of its own.
+
+    The name holds a hash of path and contents, so that two files called ``model.py`` do not
+    meet; it stands in `sys.modules` before the code runs, because dataclasses look there.
+
+    Args:
+        path: of a file, or of a package's folder.
+        sha256: of its contents.
+        named: whether a package's modules can import each other by its name, too.
+
+    Raises:
+        BrokenPluginError: if it cannot be imported.
+    """
+    identity = os.fsencode(path) + sha256.encode()
+    name = f"formalbench_local_{hashlib.sha256(identity).hexdigest()[:16]}"
+    if name in sys.modules:
+        return sys.modules[name]
+    init = path / "__init__.py" if path.is_dir() else path
+    search = [str(path)] if path.is_dir() else None
+    spec = importlib.util.spec_from_file_location(name, init, submodule_search_locations=search)
+    assert spec is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        with _package_names(path, module) if named else contextlib.nullcontext():
+            _execute(module, spec, init)
+    except BaseException as error:
+        for loaded in [key for key in sys.modules if key.split(".")[0] == name]:
+            del sys.modules[loaded]
+        if isinstance(error, PLUGIN_FAILURES):
+            raise BrokenPluginError(broken(path, error)) from None
+        raise
+    return module
+
+
+def import_class(local: LocalPlugin) -> object:
+    """Import what a local plugin names in a file or a package.
+
+    Raises:
+        RequestError: if there is no such thing.
+        BrokenPluginError: if it cannot be imported.
+    """
+    found = import_local(local.path, local.sha256, named=True)
+    *modules, name = local.attribute.split(".")
+    with _package_names(local.path, found):
+        for part in modules:
+            try:
+                found = importlib.import_module(f"{found.__name__}.{part}")
+            except PLUGIN_FAILURES as error:
+                raise BrokenPluginError(broken(local.path, error)) from None
+    if not hasattr(found, name):
+        kinds = (one for one, value in vars(found).items() if isinstance(value, type))
+        raise unknown(f"class of {local.path}", name, kinds)
+    return getattr(found, name)
+
+
+@contextlib.contextmanager
+def _package_names(path: Path, package: ModuleType) -> Iterator[None]:
+    """Let a package's modules import each other by its name while they are imported."""
+    if not path.is_dir() or path.name in sys.modules:
+        yield
+        return
+    sys.modules[path.name] = package
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    try:
+        yield
+    finally:
+        sys.dont_write_bytecode = before
+        for key in [key for key in sys.modules if key.split(".")[0] == path.name]:
+            del sys.modules[key]
+
+
+def _execute(module: ModuleType, spec: ModuleSpec, init: Path) -> None:
+    # Compiled here and not by the import system, which would write __pycache__ beside
+    # the user's file and could run bytecode that is older than the contents we hashed.
+    code = compile(init.read_bytes(), str(init), "exec", dont_inherit=True)
+    before, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # for a package's modules
+    try:
+        exec(code, module.__dict__)  # noqa: S102  # the user named this file as a plugin
+    finally:
+        sys.dont_write_bytecode = before
+
+
+def broken(path: Path, error: BaseException) -> str:
+    """Say what is wrong with a plugin: one line for its syntax, else its own frames only."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename or path}:{error.lineno}: {type(error).__name__}: {error.msg}"
+    inside = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if Path(frame.filename).resolve().is_relative_to(path)
+    ]
+    frames = "".join(traceback.format_list(inside)).rstrip()
+    last = " ".join(str(error).split())
+    head = f"plugin {path} is broken"
+    return "\n".join(filter(None, [head, frames, f"{type(error).__name__}: {last}"]))

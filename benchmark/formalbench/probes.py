@@ -1,0 +1,97 @@
+"""Numbers read off a network's trace: the two probes that are built in.
+
+A probe is a function of what a trace holds under the names that
+`formalbench.contracts.network.Traceable` gives; it returns one series for each place it found,
+and raises KeyError for what the trace lacks. Plugins announce probes; the host knows their names.
+
+Legend: B strings.
+
+Legend: B strings, H heads, M positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Batch, tensors
+from formalbench.contracts.network import Traceable
+from formalbench.contracts.task import Task
+
+Trace = Mapping[str, Tensor]
+
+
+Series = dict[str, Tensor]
+"""By place, as ``block.0.head.1``: one number per string, (B,)."""
+
+
+Read = Callable[[Trace], Series]
+"""A probe."""
+
+
+def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
+    """Look into a network as it answers a batch; its mode and its gradients are the caller's.
+
+    Args:
+        name: of the probe, for errors.
+        read: the probe.
+        network: what to look into.
+        batch: the strings.
+
+    Raises:
+        RequestError: if the network cannot be looked into, or has nothing of this kind.
+    """
+    kind = type(network).__name__
+    if not isinstance(network, Traceable):
+        raise RequestError(f"probe {name} looks into a network: {kind} has no trace")
+    trace = network.trace(batch)
+    try:
+        return read(trace)
+    except KeyError as error:
+        raise RequestError(f"probe {name}: the trace of {kind} has no {error.args[0]}") from None
+
+
+def count_series(probes: Mapping[str, Read], network: nn.Module, task: Task, length: int) -> int:
+    """Return how many series probes read, by reading them on one string.
+
+    Raises:
+        RequestError: if they cannot be read.
+    """
+    if not probes:
+        return 0
+    batch = tensors(task.sample(task.stream("probe", length), length, 1)).batch
+    with torch.no_grad():
+        return sum(len(read_probe(name, read, network, batch)) for name, read in probes.items())
+
+
+def attention_on_first(trace: Trace) -> Series:
+    """Return the weight of the string's first symbol, by head."""
+    at_B = trace["first.position"]
+    return {
+        place: weights_BM.gather(1, at_B[:, None]).squeeze(1)
+        for place, weights_BM in _answering(trace)
+    }
+
+
+def attention_entropy(trace: Trace) -> Series:
+    """Return the entropy of the attention in bits, by head."""
+    return {
+        place: torch.special.entr(weights_BM).sum(1) / torch.log(weights_BM.new_tensor(2.0))
+        for place, weights_BM in _answering(trace)
+    }
+
+
+def _answering(trace: Trace) -> Iterator[tuple[str, Tensor]]:
+    """Find how the position that is answered from attends: each head's weights, (B, M)."""
+    at_B = trace["answer.position"]
+    suffix = ".attention"
+    found = [name for name, t in trace.items() if name.endswith(suffix) and t.dim() == 4]
+    if not found:
+        raise KeyError("NAME.attention")
+    rows_B = torch.arange(len(at_B), device=at_B.device)
+    for name in found:
+        for head, weights_BMM in enumerate(trace[name].unbind(1)):
+            yield f"{name.removesuffix(suffix)}.head.{head}", weights_BMM[rows_B, at_B]

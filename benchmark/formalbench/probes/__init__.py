@@ -1,1 +1,0 @@
-"""Probes: numbers read off a network's `trace`, one per string."""

@@ -1,1 +1,0 @@
-"""Executors: what carries units of work out."""

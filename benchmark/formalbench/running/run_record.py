@@ -1,0 +1,394 @@
+"""What came of a run, why it failed, and its record."""
+
+from __future__ import annotations
+
+import datetime
+import hashlib
+import math
+import sys
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from formalbench.contracts.cells import Cells, Sums
+from formalbench.contracts.errors import BrokenPluginError, FormalbenchError
+from formalbench.contracts.metric import Measure, Measures, merged
+from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
+from formalbench.contracts.reading import SCHEMA_VERSION
+from formalbench.contracts.record import (
+    MOST_POINTS,
+    CohortMember,
+    LearningCurve,
+    Place,
+    Record,
+    Selected,
+    Status,
+    Summed,
+    TestResult,
+    Training,
+)
+from formalbench.device import describe_environment
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from formalbench.evaluation.evaluate import CellScore
+    from formalbench.host import PluginHost
+    from formalbench.running.plan import Run
+    from formalbench.training.run_state import Checkpointer, LearningPoint
+    from formalbench.training.trainer import Trained
+
+
+MAX_LINE = 500
+"""Characters of a message, or of a frame."""
+
+
+MAX_FRAMES = 8
+
+
+_ENGINE = Path(__file__).resolve().parent.parent
+
+
+class RunFailure(NamedTuple):
+    """Why a run did not finish.
+
+    Attributes:
+        status: as a record has it.
+        message: one line.
+        place: where in a plugin's code; None if elsewhere.
+    """
+
+    status: Status
+    message: str
+    place: Place | None = None
+
+
+def failure_of(error: BaseException, host: PluginHost, *, debug: bool = False) -> RunFailure:
+    """Return what a record says of an exception in a run.
+
+    Args:
+        error: the exception.
+        host: knows the plugins, and so whose code it came from.
+        debug: whether to print the whole traceback to standard error, too.
+    """
+    if debug:
+        traceback.print_exception(error, file=sys.stderr)
+    message = _message(error)
+    return RunFailure(_status(error, message), message, _place(error, _roots(host)))
+
+
+def _message(error: BaseException) -> str:
+    lines = [f"{type(error).__name__}: {error}"]
+    if isinstance(error, FormalbenchError):
+        lines = str(error).strip().splitlines()
+        lines = [lines[0], lines[-1]] if len(lines) > 1 else lines
+    return plain_line(": ".join(lines))
+
+
+def plain_line(text: str) -> str:
+    """Return a text as one line that a record can hold."""
+    line = " ".join(text.split())
+    return line.encode("utf-8", "backslashreplace").decode()[:MAX_LINE]
+
+
+def _status(error: BaseException, message: str) -> Status:
+    import torch
+
+    from formalbench.evaluation.evaluate import NotFiniteError
+
+    if isinstance(error, NotFiniteError):
+        return "diverged"
+    out_of_memory = isinstance(error, MemoryError | torch.cuda.OutOfMemoryError)
+    if out_of_memory or "can't allocate memory" in message:
+        return "out-of-memory"
+    return "error"
+
+
+def _roots(host: PluginHost) -> list[Path]:
+    """Return the file or folder of every plugin but the engine itself."""
+    roots = []
+    for plugin in host.plugins:
+        file = getattr(plugin.module, "__file__", None)
+        if plugin.local is not None:
+            roots.append(plugin.local.path)
+        elif file is not None:
+            roots.append(Path(file).resolve().parent)
+    return [root for root in roots if root != _ENGINE]
+
+
+def _place(error: BaseException, roots: Sequence[Path]) -> Place | None:
+    """Return where the innermost frame of a plugin's own code is, with those above it."""
+    while isinstance(error, BrokenPluginError) and error.__cause__ is not None:
+        error = error.__cause__
+    frames = [
+        (root, frame)
+        for frame in traceback.extract_tb(error.__traceback__)
+        for root in _owner(frame.filename, roots)
+    ]
+    if not frames:
+        return None
+    root, innermost = frames[-1]
+    own = [frame for other, frame in frames if other == root]
+    return Place(
+        file=_relative(innermost.filename, root),
+        line=innermost.lineno or 0,
+        frames=tuple(
+            plain_line(f"{_relative(f.filename, root)}:{f.lineno} in {f.name}: {f.line}")
+            for f in own[-MAX_FRAMES:]
+        ),
+    )
+
+
+def _owner(filename: str, roots: Sequence[Path]) -> list[Path]:
+    file = Path(filename).resolve()
+    return [root for root in roots if file.is_relative_to(root)][:1]
+
+
+def _relative(filename: str, root: Path) -> str:
+    file = Path(filename).resolve()
+    return file.name if file == root else plain_line(file.relative_to(root).as_posix())
+
+
+MAX_SUMS = 32
+"""Entries of all the metrics of a record beside the primary one: it has 8 KB for 460 lengths."""
+
+
+MAX_SIZE = 8192
+"""Bytes of a record that its learning curve may fill it up to."""
+
+
+CURVE_SIZE, POINT_SIZE = 64, 32
+"""Bytes of a learning curve without points, and of each point, at most."""
+
+
+Written = tuple[Record, bytes | None]
+"""A run's record, and the selected weights if it names any."""
+
+
+@dataclass
+class RunResult:
+    """What came of a run so far.
+
+    Attributes:
+        run: the run.
+        device: ``cpu`` or ``cuda:i``.
+        status: how it stands.
+        message: one line, if it did not finish.
+        place: where in a plugin's code it failed.
+        parameters: of its network, once that is built.
+        network: trained, or as constructed.
+        primary: the name of its task's primary metric, once that is built.
+        trained: what training came to.
+        kept: in its place, the record of the run that trained it before, and its weights.
+        tested: what the test came to.
+        saved: where its training is saved until its record is written.
+        source: SHA-256 of the code that decides its numbers, once that is imported.
+        packages: versions of what its plugins imported.
+    """
+
+    run: Run
+    device: str
+    status: Status = "finished"
+    message: str = ""
+    place: Place | None = None
+    parameters: int = 0
+    network: nn.Module | None = None
+    primary: str = ""
+    trained: Trained | None = None
+    kept: tuple[Record, bytes] | None = None
+    tested: TestResult | None = None
+    saved: Checkpointer | None = None
+    source: str | None = None
+    packages: Mapping[str, str] = field(default_factory=dict)
+
+    def fail(self, failure: RunFailure) -> None:
+        """Note why it did not finish."""
+        self.status, self.message, self.place = failure
+
+    def outcome(self) -> Written:
+        """Write it down, and keep the weights of a run that trained and was tested.
+
+        Raises:
+            RequestError: if its weights cannot be written down: the run has failed.
+        """
+        if self.kept is not None and self.tested is not None:
+            record, weights = self.kept
+            return self._record(record.weights, record), weights
+        packed = self._weights()
+        digest = None if packed is None else hashlib.sha256(packed).hexdigest()
+        return self._record(digest), packed
+
+    def _weights(self) -> bytes | None:
+        from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
+        from formalbench.store import weights
+
+        if self.tested is None or self.trained is None or self.network is None:
+            return None
+        try:
+            return weights.pack(self.network)
+        except PLUGIN_FAILURES as error:
+            told = f"{type(error).__name__}: {error}"
+            raise RequestError(f"the weights were not kept: {told}") from error
+
+    def _record(self, weights: str | None, kept: Record | None = None) -> Record:
+        """Write it down.
+
+        Args:
+            weights: SHA-256 of those that are kept.
+            kept: of the run that trained it before. What its last digits hang on is the machine
+                that trained it, so that is what the record names.
+        """
+        run = self.run
+        now = datetime.datetime.now(datetime.UTC)
+        record = Record(
+            schema_version=SCHEMA_VERSION,
+            train_id=run.train_id,
+            test_id=run.test_id,
+            status=self.status,
+            message=self.message,
+            place=self.place,
+            model=run.model.model_copy(update={"parameters": self.parameters}),
+            task=run.task,
+            protocol=run.protocol,
+            learning_rate=run.learning_rate,
+            seed=run.seed,
+            code=dict(run.code) or None,
+            training=kept.training if kept else training_of(self.trained),
+            selected=kept.selected if kept else selected_of(self.trained, self.primary),
+            test=self.tested,
+            weights=weights,
+            environment=kept.environment
+            if kept
+            else describe_environment(self.device, self.source, self.packages),
+            command=run.command,
+            date=now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        )
+        return _with_curve(record, self.trained.points if self.trained else ())
+
+
+def training_of(trained: Trained | None) -> Training | None:
+    """Return what training took, as a record has it."""
+    if trained is None:
+        return None
+    cohort = tuple(CohortMember(learning_rate=m.learning_rate, seed=m.seed) for m in trained.cohort)
+    return Training(
+        steps=trained.steps,
+        ended=trained.ended,
+        stage=trained.stage,
+        strings=trained.strings,
+        seconds=round(trained.seconds, 3),
+        strings_per_second=round(trained.strings / max(trained.seconds, 1e-9), 1),
+        history=trained.history,
+        cohort=cohort if len(cohort) > 1 else None,
+    )
+
+
+def _with_curve(record: Record, points: Sequence[LearningPoint]) -> Record:
+    """Return a record with as much of a learning curve as it has room for; the last point stays."""
+    most = min(MOST_POINTS, (MAX_SIZE - len(record.to_json()) - CURVE_SIZE) // POINT_SIZE)
+    if record.training is None or not points or most < 1:
+        return record
+    every = -(-len(points) // most)
+    chosen = points[::-1][::every][::-1]
+    curve = LearningCurve(
+        steps=tuple(point.step for point in chosen),
+        loss=tuple(float(f"{point.loss:.3g}") for point in chosen),
+        error=tuple(round(point.error, 4) for point in chosen),
+        accuracy=tuple(
+            None if math.isnan(point.accuracy) else round(point.accuracy, 4) for point in chosen
+        ),
+    )
+    training = record.training.model_copy(update={"curve": curve})
+    return record.model_copy(update={"training": training})
+
+
+def selected_of(trained: Trained | None, primary: str) -> Selected | None:
+    """Return the checkpoint that was chosen, as a record has it."""
+    best = trained.best if trained else None
+    if best is None:
+        return None
+    main = best.measures[primary]
+    return Selected(
+        step=best.step,
+        strings=best.strings,
+        correct=_number(main.total),
+        answers=None if main.count == best.strings else main.count,
+        metrics={
+            name: Summed(total=round(measure.total, 6), count=measure.count)
+            for name, measure in best.measures.items()
+            if name != primary
+        },
+    )
+
+
+def cells_of(
+    scores: Sequence[CellScore], primary: str, chances: Callable[[], Sequence[float]] = tuple
+) -> Cells:
+    """Return a test's results as a record has them.
+
+    Args:
+        scores: one per cell.
+        primary: the name of the primary metric.
+        chances: returns its chance level at each cell, which counts where a logit was not finite;
+            called only if that is so somewhere.
+    """
+    infinite = tuple(index for index, score in enumerate(scores) if not score.finite)
+    if infinite:
+        scores = [
+            score if score.finite else replace(score, measures=_at_chance(score, primary, chance))
+            for score, chance in zip(scores, chances(), strict=True)
+        ]
+    main = [score.measures[primary] for score in scores]
+    strings = tuple(score.strings for score in scores)
+    asked = tuple(measure.count for measure in main)
+    others = merged([score.measures for score in scores]).keys() - {primary}
+    # Mutual information has as many entries as there are without it: so windows stay what they were
+    # before it was measured.
+    entries = max(1, MAX_SUMS // max(1, len(others - {MUTUAL_INFORMATION})))
+    window = -(-len(scores) // entries)
+    parts = [
+        merged([score.measures for score in scores[first : first + window]])
+        for first in range(0, len(scores), window)
+    ]
+    windows = any(score.first != score.last for score in scores)
+    groups = tuple(score.group for score in scores)
+    return Cells(
+        length=tuple(score.last for score in scores),
+        first=tuple(score.first for score in scores) if windows else None,
+        group=groups if any(groups) else None,
+        strings=strings,
+        correct=tuple(_number(measure.total) for measure in main),
+        answers=None if asked == strings else asked,
+        metrics={name: _sums(name, parts) for name in sorted(others)},
+        window=window,
+        not_finite=infinite or None,
+    )
+
+
+def _at_chance(score: CellScore, primary: str, chance: float) -> dict[str, Measure]:
+    """Return the measures of a cell that is not finite: chance, and no answer by the others."""
+    asked = score.measures[primary].count
+    others = dict.fromkeys(score.measures, Measure(0.0, 0))
+    return {**others, primary: Measure(round(chance * asked, 6), asked)}
+
+
+def _sums(name: str, parts: Sequence[Measures]) -> Sums:
+    scale = 1000 if name == CROSS_ENTROPY else 1
+    measures = [part[name] for part in parts]
+    return Sums(
+        total=tuple(_total(name, scale * measure.total) for measure in measures),
+        count=tuple(measure.count for measure in measures),
+    )
+
+
+def _total(name: str, total: float) -> int | float:
+    if name == CROSS_ENTROPY:
+        return round(total)  # in 1/1000 bit
+    return _number(float(f"{total:.9g}"))
+
+
+def _number(total: float) -> int | float:
+    """Return a sum as a record has it: counts are whole numbers."""
+    return int(total) if math.isfinite(total) and total == int(total) else total

@@ -1,0 +1,155 @@
+"""Many records in one text file, for whoever keeps or sends them together.
+
+Its first line holds what repeats: the shapes that records have, and their parts that many share.
+Then one record a line, its shape's number and its values in the order of the shape; in the place
+of a shared part stands its number in the part's table.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.verification import AnyRecord, parsed
+from formalbench.files import read_plain
+
+FORMAT = 1
+
+
+MAX_BYTES = 64 << 20
+"""More than any such file has."""
+
+
+_METRICS = ("test.cells.metrics", "selected.metrics")
+
+
+_OPENED = frozenset({"training", "selected", "test", "test.cells", "environment", *_METRICS})
+"""Objects whose values stand on their own, as those of each metric do; every other object is one
+value."""
+
+
+_SHARED = frozenset(
+    {
+        *("schema_version", "kind", "status", "message", "model", "task", "protocol"),
+        *("training.ended", "training.cohort"),
+        *("test.metric", "test.fingerprint", "test.chance_constant", "test.chance_length"),
+        *("test.cells.length", "test.cells.first", "test.cells.strings", "test.cells.answers"),
+        *("test.extra_metrics",),
+        *("environment.device", "environment.hardware", "environment.versions"),
+        *("environment.commit", "environment.source"),
+        *("asked", "constants", "break_length"),
+    }
+)
+
+
+Shape = dict[str, Any]
+"""Its keys are an object's; a value is the shape of an object, or how the value is written."""
+
+
+_INLINE = ""
+
+
+def written(records: Iterable[AnyRecord]) -> str:
+    """Return the file that holds records, in their order."""
+    shapes: dict[str, int] = {}
+    tables: dict[str, dict[str, int]] = {}
+    lines = []
+    for record in records:
+        data = json.loads(record.to_json())
+        shape = _shape(data)
+        values = [_number(_text(shape), shapes)]
+        for place, value in _values(data):
+            if _shared(place):
+                values.append(_number(_text(value), tables.setdefault(place, {})))
+            else:
+                values.append(value)
+        lines.append(_text(values))
+    shared = {place: list(map(json.loads, table)) for place, table in tables.items()}
+    head = {"format": FORMAT, "shapes": list(map(json.loads, shapes)), "shared": shared}
+    return "\n".join([_text(head), *lines, ""])
+
+
+def read_packed(file: Path, damaged: str = "damaged") -> list[AnyRecord]:
+    """Read a file that `written` made; each record is checked as if it stood in one of its own.
+
+    Raises:
+        RequestError: one line, if it is not such a file: `damaged` then.
+    """
+    from pydantic_core import from_json
+
+    try:
+        head, *lines = read_plain(file, MAX_BYTES, "a file of records").splitlines()
+        told = from_json(head, allow_inf_nan=False)
+        objects = [_object(from_json(line, allow_inf_nan=False), told) for line in lines]
+    except (ValueError, LookupError, TypeError, AttributeError):
+        raise RequestError(f"{file}: {damaged}") from None
+    return [parsed(data, file.name) for data in objects]
+
+
+def _shape(data: dict[str, Any], above: str = "") -> Shape:
+    return {
+        key: _shape(value, f"{above}{key}.")
+        if _opened(f"{above}{key}") and value is not None
+        else f"{above}{key}"
+        if _shared(f"{above}{key}")
+        else _INLINE
+        for key, value in data.items()
+    }
+
+
+def _opened(place: str) -> bool:
+    return place in _OPENED or place.rpartition(".")[0] in _METRICS
+
+
+def _shared(place: str) -> bool:
+    above, _, key = place.rpartition(".")
+    return place in _SHARED or (key == "count" and above.rpartition(".")[0] in _METRICS)
+
+
+def _values(data: dict[str, Any], above: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the values of an object in the order of its shape, each with its place."""
+    for key, value in data.items():
+        place = f"{above}{key}"
+        if _opened(place) and value is not None:
+            yield from _values(value, f"{place}.")
+        else:
+            yield place, value
+
+
+def _object(values: list[Any], told: dict[str, Any]) -> dict[str, Any]:
+    """Return the object that a line stands for."""
+    number, *rest = values
+    waiting = iter(rest)
+    data = _filled(told["shapes"][number], waiting, told["shared"])
+    if next(waiting, waiting) is not waiting:
+        raise ValueError("more values than the shape has")
+    return data
+
+
+def _filled(shape: Shape, values: Iterator[Any], shared: dict[str, list[Any]]) -> dict[str, Any]:
+    data = {}
+    for key, how in shape.items():
+        if isinstance(how, dict):
+            data[key] = _filled(how, values, shared)
+        else:
+            value = _next(values)
+            data[key] = shared[how][value] if how else value
+    return data
+
+
+def _next(values: Iterator[Any]) -> Any:
+    for value in values:
+        return value
+    raise ValueError("fewer values than the shape has")
+
+
+def _number(text: str, table: dict[str, int]) -> int:
+    """Return an entry's number in a table; a new one is added."""
+    return table.setdefault(text, len(table))
+
+
+def _text(data: Any) -> str:
+    return json.dumps(data, ensure_ascii=True, separators=(",", ":"), allow_nan=False)

@@ -1,0 +1,321 @@
+"""Whether a language is in C-RASP, and the weights of a program that counts it.
+
+Legend: Q states, S symbols.
+
+C-RASP counts positions and compares sums of counts; it has no other notion of where it is. In a
+strongly connected component of the automaton the state must therefore be told from counts alone:
+there has to be a weight for every symbol, by which the weights along every path from one state to
+another come to the same sum, the *potential* between them. States of different potential are told
+apart, and at the next layer symbols may be weighted by what is known already of the state they
+lead to. The language is in C-RASP iff in every component all states are told apart in the end.
+
+Potentials are linear forms in unknowns, worked out exactly in fractions. The time is polynomial.
+
+All this is for an answer at an end marker behind the string, as the paper has it. An answer at the
+last symbol a is the answer at an end marker behind the string without it, of the language {u : ua
+in the language}: its automaton is the same but for the classes of its states, and can be smaller.
+
+Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
+    arXiv:2608.13433, appendix J.
+
+Legend: Q states, S symbols.
+
+What `formalbench.theory.c_rasp` decides with unknowns is written out here: a weight for every
+symbol and class of the state it leads to, by which the sum along any path within a component is the
+potential of its end less that of its start, in small whole numbers that still tell apart what the
+unknowns do.
+
+Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
+    arXiv:2608.13433, appendix J.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import combinations, count
+from math import lcm
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+
+def components(table_QS: Ints) -> Ints:
+    """Return a number for each state, equal iff each of two can be reached from the other, (Q,)."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    count, symbols = table_QS.shape
+    edges = np.ones(table_QS.size, dtype=np.int8)
+    rows = np.arange(count + 1) * symbols
+    graph = csr_array((edges, table_QS.reshape(-1), rows), shape=(count, count))
+    _, label_Q = connected_components(graph, directed=True, connection="strong")
+    numbers_Q: Ints = label_Q.astype(np.int64)
+    return numbers_Q
+
+
+def inner_edges(table_QS: Ints, label_Q: Ints) -> list[tuple[int, int, int]]:
+    """Return the edges (from, symbol, to) that stay in a component of several states.
+
+    Of symbols that lead everywhere to the same states only the first counts.
+    """
+    several_Q = np.bincount(label_Q)[label_Q] > 1
+    _, distinct = np.unique(table_QS, axis=1, return_index=True)
+    found = []
+    for symbol in sorted(distinct.tolist()):
+        target_Q = table_QS[:, symbol]
+        for state in np.flatnonzero(several_Q & (label_Q[target_Q] == label_Q)).tolist():
+            found.append((state, symbol, int(target_Q[state])))
+    return found
+
+
+def minimal_table(table_QS: Ints, class_Q: Ints) -> Ints:
+    """Return the transitions of the smallest automaton that gives every string the same class.
+
+    States are separated by their classes, then by those of the states they lead to, and so on
+    (Moore 1956).
+
+    Args:
+        table_QS: (Q, S) of an automaton all of whose states can be reached.
+        class_Q: (Q,) the class of the strings that end in each state.
+    """
+    _, first, block_Q = np.unique(class_Q, return_index=True, return_inverse=True)
+    while True:
+        key_QS = np.column_stack((block_Q, block_Q[table_QS]))
+        known = len(first)
+        _, first, block_Q = np.unique(key_QS, axis=0, return_index=True, return_inverse=True)
+        block_Q = block_Q.reshape(-1)
+        if len(first) == known:
+            minimal_QS: Ints = block_Q[table_QS[first]]
+            return minimal_QS
+
+
+Form = dict[int, Fraction]
+"""A linear form: a coefficient for each free unknown."""
+
+
+Edge = tuple[int, int, int]
+"""From, symbol, to."""
+
+
+class Round(NamedTuple):
+    """What one more layer of counting tells of the states of a component.
+
+    Attributes:
+        known: the class of each state that is told already.
+        potentials: of each state, from the first one on.
+        finer: its class now.
+    """
+
+    known: dict[int, int]
+    potentials: dict[int, Form]
+    finer: dict[int, int]
+
+    @property
+    def tells_all(self) -> bool:
+        """Whether every state is told apart."""
+        return len(set(self.finer.values())) == len(self.finer)
+
+
+def in_c_rasp(table_QS: Ints, label_Q: Ints) -> bool:
+    """Say whether C-RASP defines the language of a minimal automaton.
+
+    Args:
+        table_QS: (Q, S) the state reached from each state by each symbol.
+        label_Q: (Q,) the strongly connected component of each state.
+    """
+    return all(
+        counting_rounds(edges)[-1].tells_all for edges in edges_within(table_QS, label_Q).values()
+    )
+
+
+def in_c_rasp_last(table_QS: Ints, class_Q: Ints) -> bool:
+    """Say whether C-RASP defines the language of an automaton, with the answer at the last symbol.
+
+    Args:
+        table_QS: (Q, S) the state reached from each state by each symbol; all can be reached.
+        class_Q: (Q,) the class of the strings that end in each state.
+    """
+    return all(
+        in_c_rasp(quotient_QS, components(quotient_QS))
+        for quotient_QS in (
+            minimal_table(table_QS, before_Q)
+            for before_Q in np.unique(class_Q[table_QS], axis=1).T  # for each symbol
+        )
+    )
+
+
+def edges_within(table_QS: Ints, label_Q: Ints) -> dict[int, list[Edge]]:
+    """Return the inner edges of each component that has several states."""
+    edges = defaultdict(list)
+    for edge in inner_edges(table_QS, label_Q):
+        edges[int(label_Q[edge[0]])].append(edge)
+    return dict(edges)
+
+
+def counting_rounds(edges: list[Edge]) -> list[Round]:
+    """Return the rounds of counting in one component, until they tell no more."""
+    states = sorted({source for source, _, _ in edges})
+    known: dict[int, int] = dict.fromkeys(states, 0)
+    rounds: list[Round] = []
+    while True:
+        forms = _potentials(states, edges, known)
+        groups: dict[Hashable, int] = {}
+        finer = {
+            state: groups.setdefault((known[state], frozenset(forms[state].items())), len(groups))
+            for state in states
+        }
+        rounds.append(Round(known, forms, finer))
+        if len(groups) in (len(states), len(set(known.values()))):
+            return rounds
+        known = finer
+
+
+def _potentials(states: list[int], edges: list[Edge], known: dict[int, int]) -> dict[int, Form]:
+    """Return the potential of every state, from the first one on.
+
+    Edges of one label, a symbol and what is known of the state that it leads to, all weigh the
+    same: every edge gives an equation with the first one of its label.
+    """
+    unknowns = _Unknowns(states[1:], zero=states[0])
+    firsts: dict[tuple[int, int], Edge] = {}
+    for edge in edges:
+        source, symbol, target = edge
+        first = firsts.setdefault((symbol, known[target]), edge)
+        if first is not edge:
+            unknowns.demand([(target, 1), (source, -1), (first[2], -1), (first[0], 1)])
+    return unknowns.forms
+
+
+class _Unknowns:
+    """Unknowns under linear equations, each written as a form in those that are still free."""
+
+    def __init__(self, names: Iterable[int], zero: int) -> None:
+        self.forms: dict[int, Form] = {name: {name: Fraction(1)} for name in names}
+        self.forms[zero] = {}
+        self._users: dict[int, set[int]] = {name: {name} for name in self.forms}
+
+    def demand(self, terms: list[tuple[int, int]]) -> None:
+        """Let a sum of unknowns, each times a number, be zero."""
+        total: Form = {}
+        for name, times in terms:
+            _add(total, self.forms[name], Fraction(times))
+        if total:
+            chosen = min(total, key=lambda free: len(self._users[free]))
+            factor = -total.pop(chosen)
+            self._replace(chosen, {free: number / factor for free, number in total.items()})
+
+    def _replace(self, chosen: int, form: Form) -> None:
+        """Write a free unknown as a form in others wherever it occurs."""
+        for user in self._users.pop(chosen):
+            written = self.forms[user]
+            factor = written.pop(chosen)
+            _add(written, form, factor)
+            for free in form:
+                if free in written:
+                    self._users[free].add(user)
+                else:
+                    self._users[free].discard(user)
+
+
+def _add(total: Form, form: Form, factor: Fraction) -> None:
+    """Add a form, times a factor, to a total; keep no zeros."""
+    for free, number in form.items():
+        value = total.get(free, 0) + factor * number
+        if value:
+            total[free] = value
+        else:
+            total.pop(free, None)
+
+
+def is_r_trivial(label_Q: Ints) -> bool:
+    """Say whether no path leaves a state and comes back to it.
+
+    Reference: Brzozowski and Fich (1980), "Languages of R-trivial monoids".
+    """
+    return bool((np.bincount(label_Q) <= 1).all())
+
+
+@dataclass(frozen=True)
+class Weights:
+    """One layer of counting in a component.
+
+    Attributes:
+        weight: of each symbol and the class, known already, of the state it leads to.
+        potential: of each state.
+        known: the class of each state that is known already.
+        finer: its class now.
+    """
+
+    weight: Mapping[tuple[int, int], int]
+    potential: Mapping[int, int]
+    known: Mapping[int, int]
+    finer: Mapping[int, int]
+
+
+def counting_weights(table_QS: Ints, label_Q: Ints) -> dict[int, list[Weights]] | None:
+    """Return the layers of counting for each component of several states.
+
+    Args:
+        table_QS: (Q, S) the state reached from each state by each symbol, of a minimal automaton.
+        label_Q: (Q,) the strongly connected component of each state.
+
+    Returns:
+        None if C-RASP does not define the language. Symbols that lead everywhere to the same
+        states have weights under the first of them.
+    """
+    found = {}
+    for label, edges in edges_within(table_QS, label_Q).items():
+        rounds = counting_rounds(edges)
+        if not rounds[-1].tells_all:
+            return None
+        found[label] = [_in_numbers(each, edges) for each in rounds]
+    return found
+
+
+def _in_numbers(told: Round, edges: list[Edge]) -> Weights:
+    value = _values(told)
+    weight = {
+        (symbol, told.known[target]): value[target] - value[source]
+        for source, symbol, target in edges
+    }
+    return Weights(weight, value, told.known, told.finer)
+
+
+def _values(told: Round) -> dict[int, int]:
+    """Return potentials in whole numbers, of each unknown the smallest that tells states apart."""
+    forms = told.potentials
+    values = dict.fromkeys(forms, Fraction(0))
+    for unknown, pairs in sorted(_told_by_last(told).items()):
+        for number in _small_first():
+            tried = {
+                state: value + number * forms[state].get(unknown, 0)
+                for state, value in values.items()
+            }
+            if all(tried[one] != tried[other] for one, other in pairs):
+                break
+        values = tried
+    scale = lcm(*(value.denominator for value in values.values()))
+    return {state: int(value * scale) for state, value in values.items()}
+
+
+def _told_by_last(told: Round) -> dict[int, list[tuple[int, int]]]:
+    """Return, for each unknown, the pairs of states whose difference it is the last to decide."""
+    pairs: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for one, other in combinations(told.potentials, 2):
+        if told.known[one] == told.known[other] and told.finer[one] != told.finer[other]:
+            a, b = told.potentials[one], told.potentials[other]
+            last = max(name for name in {*a, *b} if a.get(name, 0) != b.get(name, 0))
+            pairs[last].append((one, other))
+    return pairs
+
+
+def _small_first() -> Iterator[int]:
+    """Yield 1, -1, 2, -2 and so on."""
+    for size in count(1):
+        yield from (size, -size)

@@ -1,0 +1,80 @@
+"""How many members a language has of a length, counted on its automaton.
+
+Where a length has one member only, all members drawn are that one string: a network may know it by
+heart at each length of training, and what a test says of members rests on as many strings as there
+are lengths.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from formalbench.contracts.source import HasAutomaton, Language, MinimalAutomaton
+from formalbench.contracts.task import Task
+
+FEW_MEMBERS = "at most one member of any length: all members drawn of a length are the same string"
+"""What is said of a language of which `most_members` is 1."""
+
+
+MANY = 1_000_000
+"""Members are counted up to here: beyond, the number says nothing any more."""
+
+
+def most_members(task: Task) -> int | None:
+    """Return the greatest number of members of one length that is trained or tested at.
+
+    Returns:
+        `MANY` + 1 for every number above `MANY`; None for what is no language in the narrow sense
+        (two classes), or has no automaton.
+    """
+    source = task.source
+    if not isinstance(source, Language) or source.num_classes != 2:
+        return None
+    try:
+        machine = source.automaton if isinstance(source, HasAutomaton) else None
+    except AttributeError:  # a member of its family that has none
+        return None
+    if machine is None:
+        return None
+    windows = [
+        range(first, last + 1, task.splits.step)
+        for first, last in (task.splits.train, task.splits.test)
+    ]
+    lengths = range(max(window.stop for window in windows))
+    most = 0
+    for length, count in zip(lengths, _up_to_many(machine), strict=False):
+        if any(length in window for window in windows):
+            most = max(most, count)
+        if most > MANY:
+            break
+    return most
+
+
+def _up_to_many(machine: MinimalAutomaton) -> Iterator[int]:
+    """Yield how many strings of each length, from 0 on, end in class 1; `MANY` + 1 for more."""
+    table_QS = np.asarray(machine.transitions)
+    ways_Q = (np.asarray(machine.classes) == 1).astype(np.int64)
+    while True:
+        yield int(ways_Q[machine.start])
+        ways_Q = np.minimum(ways_Q[table_QS].sum(axis=1), MANY + 1)
+
+
+def count_members(machine: MinimalAutomaton, longest: int) -> list[int]:
+    """Return how many strings of each length from 0 to `longest` end in class 1, exactly.
+
+    The slow and obvious counterpart of `most_members`, in big integers: tests compare them.
+    """
+    moves, classes = machine.transitions.tolist(), machine.classes.tolist()
+    ways = Counter({int(machine.start): 1})
+    counts = []
+    for _ in range(longest + 1):
+        counts.append(sum(count for state, count in ways.items() if classes[state] == 1))
+        following: Counter[int] = Counter()
+        for state, count in ways.items():
+            for target in moves[state]:
+                following[target] += count
+        ways = following
+    return counts

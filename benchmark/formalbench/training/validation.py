@@ -1,0 +1,219 @@
+"""Held-out strings: the selection of checkpoints, and watched curves.
+
+Legend: P parameters of a network.
+
+Nothing is selected by it. The strings are the task's own, from a stream that neither training,
+validation nor test draws from.
+
+Legend: B strings, N symbols.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from formalbench.contracts.errors import RequestError
+from formalbench.contracts.example import Example, tensors
+from formalbench.contracts.metric import Measure
+from formalbench.contracts.objective import CROSS_ENTROPY
+from formalbench.contracts.protocol import Protocol, Watch
+from formalbench.contracts.record import Curve, History
+from formalbench.contracts.task import Task
+from formalbench.device import forward_in
+from formalbench.evaluation.cells import Cell, validation_set, watch_set
+from formalbench.evaluation.evaluate import CellScore, NotFiniteError, evaluate, total
+from formalbench.probes import Read, count_series, read_probe
+from formalbench.training.run_state import Checkpoint, CurvePoint
+
+
+class Validator:
+    """Scores the runs of a cohort on the same strings.
+
+    Args:
+        task: what they train on.
+        protocol: of theirs.
+        device: where they are.
+    """
+
+    def __init__(self, task: Task, protocol: Protocol, device: torch.device) -> None:
+        self._task, self._device, self._precision = task, device, protocol.precision
+        self._strings = validation_set(task, protocol)
+
+    def score(self, network: nn.Module, step: int, weights_P: Tensor) -> Checkpoint:
+        """Return a network as a checkpoint that may be selected.
+
+        Args:
+            network: has the weights.
+            step: after which it has them.
+            weights_P: of the network; not copied.
+
+        Raises:
+            NotFiniteError: if a logit is not finite.
+        """
+        task = self._task
+        scores = evaluate(network, task, self._strings, self._device, precision=self._precision)
+        whole = total(scores)
+        preference = task.objective.preference(each_cell_alike(scores), task.primary.name)
+        # What cannot be told, since nothing was asked, is preferred to nothing.
+        comparable = tuple(-math.inf if math.isnan(one) else one for one in preference)
+        return Checkpoint(step, whole.strings, whole.measures, comparable, weights_P)
+
+
+def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
+    """Return measures over all cells, in which each counts the same, as it does in a test.
+
+    Where cells have as many answers each, that is the sum over all answers, exactly.
+    """
+    whole = total(scores).measures
+    for name in whole:
+        cells = [score.measures[name] for score in scores]
+        if len({cell.count for cell in cells}) > 1:
+            asked = [cell.mean for cell in cells if cell.count]
+            whole[name] = Measure(math.fsum(asked), len(asked))
+    return whole
+
+
+MAX_NUMBERS = 640
+"""In the curves of a run: with more, its record would not stay small."""
+
+
+_TRACED_AT_ONCE = 4
+"""Strings: a trace holds what a network forgets, such as whole attention matrices."""
+
+
+def check_watch(
+    network: nn.Module, model: str, task: Task, protocol: Protocol, probes: Mapping[str, Read]
+) -> None:
+    """Refuse what cannot be watched, before anything is trained.
+
+    Args:
+        network: of the model.
+        model: its name, in errors.
+        task: what would be trained on.
+        protocol: how.
+        probes: what it reads, by name.
+
+    Raises:
+        RequestError: one line.
+    """
+    watch = protocol.watch
+    if watch is None:
+        return
+    watch_set(task, watch.model_copy(update={"strings": 1}))
+    try:
+        series = count_series(probes, network, task, watch.lengths[0])
+    except RequestError as error:
+        raise RequestError(f"protocol {protocol.name} on model {model}: {error}") from None
+    numbers = protocol.steps // watch.every * len(watch.lengths) * (2 + series)
+    if numbers > MAX_NUMBERS:
+        raise RequestError(
+            f"protocol {protocol.name} on model {model}: its curves would have {numbers} numbers, "
+            f"more than {MAX_NUMBERS}: raise watch.every, or watch fewer lengths or probes"
+        )
+
+
+class Watcher:
+    """Looks at the runs of a cohort.
+
+    Args:
+        task: what they train on.
+        protocol: of theirs.
+        watch: what to look at.
+        device: where they are.
+        probes: what is read, by name.
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        protocol: Protocol,
+        watch: Watch,
+        device: torch.device,
+        probes: Mapping[str, Read],
+    ) -> None:
+        self._task, self._protocol, self._watch, self._device = task, protocol, watch, device
+        self._probes = probes
+        self.test_set = watch_set(task, watch)
+
+    def look(self, network: nn.Module) -> tuple[CurvePoint, ...]:
+        """Test a network and read its probes; a point for each length.
+
+        Raises:
+            NotFiniteError: if a logit, or what a probe reads, is not finite.
+        """
+        precision = self._protocol.precision
+        scores = evaluate(network, self._task, self.test_set, self._device, precision=precision)
+        return tuple(
+            self._point(score, self._probe(network, cell))
+            for score, cell in zip(scores, self.test_set.cells, strict=True)
+        )
+
+    def history(self, seen: Sequence[tuple[CurvePoint, ...]]) -> History | None:
+        """Return what was seen so far as a record has it; None if that is nothing."""
+        if not seen:
+            return None
+        by_length = zip(self.test_set.cells, zip(*seen, strict=True), strict=True)
+        return History(
+            every=self._watch.every,
+            fingerprint=self.test_set.fingerprint,
+            curves=tuple(_curve(cell, points) for cell, points in by_length),
+        )
+
+    def _point(self, score: CellScore, probes: dict[str, float]) -> CurvePoint:
+        right = score.measures[self._task.primary.name]
+        bits = score.measures[CROSS_ENTROPY].mean
+        return CurvePoint(whole_number(right.total), right.count, round(1000 * bits), probes)
+
+    def _probe(self, network: nn.Module, cell: Cell) -> dict[str, float]:
+        if not self._probes:
+            return {}
+        (example,) = cell.examples  # all of one length
+        probed = example.rows(slice(self._watch.probed))
+        count = len(probed.inputs)
+        sums: dict[str, float] = {}
+        network.eval()
+        with torch.no_grad(), forward_in(self._protocol.precision, self._device):
+            for first in range(0, count, _TRACED_AT_ONCE):
+                self._add(sums, network, probed.rows(slice(first, first + _TRACED_AT_ONCE)))
+        network.train()
+        if not all(map(math.isfinite, sums.values())):
+            raise NotFiniteError(f"a probe at length {cell.last} is not finite")
+        # Four digits, as a curve shows; all of them would not fit into a record.
+        return {key: float(f"{total / count:.4g}") for key, total in sums.items()}
+
+    def _add(self, sums: dict[str, float], network: nn.Module, example: Example) -> None:
+        """Add what the probes read of some strings to the sums, by probe and place."""
+        batch = tensors(example, self._device).batch
+        for name, read in self._probes.items():
+            for place, value_B in read_probe(name, read, network, batch).items():
+                key = f"{name}.{place}"
+                sums[key] = sums.get(key, 0.0) + float(value_B.double().sum())
+
+
+def make_watcher(
+    task: Task, protocol: Protocol, device: torch.device, probes: Mapping[str, Read]
+) -> Watcher | None:
+    """Return what a protocol asks for; None if it asks for nothing."""
+    watch = protocol.watch
+    return None if watch is None else Watcher(task, protocol, watch, device, probes)
+
+
+def whole_number(total: float) -> int | float:
+    """Return a sum as records have it: a whole number as one."""
+    return int(total) if total == int(total) else total
+
+
+def _curve(cell: Cell, points: Sequence[CurvePoint]) -> Curve:
+    answers = points[0].answers
+    return Curve(
+        length=cell.last,
+        strings=cell.strings,
+        answers=None if answers == cell.strings else answers,
+        correct=tuple(point.correct for point in points),
+        millibits=tuple(point.millibits for point in points),
+        probes={key: tuple(point.probes[key] for point in points) for key in points[0].probes},
+    )

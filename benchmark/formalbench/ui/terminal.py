@@ -1,0 +1,181 @@
+"""What all commands share: options, completion, JSON and tables."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from formalbench.contracts.errors import ReaderLeftError, RequestError
+from formalbench.host import PluginHost
+
+
+def host_of(ctx: typer.Context) -> PluginHost:
+    """Return the plugin host of this call."""
+    host = ctx.find_root().obj
+    assert isinstance(host, PluginHost)
+    return host
+
+
+class Screen(Console):
+    """A console that ends a command by an error, and not the process, when its reader left."""
+
+    def on_broken_pipe(self) -> None:
+        """Say that nobody reads standard output; of messages nothing is said, the work goes on."""
+        self.quiet = True
+        if not self.stderr:
+            raise ReaderLeftError
+
+
+Completer = Callable[[typer.Context, str], list[tuple[str, str]]]
+"""Called with a context and what is written; returns whole words, each with a line about it."""
+
+
+def names_of(kind: str) -> Completer:
+    """Return what completes one name of a kind.
+
+    Args:
+        kind: as ``formalbench list`` has it: ``models``, ``tasks``, …
+    """
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+        return offers(ctx, kind, incomplete)
+
+    return complete
+
+
+def lists_of(kind: str) -> Completer:
+    """Return what completes the last name of a comma list."""
+
+    def complete(ctx: typer.Context, incomplete: str) -> list[tuple[str, str]]:
+        if incomplete.count("[") > incomplete.count("]"):
+            return []  # this comma parts options
+        before, comma, last = incomplete.rpartition(",")
+        return [(f"{before}{comma}{name}", told) for name, told in offers(ctx, kind, last)]
+
+    return complete
+
+
+def offers(ctx: typer.Context, kind: str, incomplete: str) -> list[tuple[str, str]]:
+    """Return the names of a kind that begin as written, each with its summary.
+
+    Patterns (``dyck-{k}-{D}``) are left out: no shell can know their numbers.
+    """
+    specs = (entry.spec for entry in host_of(ctx).registries[kind].all())
+    return [
+        (spec.name, spec.summary)
+        for spec in specs
+        if spec.name.startswith(incomplete) and "{" not in spec.name
+    ]
+
+
+def _check_jobs(jobs: int | None) -> int | None:
+    if jobs is not None and jobs < 1:
+        raise RequestError(f"--jobs {jobs}: must be at least 1")
+    return jobs
+
+
+def _folder(name: str) -> Path:
+    if not name:  # Path("") would be the working directory
+        raise RequestError("--results needs a folder")
+    return Path(name)
+
+
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
+
+
+DeviceOption = Annotated[
+    str, typer.Option("--device", metavar="auto|cpu|cuda[:i]", help="Where to compute.")
+]
+
+
+JobsOption = Annotated[
+    int | None,
+    typer.Option(
+        "--jobs",
+        metavar="N",
+        help="Parallel jobs. Default: one per core or GPU.",
+        callback=_check_jobs,
+    ),
+]
+
+
+ExecutorOption = Annotated[
+    str,
+    typer.Option(
+        "--executor",
+        metavar="NAME",
+        help="What runs the jobs (`formalbench list executors`). Default: this machine.",
+        autocompletion=names_of("executors"),
+    ),
+]
+
+
+ResultsOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--results",
+        metavar="DIR",
+        parser=_folder,
+        help="Folder for records and weights. Default: your own results.",
+    ),
+]
+
+
+WIDE = 10_000
+"""Columns of a pipe: no line is ever cut for one."""
+
+
+@contextlib.contextmanager
+def plugins_print_to_stderr() -> Iterator[None]:
+    """Keep what a plugin's code prints out of standard output, which belongs to the command."""
+    with contextlib.redirect_stdout(sys.stderr):
+        yield
+
+
+def console(*, stderr: bool = False) -> Console:
+    """Return a console that cuts nothing when its output is piped."""
+    target = Screen(stderr=stderr, highlight=False)
+    if not target.is_terminal:
+        target = Screen(stderr=stderr, highlight=False, width=WIDE)
+    return target
+
+
+def as_json(data: Any) -> str:
+    """Return data as the JSON that commands print."""
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def print_json(data: Any) -> None:
+    """Print JSON to standard output."""
+    print(as_json(data))
+
+
+def put(text: str, file: Path | None) -> None:
+    """Write text into a file, or to standard output if none is named."""
+    if file is None:
+        print(text, end="")
+    else:
+        from formalbench.store import write_atomically
+
+        write_atomically(file, text)
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
+    """Print a table; cells are plain text, whatever is in them."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    console().print(table)
