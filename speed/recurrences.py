@@ -13,7 +13,7 @@ from pathlib import Path
 import torch
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
 from harness import Comparison, compare, cpu_clock, table
 
 BATCH, LENGTH, WIDTH = 32, 512, 64

@@ -8,8 +8,8 @@ from functools import partial
 import torch
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench_models.regulargpt import RegularGPT, levels
-from formalbench_models.regulargpt_reference import mask
+from formalbench_models.families.regulargpt import RegularGPT, levels
+from formalbench_models.families.regulargpt_reference import mask
 from harness import Comparison, alternate, clock, compare_each, markdown, show, table
 from torch import Tensor
 from torch.nn import functional

@@ -6,18 +6,21 @@ from collections.abc import Iterator
 
 from formalbench import ModelSpec, hookimpl
 
-from formalbench_models.attention_kinds import ATTENTION_KINDS
-from formalbench_models.constructions.catalogue import CONSTRUCTIONS
-from formalbench_models.families.announced import family
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
-from formalbench_models.families.encoder_decoder.spec import ENCODER_DECODERS
-from formalbench_models.families.looped_transformer.spec import LOOPED_TRANSFORMER
-from formalbench_models.families.memory_catalogue import MEMORY_MODELS
-from formalbench_models.families.stack_attention.spec import STACK_ATTENTION
-from formalbench_models.kinds import with_family
-from formalbench_models.papers import PAPERS, TRANSFORMER, TRANSFORMER_CONFIG
-
-_CONFIGS = "formalbench_models.configs."
+from formalbench_models.catalogue.constructions import CONSTRUCTIONS
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
+from formalbench_models.catalogue.options import family, with_family
+from formalbench_models.catalogue.recurrent_networks import MEMORY_MODELS
+from formalbench_models.catalogue.transformer_variants import (
+    ENCODER_DECODERS,
+    LOOPED_TRANSFORMER,
+    STACK_ATTENTION,
+)
+from formalbench_models.catalogue.transformers import (
+    ATTENTION_KINDS,
+    PAPERS,
+    TRANSFORMER,
+    TRANSFORMER_CONFIG,
+)
 
 
 def _recurrent(
@@ -27,8 +30,8 @@ def _recurrent(
         name=name,
         version=2,  # 1 used the library's kernels
         summary=summary,
-        factory=f"formalbench_models.recurrent:{name}",
-        config=f"{_CONFIGS}recurrent:{config}",
+        factory=f"formalbench_models.families.recurrent:{name}",
+        config=f"formalbench_models.catalogue.recurrent_networks:{config}",
         reference=reference,
     )
 
@@ -38,8 +41,8 @@ def _regulargpt(name: str, chunk: int) -> ModelSpec:
         name=name,
         version=2,  # 1 padded each level with the state of padding there
         summary=f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
-        factory="formalbench_models.regulargpt:RegularGPT",
-        config=f"{_CONFIGS}regulargpt:RegularGptConfig",
+        factory="formalbench_models.families.regulargpt:RegularGPT",
+        config="formalbench_models.catalogue.transformer_variants:RegularGptConfig",
         defaults={"chunk": chunk},
         reference="Chi, Fan, Rudnicky & Ramadge 2023, section 3",
     )
@@ -84,15 +87,15 @@ def _models() -> Iterator[ModelSpec]:
     yield from LINEAR_RECURRENCES
     yield family(
         "hybrid",
-        "hybrid.model:build",
-        "hybrid.config:HybridConfig",
+        "formalbench_models.families.hybrid:build_hybrid",
+        "formalbench_models.catalogue.hybrid:HybridConfig",
         "blocks of recurrences and attention in one network",
         "Lieber et al. 2024, Jamba; De et al. 2024, Griffin",
     )
     yield family(
         "hf",
-        "hf.model:build",
-        "hf.config:HfConfig",
+        "formalbench_models.families.hf:build_hf",
+        "formalbench_models.catalogue.hf:HfConfig",
         "any architecture of the library transformers, from a config (formalbench[hf])",
         "Wolf et al. 2020, Transformers",
     )

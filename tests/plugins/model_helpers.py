@@ -8,10 +8,10 @@ from typing import Any
 import torch
 from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
-from formalbench_models.configs.regulargpt import RegularGptConfig
-from formalbench_models.configs.transformer import TransformerConfig
-from formalbench_models.regulargpt import RegularGPT
-from formalbench_models.transformer import Transformer
+from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.catalogue.transformers import TransformerConfig
+from formalbench_models.families.regulargpt import RegularGPT
+from formalbench_models.families.transformer import Transformer
 from torch import Tensor, nn
 
 LAYOUTS = ("last", "each", "prefixes")

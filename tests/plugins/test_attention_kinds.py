@@ -13,19 +13,23 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
-from formalbench_models import attention
-from formalbench_models.alibi import AlibiAttention
-from formalbench_models.attention import Attention, Span
-from formalbench_models.layers.fire import FireAttention
-from formalbench_models.layers.kerple import KerpleLogAttention, KerplePowerAttention
-from formalbench_models.layers.path import PathAttention
-from formalbench_models.layers.random_places import random_places, shifted_places
-from formalbench_models.layers.t5 import BUCKETS, T5Attention, bucket
-from formalbench_models.layers.xpos import XposAttention
+from formalbench_models.layers import attention
+from formalbench_models.layers.attention import Attention, Span
+from formalbench_models.layers.positions import random_places, shifted_places, sinusoids
+from formalbench_models.layers.relative_positions import (
+    BUCKETS,
+    AlibiAttention,
+    FireAttention,
+    KerpleLogAttention,
+    KerplePowerAttention,
+    PathAttention,
+    RelativeAttention,
+    RotaryAttention,
+    T5Attention,
+    XposAttention,
+    bucket,
+)
 from formalbench_models.plugin import formalbench_models
-from formalbench_models.positions import sinusoids
-from formalbench_models.relative import RelativeAttention
-from formalbench_models.rotary import RotaryAttention
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch.func import functional_call
 

@@ -9,7 +9,7 @@ from formalbench.cli.show import model_facts
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.network import traits_of
 from formalbench.host.options import option_facts
-from formalbench_models.constructions.catalogue import CONSTRUCTIONS
+from formalbench_models.catalogue.constructions import CONSTRUCTIONS
 
 every_spec = pytest.mark.parametrize("spec", CONSTRUCTIONS, ids=lambda spec: spec.name)
 

@@ -7,8 +7,8 @@ import itertools
 import pytest
 import torch
 from formalbench_models.constructions import gates
+from formalbench_models.constructions.construction import ONE, FeedForward, HiddenUnit, add, times
 from formalbench_models.constructions.network import FeedForwardLayer
-from formalbench_models.constructions.vocabulary import ONE, FeedForward, HiddenUnit, add, times
 
 BITS = (0.0, 1.0)
 

@@ -8,8 +8,8 @@ import math
 import pytest
 import torch
 from formalbench_models.constructions import heads
+from formalbench_models.constructions.construction import ONE, Head
 from formalbench_models.constructions.heads import AttentionHead
-from formalbench_models.constructions.vocabulary import ONE, Head
 
 PLACE = {"a": 0, "b": 1, "c": 2, "out": 3, "also": 4}
 VALUES = {"out": {"a": 2.0, ONE: 1.0}, "also": {"b": -1.0}}

@@ -8,8 +8,8 @@ import pytest
 import torch
 from exact_helpers import NORMS, ask, hard_strings, is_right, make
 from formalbench.contracts.example import Batch
-from formalbench_models.constructions.dyck_slides import dyck
-from formalbench_models.constructions.loading import as_transformer
+from formalbench_models.constructions.steffen import dyck
+from formalbench_models.constructions.transforms import as_transformer
 
 every_network = pytest.mark.parametrize("network", ["hand-written", "transformer"])
 

@@ -10,7 +10,14 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench_models.constructions import network, transforms
-from formalbench_models.constructions.codes import (
+from formalbench_models.constructions.construction import (
+    ONE,
+    Construction,
+    FeedForward,
+    Head,
+    HiddenUnit,
+    Layer,
+    Position,
     alternating,
     constant,
     cosine,
@@ -21,16 +28,7 @@ from formalbench_models.constructions.codes import (
     sine,
 )
 from formalbench_models.constructions.network import HandWritten
-from formalbench_models.constructions.vocabulary import (
-    ONE,
-    Construction,
-    FeedForward,
-    Head,
-    HiddenUnit,
-    Layer,
-    Position,
-)
-from formalbench_models.norm import LayerNorm, layer_norm
+from formalbench_models.layers.feed_forward import LayerNorm, layer_norm
 
 MAJORITY = Construction(
     coordinates=("a", "b", "BOS", "END", "i/n", "difference", "s"),

@@ -14,7 +14,7 @@ from formalbench.contracts.network import Traceable, traits_of
 from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts
 from formalbench.readout import Readout, read_out
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
 from formalbench_models.plugin import formalbench_models
 from model_helpers import LAYOUTS, fake_task, padded, shaken, strings
 from torch.func import functional_call, stack_module_state

@@ -10,7 +10,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.evaluation.evaluate import decode
 from formalbench.host.options import make_config, option_facts
-from formalbench_models.families.encoder_decoder.model import EncoderDecoder
+from formalbench_models.families.encoder_decoder import EncoderDecoder
 from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, padded, shaken, strings
 from torch import nn

@@ -9,8 +9,8 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
-from formalbench_models.dropout import WordDropout
-from formalbench_models.families.encoder_decoder.model import EncoderDecoder
+from formalbench_models.families.encoder_decoder import EncoderDecoder
+from formalbench_models.layers.feed_forward import WordDropout
 from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, padded, shaken, strings
 from torch import nn

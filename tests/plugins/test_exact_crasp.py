@@ -11,8 +11,8 @@ from formalbench.contracts.example import Batch
 from formalbench.contracts.source import Stream
 from formalbench.contracts.theory import Theory
 from formalbench.theory.theorems import predict
+from formalbench_models.catalogue.constructions import ExactCraspConfig
 from formalbench_models.constructions import exact_crasp
-from formalbench_models.constructions.configs import ExactCraspConfig
 from formalbench_models.constructions.crasp import (
     BEGIN,
     Compare,
@@ -21,9 +21,9 @@ from formalbench_models.constructions.crasp import (
     OneOf,
     Some,
     Sum,
+    program_of,
 )
-from formalbench_models.constructions.crasp_automaton import program_of
-from formalbench_models.constructions.crasp_network import network_of
+from formalbench_models.constructions.exact_crasp import network_of
 from formalbench_models.constructions.network import HandWritten
 
 LANGUAGES = ("first", "tomita-1", "tomita-2", "tomita-7", "d1", "d3", "dyck-2-2")

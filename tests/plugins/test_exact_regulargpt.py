@@ -15,10 +15,10 @@ from formalbench.contracts.source import HasAutomaton, HasPrefixClasses, Languag
 from formalbench.contracts.task import Task
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.host.plugin import content_hash
-from formalbench_models import regulargpt
+from formalbench_models.catalogue.constructions import ExactRegularGptConfig
 from formalbench_models.constructions import exact_regulargpt
-from formalbench_models.constructions.configs import ExactRegularGptConfig
-from formalbench_models.regulargpt_reference import reference
+from formalbench_models.families import regulargpt
+from formalbench_models.families.regulargpt_reference import reference
 from model_helpers import padded
 
 LANGUAGES = (

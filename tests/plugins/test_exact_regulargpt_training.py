@@ -8,7 +8,7 @@ from exact_helpers import is_right
 from formalbench.contracts.example import tensors
 from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
-from formalbench_models.constructions.configs import ExactRegularGptConfig
+from formalbench_models.catalogue.constructions import ExactRegularGptConfig
 from formalbench_models.constructions.exact_regulargpt import build
 
 HOST = PluginHost.load()

@@ -7,8 +7,8 @@ import pytest
 import torch
 from formalbench import Batch
 from formalbench.host import PluginHost
-from formalbench_models import attention
-from formalbench_models.fused import fused_attention, fused_training
+from formalbench_models.layers import attention
+from formalbench_models.layers.fused_attention import fused_attention, fused_training
 
 
 def inputs(runs=3):

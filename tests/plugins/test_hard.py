@@ -6,13 +6,14 @@ import math
 import pytest
 import torch
 from formalbench.contracts.example import Batch
-from formalbench_models import attention
-from formalbench_models.alibi import AlibiAttention
-from formalbench_models.attention import Attention, Span
-from formalbench_models.constructions.pooling import hard_weights
-from formalbench_models.hard import choose, straight_through
-from formalbench_models.relative import RelativeAttention
-from formalbench_models.rotary import RotaryAttention
+from formalbench_models.constructions.heads import hard_weights
+from formalbench_models.layers import attention
+from formalbench_models.layers.attention import Attention, Span, choose, straight_through
+from formalbench_models.layers.relative_positions import (
+    AlibiAttention,
+    RelativeAttention,
+    RotaryAttention,
+)
 from model_helpers import fake_task, shaken, strings, transformer
 
 KINDS = (Attention, AlibiAttention, RotaryAttention, RelativeAttention)

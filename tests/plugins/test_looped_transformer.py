@@ -12,8 +12,8 @@ from formalbench.contracts.network import traits_of
 from formalbench.contracts.theory import Theory
 from formalbench.host.options import make_config
 from formalbench.theory.theorems import about, predict
-from formalbench_models.attention import Span
-from formalbench_models.families.looped_transformer.model import LoopedTransformer
+from formalbench_models.families.looped_transformer import LoopedTransformer
+from formalbench_models.layers.attention import Span
 from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, padded, shaken, strings
 

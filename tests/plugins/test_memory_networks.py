@@ -7,12 +7,11 @@ import torch
 from formalbench.contracts.example import Batch
 from formalbench.contracts.network import traits_of
 from formalbench.objectives.transduce import BLANK
-from formalbench_models.families.stack_rnn import naive as naive_stack
-from formalbench_models.families.stack_rnn.config import StackRnnConfig
-from formalbench_models.families.stack_rnn.model import StackRnn
-from formalbench_models.families.tape_rnn import naive as naive_tape
-from formalbench_models.families.tape_rnn.config import TapeRnnConfig
-from formalbench_models.families.tape_rnn.model import TapeRnn
+from formalbench_models.catalogue.recurrent_networks import StackRnnConfig, TapeRnnConfig
+from formalbench_models.families import stack_rnn as naive_stack
+from formalbench_models.families import tape_rnn as naive_tape
+from formalbench_models.families.stack_rnn import StackRnn
+from formalbench_models.families.tape_rnn import TapeRnn
 from model_helpers import fake_task, shaken, strings
 
 LENGTHS = (1, 2, 3, 12)
@@ -40,10 +39,10 @@ def by_hand(network, symbols, lengths=None):
     for row, string in enumerate(symbols):
         own = string if lengths is None else string[: lengths[row]]
         if isinstance(network, StackRnn):
-            found = naive_stack.states(network, own)
+            found = naive_stack.naive_states(network, own)
         else:
             blanks = 0 if network.blank is None else int((own == network.blank).sum())
-            found = naive_tape.states(network, own, len(own) - blanks)
+            found = naive_tape.naive_states(network, own, len(own) - blanks)
         rows.append(torch.nn.functional.pad(found, (0, 0, 0, len(string) - len(own))))
     return torch.stack(rows)
 

@@ -6,9 +6,9 @@ import pytest
 import torch
 from formalbench.contracts.verification import MIXED, dtype_title
 from formalbench.verification.judge import DTYPES
+from formalbench_models.constructions.construction import Head
 from formalbench_models.constructions.heads import AttentionHead
-from formalbench_models.constructions.vocabulary import Head
-from formalbench_models.norm import layer_norm
+from formalbench_models.layers.feed_forward import layer_norm
 
 LOW = pytest.mark.parametrize("name", sorted(MIXED))
 

@@ -8,10 +8,14 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.evaluation.cells import check_lengths
 from formalbench.host import PluginHost
-from formalbench_models.families.nondeterministic_stack import naive
-from formalbench_models.families.nondeterministic_stack.config import NondeterministicStackConfig
-from formalbench_models.families.nondeterministic_stack.lang import Operations, begin, go_on
-from formalbench_models.families.nondeterministic_stack.model import NondeterministicStack
+from formalbench_models.catalogue.recurrent_networks import NondeterministicStackConfig
+from formalbench_models.families import nondeterministic_stack
+from formalbench_models.families.nondeterministic_stack import (
+    NondeterministicStack,
+    Operations,
+    begin,
+    go_on,
+)
 from model_helpers import fake_task, shaken, strings
 
 ROOM = [(1, 1), (1, 2), (2, 1), (2, 2), (2, 3)]
@@ -39,8 +43,8 @@ def test_readings_are_those_of_every_stack(states, symbols):
         runs = go_on(runs, weights)
         for row in range(2):
             own = Operations(*(part[row] for part in weights))
-            slow[row] = naive.go_on(slow[row], own, symbols)
-            want = naive.reading(slow[row], states, symbols)
+            slow[row] = nondeterministic_stack.naive_go_on(slow[row], own, symbols)
+            want = nondeterministic_stack.reading(slow[row], states, symbols)
             torch.testing.assert_close(runs.alpha[row], want, rtol=0, atol=1e-10)
 
 
@@ -49,7 +53,7 @@ def test_states_and_gradients_are_those_of_every_stack(normalise):
     network = shaken(build(normalise=normalise))
     symbols = strings(2, 5)
     fast = network(Batch(symbols))
-    slow = torch.stack([naive.states(network, one) for one in symbols])
+    slow = torch.stack([nondeterministic_stack.naive_states(network, one) for one in symbols])
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
     weight, wanted = torch.randn_like(slow), list(network.parameters())
     for mine, other in zip(

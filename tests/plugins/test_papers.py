@@ -8,7 +8,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
 from formalbench.running.plan import RunRequest, make_plan
-from formalbench_models.papers import PAPERS
+from formalbench_models.catalogue.transformers import PAPERS
 from formalbench_papers.chi.models import TRANSFORMER
 from torch import nn
 

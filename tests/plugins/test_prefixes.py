@@ -6,9 +6,9 @@ from itertools import combinations, pairwise
 
 import pytest
 import torch
-from formalbench_models import prefixes as module
-from formalbench_models.prefixes import changes, prefixes
-from formalbench_models.recurrence import one_hot
+from formalbench_models.layers import prefixes as module
+from formalbench_models.layers.bptt import one_hot
+from formalbench_models.layers.prefixes import changes, prefixes
 
 
 def cost(strings, alphabet, length, after):

@@ -6,10 +6,10 @@ import sys
 import pytest
 import torch
 from formalbench.contracts.example import Batch
-from formalbench_models import regulargpt_tables
-from formalbench_models.configs.regulargpt import RegularGptConfig
-from formalbench_models.regulargpt import levels
-from formalbench_models.regulargpt_reference import reference
+from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.families import regulargpt
+from formalbench_models.families.regulargpt import levels
+from formalbench_models.families.regulargpt_reference import reference
 from model_helpers import fake_task, shaken, strings
 from model_helpers import regulargpt as build
 
@@ -18,7 +18,7 @@ from model_helpers import regulargpt as build
 def tables(request, monkeypatch):
     """With tables whenever they are not too large, and without any."""
     monkeypatch.setattr(
-        regulargpt_tables.Table,
+        regulargpt.Table,
         "pays",
         lambda table, positions: request.param and len(table.states_VD) ** table.chunk < 1500,
     )
@@ -186,9 +186,9 @@ def test_the_dilated_form_has_no_square_matrix():
 
 def test_tables_save_work_and_are_left_when_they_do_not(monkeypatch):
     network, sizes = small("last"), []
-    grow = regulargpt_tables.Table.grow
+    grow = regulargpt.Table.grow
     monkeypatch.setattr(
-        regulargpt_tables.Table,
+        regulargpt.Table,
         "grow",
         lambda table, block: sizes.append(len(table.states_VD)) or grow(table, block),
     )

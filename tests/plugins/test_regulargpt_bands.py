@@ -4,11 +4,10 @@ import pytest
 import torch
 from formalbench import Batch
 from formalbench.host import PluginHost
-from formalbench_models.configs.regulargpt import RegularGptConfig
-from formalbench_models.regulargpt import RegularGPT
-from formalbench_models.regulargpt_bands import LEAST
-from formalbench_models.regulargpt_block import RegularGptBlock
-from formalbench_models.regulargpt_reference import reference
+from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock
+from formalbench_models.families.regulargpt_reference import reference
+from formalbench_models.layers.dilated_attention import LEAST
 
 
 def make_block(chunk: int) -> RegularGptBlock:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 from formalbench.contracts.example import Batch
-from formalbench_models.families.slstm import naive
-from formalbench_models.families.slstm.config import SlstmConfig
-from formalbench_models.families.slstm.model import SlstmMixer, build
+from formalbench_models.catalogue.linear_recurrences import SlstmConfig
+from formalbench_models.families import xlstm
+from formalbench_models.families.xlstm import SlstmMixer, build_slstm
 from model_helpers import fake_task, shaken, strings
 
 
@@ -23,7 +23,7 @@ def test_states_and_gradients_are_those_of_the_equations(heads, convolution, len
     network = mixer(heads=heads, convolution=convolution)
     x = torch.randn(3, length, 6, dtype=torch.float64, requires_grad=True)
     fast, _ = network(x, ())
-    slow = torch.stack([naive.change(network, one) for one in x])
+    slow = torch.stack([xlstm.naive_slstm(network, one) for one in x])
     torch.testing.assert_close(fast, slow, rtol=0, atol=1e-10)
     weight, wanted = torch.randn_like(slow), [x, *network.parameters()]
     for mine, other in zip(
@@ -48,7 +48,7 @@ def test_exponentials_of_a_thousand_stay_within_range():
 
 
 def test_no_number_is_lost_at_length_4096():
-    network = build(fake_task(), SlstmConfig(width=8, layers=1))
+    network = build_slstm(fake_task(), SlstmConfig(width=8, layers=1))
     with torch.no_grad():
         assert network(Batch(strings(2, 4096))).isfinite().all()
 
@@ -56,7 +56,7 @@ def test_no_number_is_lost_at_length_4096():
 @pytest.mark.parametrize("convolution", [0, 4])
 def test_a_string_can_be_read_in_pieces(convolution):
     options = {"width": 6, "heads": 2, "convolution": convolution}
-    network = shaken(build(fake_task(), SlstmConfig(**options)))
+    network = shaken(build_slstm(fake_task(), SlstmConfig(**options)))
     symbols = strings(3, 9)
     whole = network(Batch(symbols))
     memories, pieces = [()] * 2, []

@@ -9,12 +9,8 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
-from formalbench_models.attention import Span
-from formalbench_models.families.stack_attention.model import (
-    StackAttention,
-    StackTransformer,
-    tops,
-)
+from formalbench_models.families.stack_attention import StackAttention, StackTransformer, tops
+from formalbench_models.layers.attention import Span
 from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, shaken, strings
 

@@ -8,14 +8,16 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.contracts.specs import Splits
 from formalbench.host.options import make_config
-from formalbench_models import attention
-from formalbench_models.alibi import AlibiAttention
-from formalbench_models.attention import Attention, Span
+from formalbench_models.families.transformer import Transformer
+from formalbench_models.layers import attention as layers_attention
+from formalbench_models.layers.attention import Attention, Span
+from formalbench_models.layers.positions import sinusoids
+from formalbench_models.layers.relative_positions import (
+    AlibiAttention,
+    RelativeAttention,
+    RotaryAttention,
+)
 from formalbench_models.plugin import formalbench_models
-from formalbench_models.positions import sinusoids
-from formalbench_models.relative import RelativeAttention
-from formalbench_models.rotary import RotaryAttention
-from formalbench_models.transformer import Transformer
 from model_helpers import fake_task, padded, shaken, strings, transformer
 from torch import nn
 
@@ -76,7 +78,7 @@ def test_attention_equals_its_formula_pair_by_pair(kind, causal, log_length, mon
     layer = make(kind, causal=causal, log_length=log_length)
     x_BND = torch.randn(3, 7, 8, dtype=torch.float64)
     want = torch.stack([naive(layer, x_ND) for x_ND in x_BND])
-    monkeypatch.setattr(attention, "MOST_BIASES", 2 * 2 * 7 * 7)  # two strings at a time
+    monkeypatch.setattr(layers_attention, "MOST_BIASES", 2 * 2 * 7 * 7)  # two strings at a time
     for keep in (True, False):
         for first, stop in ((0, 7), (0, 1), (6, 7), (2, 5)):
             got, weights = layer(x_BND, Span(first, stop), keep_weights=keep)

@@ -7,11 +7,9 @@ import torch
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host.options import make_config
-from formalbench_models.families.mlstm.model import MlstmMixer
-from formalbench_models.families.slstm import naive
-from formalbench_models.families.slstm.model import SlstmMixer
-from formalbench_models.families.xlstm.config import XlstmConfig
-from formalbench_models.families.xlstm.model import build
+from formalbench_models.catalogue.linear_recurrences import XlstmConfig
+from formalbench_models.families import xlstm
+from formalbench_models.families.xlstm import MlstmMixer, SlstmMixer, build_xlstm
 from formalbench_models.plugin import formalbench_models
 from model_helpers import fake_task, shaken, strings
 
@@ -20,7 +18,7 @@ from model_helpers import fake_task, shaken, strings
     ("every", "layers", "kinds"), [(1, 2, "ss"), (2, 5, "msmsm"), (3, 4, "mmsm"), (3, 3, "mms")]
 )
 def test_which_block_is_which(every, layers, kinds):
-    network = build(fake_task(), XlstmConfig(width=8, layers=layers, every=every))
+    network = build_xlstm(fake_task(), XlstmConfig(width=8, layers=layers, every=every))
     of = {"s": SlstmMixer, "m": MlstmMixer}
     assert [type(block.mixer) for block in network.blocks] == [of[kind] for kind in kinds]
     # An mLSTM's block has no MLP.
@@ -28,7 +26,7 @@ def test_which_block_is_which(every, layers, kinds):
 
 
 def test_it_says_what_its_blocks_are():
-    both, one = (build(fake_task(), XlstmConfig(width=8, every=every)) for every in (2, 1))
+    both, one = (build_xlstm(fake_task(), XlstmConfig(width=8, every=every)) for every in (2, 1))
     assert set(both.traits.mechanisms) == {"fixed-depth", "slstm-recurrence", "matrix-memory"}
     assert set(one.traits.mechanisms) == {"fixed-depth", "slstm-recurrence"}
 
@@ -41,18 +39,18 @@ def test_one_without_an_slstm_is_refused_in_one_line():
 
 
 def test_blocks_follow_each_other():
-    network = shaken(build(fake_task(), XlstmConfig(width=8, heads=2, chunk=4)))
+    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=8, heads=2, chunk=4)))
     symbols = strings(3, 9)
     x = network.embedding(symbols)
     first, second = network.blocks
     x = x + first.mixer(first.norm_mixer(x), ())[0]
-    x = x + torch.stack([naive.change(second.mixer, one) for one in second.norm_mixer(x)])
+    x = x + torch.stack([xlstm.naive_slstm(second.mixer, one) for one in second.norm_mixer(x)])
     x = x + second.feed_forward(second.norm_feed_forward(x))
     torch.testing.assert_close(network(Batch(symbols)), network.norm(x), rtol=0, atol=1e-10)
 
 
 def test_gradients_are_those_of_finite_differences():
-    network = shaken(build(fake_task(), XlstmConfig(width=4, heads=2, block=2, chunk=2)))
+    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=4, heads=2, block=2, chunk=2)))
     names, values = zip(*network.named_parameters(), strict=True)
     batch = Batch(strings(2, 5))
 
@@ -65,12 +63,12 @@ def test_gradients_are_those_of_finite_differences():
 
 @torch.no_grad()
 def test_no_number_is_lost_at_length_4096():
-    network = build(fake_task(), XlstmConfig(width=8, heads=2))
+    network = build_xlstm(fake_task(), XlstmConfig(width=8, heads=2))
     assert network(Batch(strings(1, 4096))).isfinite().all()
 
 
 def test_what_is_kept_of_a_string_does_not_grow():
-    network = shaken(build(fake_task(), XlstmConfig(width=8, heads=2)))
+    network = shaken(build_xlstm(fake_task(), XlstmConfig(width=8, heads=2)))
     memories, sizes = [()] * 2, set()
     for length in (1, 3, 6):
         _, memories = network.go_on(strings(2, length), memories)

@@ -8,10 +8,8 @@ from itertools import pairwise
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench_models.constructions import yao
-from formalbench_models.constructions.catalogue import CONSTRUCTIONS
-from formalbench_models.constructions.yao_catalogue import YAO
-from formalbench_models.constructions.yao_configs import YaoSoftConfig
+from formalbench_models.catalogue.constructions import CONSTRUCTIONS, YAO, YaoSoftConfig
+from formalbench_models.constructions import builders
 from yao_helpers import (
     batch,
     beginnings,
@@ -179,14 +177,14 @@ def test_angles_are_apart_as_equation_7_says(D):
 def test_the_catalogue_names_factories_and_the_language_of_each():
     assert all(spec in CONSTRUCTIONS for spec in YAO)
     for spec in YAO:
-        assert callable(getattr(yao, spec.factory.partition(":")[2]))
+        assert callable(getattr(builders, spec.factory.partition(":")[2]))
         fields = spec.name[spec.name.index("-{") :]
         assert spec.task == f"dyck{fields}:{spec.objectives[0]}"
 
 
 def test_refused_tasks():
     with pytest.raises(RequestError, match="yao-soft-2 is made for dyck-2, not for dyck-2-3"):
-        yao.soft_unbounded(task(2, 3, "next-symbols"), YaoSoftConfig(), k=2)
+        builders.soft_unbounded(task(2, 3, "next-symbols"), YaoSoftConfig(), k=2)
     with pytest.raises(RequestError, match="count from 1"):
-        yao.soft(task(2, 0, "generate"), YaoSoftConfig(), k=2, D=0)
+        builders.soft(task(2, 0, "generate"), YaoSoftConfig(), k=2, D=0)
     assert read([1], 3) is None

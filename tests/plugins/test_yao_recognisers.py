@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 from formalbench.contracts.errors import RequestError
-from formalbench_models.constructions import yao, yao_hard
+from formalbench_models.catalogue.constructions import YaoHardConfig, YaoRecogniseConfig
+from formalbench_models.constructions import builders, yao_hard
+from formalbench_models.constructions.construction import ONE, FeedForward, HiddenUnit
 from formalbench_models.constructions.network import HandWritten
-from formalbench_models.constructions.vocabulary import ONE, FeedForward, HiddenUnit
-from formalbench_models.constructions.yao_configs import YaoHardConfig, YaoRecogniseConfig
 from yao_helpers import (
     BRACKETS,
     accepts,
@@ -180,8 +180,8 @@ def test_hard_attention_is_softened_by_its_temperature():
 
 def test_refused_tasks():
     with pytest.raises(RequestError, match="yao-hard-2-3 is made for dyck-2-3, not for dyck-2-2"):
-        yao.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
+        builders.hard(task(2, 2), YaoHardConfig(), k=2, D=3)
     with pytest.raises(RequestError, match="count from 1"):
-        yao.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
+        builders.recognise(task(2, 0), YaoRecogniseConfig(), k=2, D=0)
     with pytest.raises(RequestError, match="count from 1"):
-        yao.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)
+        builders.hard_as_soft(task(0, 2), YaoRecogniseConfig(), k=0, D=2)

@@ -8,13 +8,13 @@ from typing import Any
 
 import torch
 from formalbench.contracts.example import Batch
-from formalbench_models.constructions import yao
-from formalbench_models.constructions.yao_configs import (
+from formalbench_models.catalogue.constructions import (
     YaoHardConfig,
     YaoHardGenerateConfig,
     YaoRecogniseConfig,
     YaoSoftConfig,
 )
+from formalbench_models.constructions import builders
 from torch import Tensor
 
 BRACKETS = "()[]{}<>"
@@ -135,11 +135,11 @@ CONFIGS = {
 
 
 def recogniser(name: str, k: int, D: int, **options: Any) -> Any:
-    return getattr(yao, name)(task(k, D), CONFIGS[name](**options), k=k, D=D)
+    return getattr(builders, name)(task(k, D), CONFIGS[name](**options), k=k, D=D)
 
 
 def generator(
     name: str, k: int, D: int | None, objective: str = "next-symbols", **more: Any
 ) -> Any:
     fields = {"k": k} if D is None else {"k": k, "D": D}
-    return getattr(yao, name)(task(k, D, objective), CONFIGS[name](**more), **fields)
+    return getattr(builders, name)(task(k, D, objective), CONFIGS[name](**more), **fields)

@@ -1,7 +1,7 @@
 """Two models beside each other: how far apart they are on each task, and on all of them.
 
-The interval of a difference has the draws of the board's scores behind it
-(`formalbench.statistics.intervals`): in each draw the seeds of a task weigh the same for both models,
+The interval of a difference has the draws of the board's scores behind it (`intervals`): in each
+draw the seeds of a task weigh the same for both models,
 seed by seed, each model has an unseen seed of its own, and the test strings, which are the same
 for both, add what their number leaves open. `speed/differences.py` simulates how often it holds
 the true difference. Which of two models is better, the test behind a board's ranks says

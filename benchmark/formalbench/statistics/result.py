@@ -273,8 +273,8 @@ class Result:
             A length at which chance is always right can end it, and is not counted as solved.
         validation: accuracy on held-out strings of the training lengths, the mean over the runs
             of which it is known; None if of none.
-        learned: how many of the runs learned them (`formalbench.statistics.records`), whether or not
-            their test finished.
+        learned: how many of the runs learned them (`statistics.records`), whether or not their
+            test finished.
         budget: the most optimiser steps that a run was given.
         runs: each of them, by seed.
         prediction: what theory says; None if it says nothing, or was not asked.

@@ -32,7 +32,7 @@ from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.constructions.configs import ExactDeltaProductConfig
+from formalbench_models.catalogue.constructions import ExactDeltaProductConfig
 from formalbench_models.constructions.exact_regulargpt import Machine, answers, machine_of
 from formalbench_models.layers.matrix_memory import wide
 

@@ -53,10 +53,9 @@ import torch
 from formalbench import Batch, HasAutomaton, RequestError, Task
 from torch import Tensor, nn
 
-from formalbench_models.configs.regulargpt import RegularGptConfig
-from formalbench_models.constructions.configs import ExactRegularGptConfig
-from formalbench_models.regulargpt import RegularGPT
-from formalbench_models.regulargpt_block import RegularGptBlock
+from formalbench_models.catalogue.constructions import ExactRegularGptConfig
+from formalbench_models.catalogue.transformer_variants import RegularGptConfig
+from formalbench_models.families.regulargpt import RegularGPT, RegularGptBlock
 
 MAX_HIDDEN = 1 << 16
 """Hidden units at most; each takes its room at every position that is updated."""

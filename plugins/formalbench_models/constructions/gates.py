@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from formalbench_models.constructions.vocabulary import (
+from formalbench_models.constructions.construction import (
     ONE,
     FeedForward,
     Form,

@@ -13,10 +13,9 @@ from formalbench import Batch, ExtendedAlphabet, RequestError
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.constructions.heads import AttentionHead
-from formalbench_models.constructions.linear import Linear
-from formalbench_models.constructions.vocabulary import Construction, FeedForward, Layer
-from formalbench_models.norm import layer_norm
+from formalbench_models.constructions.construction import Construction, FeedForward, Layer
+from formalbench_models.constructions.heads import AttentionHead, Linear
+from formalbench_models.layers.feed_forward import layer_norm
 
 MOST_NUMBERS = 1 << 23
 """How many numbers the stream may hold when no gradient is needed: 64 MiB in fp64."""

@@ -1,4 +1,15 @@
-"""The soft-attention generators of Yao et al., for Dyck-(k, D) and for Dyck-k.
+"""Soft attention on Dyck: Theorems 4.2 and B.3, Corollary B.2 (Yao et al. 2021).
+
+Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
+hierarchical languages" (2021), §5.2, Lemma B.1, eq. 6 and 7. Uniform attention to all tokens so
+far gives d/i; layer norm without ε turns that and 1/i into a direction that depends on d alone:
+
+    θ(d) = arctan(d / (H + 2 - d)),      H = D
+
+where d counts γ as an open bracket: it is the number of open brackets plus 1, 1 … D + 1 within a
+string and 0 after ω. (The text calls the empty stack "d = 0" and compares with θ(D); by its own
+eq. 2 and o_γ = 1 that is d = 1 and θ(D+1).) Eq. 7 holds for 0 ≤ d ≤ D + 1: different angles have
+a product below 1 - 1/(10 D²).
 
 Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
 hierarchical languages" (2021), §5.2, appendix B.1, B.2 and B.4, Theorems 4.2 and B.3. The first
@@ -17,15 +28,28 @@ that ¬(d = 0) ∧ is not needed before z. D̃ is right for even n only (a brack
 make two tokens), so an odd bound on brackets is rounded down. V_{i,1} = ⌈log k⌉ stands in the
 rows of the opening brackets. The head of the second layer is called hard; it is soft, with a
 temperature, and a feed-forward network rounds the bits that it averages.
+
+Source: Yao, Peng, Papadimitriou & Narasimhan, "Self-attention networks can process bounded
+hierarchical languages" (2021), Corollary B.2. The paper gives no proof (and prints "generate" in
+the corollary, which is about recognition); this is ours, from the pieces of §5.2.
+
+The first layer counts depth d (`yao_depth`). In the second, a token asks for the opening bracket
+at depth d if it opens (it finds itself), and at depth d + 1 if it closes: the one that it
+should close. It is wrong if the types differ, or if d is D + 2. Since γ is open with a type of its
+own, a close too many finds γ and differs; since ω closes that type, it differs from anything left
+open. At the first wrong token all before it is in order, so it is found. In the third layer ω
+attends to what is most wrong.
+
+Positions are i/n with n the length of the string (tokens, γ and ω included). The logit is 1 - 2e,
+e the error found. Corrections of the print: see `yao_tokens` and `yao_depth`.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from formalbench_models.constructions.gates import and_gate, equal_gate, greater_than_gate, negation
-from formalbench_models.constructions.vocabulary import (
+from formalbench_models.constructions.construction import (
     ONE,
     Construction,
     FeedForward,
@@ -37,21 +61,90 @@ from formalbench_models.constructions.vocabulary import (
     add,
     times,
 )
-from formalbench_models.constructions.yao_depth import (
-    angle,
-    depth_angle,
-    depth_head,
-    match_head,
-    match_scale,
+from formalbench_models.constructions.gates import (
+    and_gate,
+    equal_gate,
+    greater_than_gate,
+    negation,
+    same_gate,
 )
-from formalbench_models.constructions.yao_tokens import (
+from formalbench_models.constructions.yao import (
+    END,
     START,
     embedding,
     next_scores,
+    position,
     position_of,
     to_bits,
     type_names,
 )
+
+
+def depth_head(**more: Form) -> Head:
+    """Return Att^d, which counts: d/i, and 1/i from γ alone; `more` has further values."""
+    values = {"d/i": {"o": 2, ONE: -1}, "1/i": {START: 1}, **more}
+    return Head("depth", values, mask="future")
+
+
+def angle(opposite: Form, adjacent: Form, sine: str, cosine: str) -> FeedForward:
+    """Write the sine and the cosine of arctan(opposite / adjacent), both 0 or more (Lemma B.1).
+
+    The layer norm, with ε = 0, is over the hidden layer (-a, -b, a, b): its mean is 0 and its
+    norm is divided by √((a² + b²)/2). The ReLU keeps the second half. (In print the third line
+    has one entry too many, and eq. 6 has the cosine first where B.2 compares with the sine.)
+    """
+    half = math.sqrt(0.5)
+    units = (
+        HiddenUnit(times(-1, opposite), {}),
+        HiddenUnit(times(-1, adjacent), {}),
+        HiddenUnit(opposite, {sine: half}),
+        HiddenUnit(adjacent, {cosine: half}),
+    )
+    return FeedForward(units, norm=0.0)
+
+
+def depth_angle(depth: Form, height: Form, suffix: str = "") -> FeedForward:
+    """Write θ of a depth, all divided by i: sin θ and cos θ of d/i and (H + 2)/i."""
+    return angle(depth, add(height, times(-1, depth)), f"sin θ{suffix}", f"cos θ{suffix}")
+
+
+def match_head(
+    values: dict[str, Form],
+    height: int,
+    near: Form,
+    scale: float | Callable[[int], float],
+    suffix: str = "",
+) -> Head:
+    """Return Att^match: the latest opening bracket (or γ) whose depth is the one asked for.
+
+    Its logit is 20 H² θ_i·θ_j + j/n + 2 o_j. By eq. 7 a token that does not qualify is at least
+    1 below all that do, and those are 2/n apart.
+
+    Args:
+        values: what it brings.
+        height: H, in the place of D.
+        near: j/n.
+        scale: the inverse temperature.
+        suffix: which angle the query has; keys have θ itself.
+    """
+    steep = 20.0 * height * height
+    return Head(
+        "match",
+        values,
+        query=({f"sin θ{suffix}": steep}, {f"cos θ{suffix}": steep}, {ONE: 1}, {ONE: 2}),
+        key=({"sin θ": 1}, {"cos θ": 1}, near, {"o": 1}),
+        mask="future",
+        scale=scale,
+    )
+
+
+def match_scale(n: int, sharpness: float) -> float:
+    """Return the inverse temperature Ω(n log n) that tells j/n from (j-2)/n.
+
+    All wrong tokens together weigh at most about exp(-sharpness).
+    """
+    return n * (math.log(n) + sharpness) / 2
+
 
 _ANGLE = ("d/i", "1/i", "sin θ", "cos θ")
 
@@ -193,3 +286,76 @@ def _top_head(
 
 def _sine(d: int, height: int) -> float:
     return d / math.hypot(d, height + 2 - d)
+
+
+def recogniser(k: int, D: int, alphabet: Sequence[str], *, sharpness: float = 8.0) -> Construction:
+    """Return the recogniser: 3 layers, 1 head, width 2⌈log (k+1)⌉ + 14.
+
+    Args:
+        k: the number of bracket types.
+        D: the greatest depth.
+        alphabet: the brackets, each close after its opening one.
+        sharpness: minus the log of the weight that attention may give to wrong tokens.
+    """
+    found = type_names("t_j", k)
+    types = zip(found, type_names("t", k), strict=True)
+    values: dict[str, Form] = {there: {here: 1.0} for there, here in types}
+
+    def match_temperature(n: int) -> float:
+        return match_scale(n, sharpness)
+
+    def verdict_temperature(n: int) -> float:
+        return 4 * (math.log(n) + sharpness)
+
+    # (d + 1 - o)/i = d/i + max(0, 1/i - o)
+    asked = HiddenUnit({"1/i": 1, "o": -1}, {"[closes]/i": 1})
+    # cos θ(D+2) is 0, and cos θ(D+1) is more than 1/(D+2).
+    deep = greater_than_gate({ONE: 1 / (D + 2)}, "cos θ", "deep", gap=0.5 / (D + 2))
+    wrong = HiddenUnit({"same": 1, "deep": -1}, {"e": -1})  # NOT same OR deep
+    return Construction(
+        coordinates=(
+            *type_names("t", k),
+            *("o", START, "p", "d/i", "1/i", "[closes]/i"),
+            *("sin θ", "cos θ", "sin θ asked", "cos θ asked"),
+            *found,
+            *("same", "deep", "e", "e_j"),
+        ),
+        symbols=embedding(k, alphabet),
+        positions=(Position(position, {"p": 1}),),
+        layers=(
+            Layer(
+                (depth_head(),),
+                (
+                    FeedForward((asked,)),
+                    depth_angle({"d/i": 1}, {"1/i": D + 2}),
+                    depth_angle(add("d/i", "[closes]/i"), {"1/i": D + 2}, " asked"),
+                ),
+            ),
+            Layer(
+                (match_head(values, D, {"p": 1}, match_temperature, " asked"),),
+                (
+                    to_bits(found) + deep,
+                    same_gate(type_names("t", k), found, "same"),
+                    FeedForward((wrong,), constants={"e": 1}),
+                ),
+            ),
+            Layer(
+                (
+                    Head(
+                        "verdict",
+                        {"e_j": {"e": 1}},
+                        query=({ONE: 1},),
+                        key=({"e": 1},),
+                        scale=verdict_temperature,
+                    ),
+                ),
+                (to_bits(("e_j",)),),
+            ),
+        ),
+        logits=({}, {ONE: 1, "e_j": -2}),
+        begin=START,
+        end=END,
+        read="last",
+        constants={"sharpness": sharpness},
+        precision="O(log n) bits: positions 1/n apart, times 20 D²",
+    )

@@ -17,25 +17,21 @@ from typing import Any
 
 _FAMILIES = "formalbench_models.families."
 _PLACES = {
-    "delta": ("DeltaConfig", "DeltaMixer"),
-    "hybrid": ("AttentionMixer",),
-    "linear_attention": ("GatedAttention", "LinearAttention", "LinearAttentionConfig", "Retention"),
-    "lru": ("LruConfig", "LruMixer"),
-    "mamba": ("MambaConfig", "MambaMixer"),
-    "mamba2": ("Mamba2Config", "Mamba2Mixer"),
-    "minimal": ("MinimalConfig", "MinimalMixer"),
-    "mlstm": ("MlstmConfig", "MlstmMixer"),
-    "rwkv7": ("Rwkv7Config", "Rwkv7Mixer"),
-    "s4d": ("S4dConfig", "S4dMixer"),
-    "slice": ("SliceConfig", "SliceMixer"),
-    "slstm": ("SlstmConfig", "SlstmMixer"),
+    "formalbench_models.catalogue.linear_recurrences": (
+        "DeltaConfig LinearAttentionConfig LruConfig MambaConfig Mamba2Config MinimalConfig "
+        "MlstmConfig Rwkv7Config S4dConfig SliceConfig SlstmConfig"
+    ),
+    f"{_FAMILIES}delta": "DeltaMixer",
+    f"{_FAMILIES}diagonal_recurrences": "LruMixer MinimalMixer S4dMixer",
+    f"{_FAMILIES}hybrid": "AttentionMixer",
+    f"{_FAMILIES}linear_attention": "GatedAttention LinearAttention Retention",
+    f"{_FAMILIES}mamba": "Mamba2Mixer MambaMixer",
+    f"{_FAMILIES}rwkv7": "Rwkv7Mixer",
+    f"{_FAMILIES}slice": "SliceMixer",
+    f"{_FAMILIES}xlstm": "MlstmMixer SlstmMixer",
+    "formalbench_models.layers.residual": "Backbone Block Mixer",
 }
-_MODULES = {
-    name: f"{_FAMILIES}{family}.{'config' if name.endswith('Config') else 'model'}"
-    for family, names in _PLACES.items()
-    for name in names
-}
-_MODULES |= dict.fromkeys(("Backbone", "Block", "Mixer"), "formalbench_models.layers.residual")
+_MODULES = {name: module for module, names in _PLACES.items() for name in names.split()}
 
 __all__ = [  # imported when they are used: listings import no torch
     "AttentionMixer",

@@ -1,6 +1,8 @@
-"""The shell that all linear recurrences stand in: blocks of a norm, a mixer, and an MLP.
+"""Mixers in residual blocks, and the states that are answered from.
 
-    x = x + mixer(norm(x));    x = x + MLP(norm(x)),
+Legend: B batch, M = N + 1 prefixes of N symbols, the empty one first, W width.
+
+x = x + mixer(norm(x));    x = x + MLP(norm(x)),
 
 root-mean-square norms (Zhang and Sennrich 2019), one more after the topmost block. The MLP can be
 left out (``feed_forward=0``), as Mamba's blocks have none. What is read off is the engine's
@@ -21,11 +23,31 @@ import torch
 from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 
-from formalbench_models.feed_forward import PositionWise
-from formalbench_models.layers.options import ShellConfig
+from formalbench_models.catalogue.options import ShellConfig
+from formalbench_models.layers.feed_forward import PositionWise
+
+
+def answering_states(states_BMW: Tensor, layout: str, batch: Batch) -> Tensor:
+    """Return the states to answer from, of those after every prefix.
+
+    Args:
+        states_BMW: the state after every prefix.
+        layout: where a network answers: ``last`` (B, W), ``each`` (B, N, W) or ``prefixes``.
+        batch: says how long padded strings are.
+    """
+    if layout == "prefixes":
+        return states_BMW
+    if layout == "each":
+        return states_BMW[:, 1:]
+    if batch.lengths is None:
+        return states_BMW[:, -1]
+    index_B1W = batch.lengths[:, None, None].expand(-1, 1, states_BMW.shape[2])
+    return states_BMW.gather(1, index_B1W).squeeze(1)
+
 
 Memory = tuple[Tensor, ...]
 """What a mixer keeps of the symbols before; empty at the start of a string."""
+
 
 EPSILON = 1e-6
 """Added to the mean square by the norms."""

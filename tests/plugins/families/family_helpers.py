@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
 from model_helpers import fake_task, shaken
 
 SPECS = {spec.name: spec for spec in LINEAR_RECURRENCES}

@@ -10,7 +10,7 @@ import torch
 from formalbench import RequestError
 from formalbench.contracts.example import Batch
 from formalbench.host import PluginHost
-from formalbench_models.families.hybrid.config import PARTS, RECURRENCES
+from formalbench_models.catalogue.hybrid import PARTS, RECURRENCES
 from formalbench_models.layers import AttentionMixer, SlstmConfig, SlstmMixer
 
 NOT_ALONE = {"Mixer", "AttentionMixer", "SlstmMixer", "Rwkv7Mixer"}

@@ -9,7 +9,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host.host import load
 from formalbench.host.options import make_config, option_facts
 from formalbench.theory.theorems import about
-from formalbench_models.families.catalogue import LINEAR_RECURRENCES
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
 from model_helpers import fake_task
 
 

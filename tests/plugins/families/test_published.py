@@ -12,8 +12,8 @@ import torch
 from family_helpers import SPECS, file_of
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench_models.families.slstm.config import SlstmConfig
-from formalbench_models.families.slstm.model import SlstmMixer
+from formalbench_models.catalogue.linear_recurrences import SlstmConfig
+from formalbench_models.families.xlstm import SlstmMixer
 from formalbench_models.layers.matrix_memory import Steps, remember
 from model_helpers import fake_task
 

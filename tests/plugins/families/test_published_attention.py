@@ -11,11 +11,13 @@ from importlib import import_module
 import pytest
 import torch
 from family_helpers import file_of
-from formalbench_models.alibi import AlibiAttention
-from formalbench_models.attention import Attention, Span
-from formalbench_models.layers.path import PathAttention
-from formalbench_models.layers.t5 import T5Attention
-from formalbench_models.layers.xpos import XposAttention
+from formalbench_models.layers.attention import Attention, Span
+from formalbench_models.layers.relative_positions import (
+    AlibiAttention,
+    PathAttention,
+    T5Attention,
+    XposAttention,
+)
 from model_helpers import shaken
 
 # What they use may be deprecated.

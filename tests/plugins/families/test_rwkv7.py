@@ -7,7 +7,7 @@ from family_helpers import SPECS, build
 from formalbench import Batch
 from formalbench.host.host import load
 from formalbench.host.options import make_config
-from formalbench_models.families.rwkv7.naive import naive_network
+from formalbench_models.families.rwkv7 import naive_network
 from formalbench_models.layers.residual import Backbone
 from model_helpers import fake_task, strings
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench_models.layers.scan import matrix_scan, of_size_one, scan
-from formalbench_models.layers.small_blocks import block_scan, by_place, by_string
+from formalbench_models.layers.scan import (
+    block_scan,
+    by_place,
+    by_string,
+    matrix_scan,
+    of_size_one,
+    scan,
+)
 from torch.nn.functional import normalize
 
 LENGTHS = [(1, 4), (7, 4), (37, 16), (33, 5), (9, 64)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from formalbench_models.layers.selective_scan import selective_scan
+from formalbench_models.families.mamba import selective_scan
 
 SYMBOLS, CHANNELS, STATES = 7, 3, 2
 

@@ -1,0 +1,1 @@
+"""Names, options and references of all models; no torch."""

@@ -1,0 +1,402 @@
+"""The models written by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from formalbench import Config, ModelSpec, option
+from pydantic import model_validator
+
+EPSILON = 1e-5
+"""The default ε of layer norm, and the mark by which an ε of one's own is known."""
+
+
+BuiltAs = Literal["hand-written", "transformer"]
+
+
+def _c() -> Any:
+    return option(
+        1.0,
+        "the constant c > 0, as it acts on the logits of attention",
+        minimum=1e-6,
+        maximum=1000.0,
+    )
+
+
+def _log_length() -> Any:
+    return option(False, "multiply attention logits by ln n, n counting CLS (section 4.3)")
+
+
+def _norm() -> Any:
+    return option(False, "activations (x, -x) with layer norm; implied by an eps of one's own")
+
+
+def _eps() -> Any:
+    return option(EPSILON, "epsilon of layer norm, 0 allowed", minimum=0.0, maximum=1.0)
+
+
+def _eta() -> Any:
+    return option(
+        0.0,
+        "cross-entropy in nats by the layer of Proposition 2, for eps=0; 0 for no such layer",
+        minimum=0.0,
+        maximum=0.6931,
+    )
+
+
+def _network() -> Any:
+    return option(
+        "hand-written",
+        "how it is built: with named parts, or as the transformer that is trained",
+    )
+
+
+def _scale() -> Any:
+    return option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+
+
+def has_norm(norm: bool, eps: float) -> bool:
+    """Say whether layer norm is wanted; an ε of one's own asks for it too."""
+    return norm or eps != EPSILON
+
+
+def check_eta(norm: bool, eps: float, eta: float) -> None:
+    """Refuse a wanted cross-entropy without layer norm.
+
+    Raises:
+        ValueError: if it is wanted so.
+    """
+    if eta and not has_norm(norm, eps):
+        raise ValueError(f"eta={eta:g} needs layer norm: add --set eps=0")
+
+
+class FfnnParityConfig(Config):
+    """Of ``ffnn-parity``."""
+
+    n: int = option(10, "the length of the strings", minimum=1, maximum=4096)
+
+
+class ExactParityConfig(Config):
+    """Of ``exact-parity``."""
+
+    c: float = _c()
+    norm: bool = _norm()
+    eps: float = _eps()
+    eta: float = _eta()
+    value_6_2: float = option(
+        1.0,
+        "the entry [W^{1,1,V}]_{6,2}, which computes k/n (figure 3)",
+        minimum=-100.0,
+        maximum=100.0,
+    )
+    network: BuiltAs = _network()
+
+    @model_validator(mode="after")
+    def _eta_needs_norm(self) -> ExactParityConfig:
+        check_eta(self.norm, self.eps, self.eta)
+        return self
+
+
+class ExactFirstConfig(Config):
+    """Of ``exact-first``."""
+
+    c: float = _c()
+    log_length: bool = _log_length()
+    norm: bool = _norm()
+    eps: float = _eps()
+    eta: float = _eta()
+    network: BuiltAs = _network()
+
+    @model_validator(mode="after")
+    def _eta_can_be_had(self) -> ExactFirstConfig:
+        if not self.log_length:
+            check_eta(self.norm, self.eps, self.eta)
+        elif self.eta and self.c < 1:
+            raise ValueError(f"eta with log_length needs c of 1 or more, not {self.c:g}")
+        return self
+
+
+class FlawedFirstConfig(Config):
+    """Of ``flawed-first``."""
+
+    c: float = _c()
+    log_length: bool = _log_length()
+    network: BuiltAs = _network()
+
+
+class ExactDyckConfig(Config):
+    """Of ``exact-dyck-1`` and ``exact-dyck-1-{D}``."""
+
+    norm: bool = _norm()
+    eps: float = _eps()
+    eta: float = _eta()
+
+    @model_validator(mode="after")
+    def _eta_needs_norm(self) -> ExactDyckConfig:
+        check_eta(self.norm, self.eps, self.eta)
+        return self
+
+
+class ExactDeltaProductConfig(Config):
+    """Of ``exact-deltaproduct``."""
+
+    scale: float = option(16.0, "the size of the logits", minimum=2.0**-10, maximum=2.0**10)
+
+
+class ExactRegularGptConfig(Config):
+    """Of ``exact-regulargpt``."""
+
+    chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
+    clamp: bool = option(True, "two units per product, so that rounding errors never add up")
+    scale: float = _scale()
+
+
+class ExactCraspConfig(Config):
+    """Of ``exact-crasp``."""
+
+    scale: float = _scale()
+
+
+def _sharpness() -> Any:
+    return option(
+        8.0,
+        "of soft attention: tokens that should not be attended to weigh e^-sharpness at most",
+        minimum=2.0,
+        maximum=1000.0,
+    )
+
+
+def _margin() -> Any:
+    return option(
+        4.0,
+        "|log p - log ε| is at least this, for every next symbol (Definition 3.1)",
+        minimum=0.1,
+        maximum=100.0,
+    )
+
+
+class YaoHardConfig(Config):
+    """Of ``yao-hard-{k}-{D}``."""
+
+    position_bits: int = option(
+        0,
+        "round positions to so many bits, 0 for no rounding: enough for 2^bits tokens "
+        "(Theorem 4.3)",
+        minimum=0,
+        maximum=52,
+    )
+
+
+class YaoRecogniseConfig(Config):
+    """Of the recognisers with soft attention."""
+
+    sharpness: float = _sharpness()
+
+
+class YaoSoftConfig(Config):
+    """Of the generators with soft attention."""
+
+    n: int = option(
+        1002,
+        "the most brackets a string may have; it bounds what may open near the end, so that "
+        "members of the language itself are generated at lengths up to n - 2, and beginnings of "
+        "members that are not closed up to n - D - 1, or n/2 - 1",
+        minimum=2,
+        maximum=1_000_000,
+    )
+    sharpness: float = _sharpness()
+    margin: float = _margin()
+
+
+class YaoHardGenerateConfig(Config):
+    """Of ``yao-hard-generate-{k}-{D}``."""
+
+    margin: float = _margin()
+
+
+_YAO = "Yao, Peng, Papadimitriou & Narasimhan 2021, "
+
+
+_RECOGNISES = ("classify",)
+
+
+_GENERATES = ("next-symbols", "generate")
+
+
+def _model(
+    name: str,
+    factory: str,
+    config: str,
+    objectives: tuple[str, ...],
+    summary: str,
+    reference: str,
+) -> ModelSpec:
+    language = "dyck-{k}-{D}" if name.endswith("{D}") else "dyck-{k}"
+    return ModelSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=f"formalbench_models.constructions.builders:{factory}",
+        config=f"formalbench_models.catalogue.constructions:{config}",
+        kind="exact",
+        objectives=objectives,
+        reference=_YAO + reference,
+        task=f"{language}:{objectives[0]}",
+    )
+
+
+YAO: tuple[ModelSpec, ...] = (
+    _model(
+        "yao-hard-{k}-{D}",
+        "hard",
+        "YaoHardConfig",
+        _RECOGNISES,
+        "D+1 hard-attention layers that match innermost brackets first",
+        "section 5.1, Theorem 4.1",
+    ),
+    _model(
+        "yao-hard-as-soft-{k}-{D}",
+        "hard_as_soft",
+        "YaoRecogniseConfig",
+        _RECOGNISES,
+        "yao-hard with soft attention at a temperature of 1/Ω(n log nD)",
+        "section 5.1, appendix A",
+    ),
+    _model(
+        "yao-recognise-{k}-{D}",
+        "recognise",
+        "YaoRecogniseConfig",
+        _RECOGNISES,
+        "three soft-attention layers: depth, the matching bracket, any fault",
+        "Corollary B.2",
+    ),
+    _model(
+        "yao-soft-{k}-{D}",
+        "soft",
+        "YaoSoftConfig",
+        _GENERATES,
+        "two soft-attention layers: depth as an angle, then the top of the stack",
+        "section 5.2, appendix B.1 and B.2, Theorem 4.2",
+    ),
+    _model(
+        "yao-soft-{k}",
+        "soft_unbounded",
+        "YaoSoftConfig",
+        _GENERATES,
+        "yao-soft for any depth: right as far as the precision of n² reaches",
+        "appendix B.4, Theorem B.3",
+    ),
+    _model(
+        "yao-hard-generate-{k}-{D}",
+        "hard_generate",
+        "YaoHardGenerateConfig",
+        _GENERATES,
+        "D hard-attention layers, run on every prefix",
+        "Corollary A.2",
+    ),
+)
+"""The exact models of this paper."""
+
+
+_CHIANG = "Chiang & Cholak 2022, section "
+
+
+_SLIDES = "Steffen, Glaus & Saeedi 2022, Evaluating solutions … for Dyck languages (slides)"
+
+
+def _exact(name: str, task: str, summary: str, reference: str, config: str) -> ModelSpec:
+    factory = name.partition("-{")[0].replace("-", "_")
+    return ModelSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=f"formalbench_models.constructions.builders:{factory}",
+        config=f"formalbench_models.catalogue.constructions:{config}",
+        kind="exact",
+        objectives=("classify",),
+        reference=reference,
+        task=task,
+    )
+
+
+def _for_automata(
+    name: str, task: str, summary: str, factory: str, config: str, reference: str
+) -> ModelSpec:
+    return replace(
+        _exact(name, task, summary, reference, config),
+        factory=f"formalbench_models.constructions.{factory}:build",
+        objectives=("classify", "tag", "next-symbols"),
+    )
+
+
+CONSTRUCTIONS: tuple[ModelSpec, ...] = (
+    _exact(
+        "ffnn-parity",
+        "parity",
+        "two layers of step functions, for one length",
+        f"Rumelhart et al. 1986; {_CHIANG}2.1",
+        "FfnnParityConfig",
+    ),
+    _exact(
+        "exact-parity",
+        "parity",
+        "two layers: find k/n, then test whether position k is odd",
+        f"{_CHIANG}2.2, 3.1, 3.2",
+        "ExactParityConfig",
+    ),
+    _exact(
+        "exact-first",
+        "first",
+        "two layers: mark a 1 at position 1, then attend to it",
+        f"{_CHIANG}2.3, 3.1, 3.2, 4.3",
+        "ExactFirstConfig",
+    ),
+    _exact(
+        "flawed-first",
+        "first",
+        "one layer that others than position 1 disturb: fails on long strings",
+        f"{_CHIANG}4.2, 4.3",
+        "FlawedFirstConfig",
+    ),
+    _exact(
+        "exact-dyck-1",
+        "dyck-1",
+        "two layers: depths by masked averages, then the mean of the faults",
+        _SLIDES,
+        "ExactDyckConfig",
+    ),
+    _exact(
+        "exact-dyck-1-{D}",
+        "dyck-1-{D}",
+        "exact-dyck-1 with a greatest depth",
+        _SLIDES,
+        "ExactDyckConfig",
+    ),
+    _for_automata(
+        "exact-regulargpt",
+        "parity",
+        "any automaton, written into the weights of regulargpt",
+        "exact_regulargpt",
+        "ExactRegularGptConfig",
+        "Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
+    ),
+    _for_automata(
+        "exact-deltaproduct",
+        "parity",
+        "any automaton of permutations and resets, as reflections of a linear recurrence",
+        "exact_delta_product",
+        "ExactDeltaProductConfig",
+        "Siems et al. 2025, DeltaProduct; Grazzi et al. 2024, section 4",
+    ),
+    _for_automata(
+        "exact-crasp",
+        "dyck-2-3",
+        "any automaton in C-RASP, written into a transformer without positions",
+        "exact_crasp",
+        "ExactCraspConfig",
+        "Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
+    ),
+    *YAO,
+)
+"""The exact models of this package, in the order of their papers."""

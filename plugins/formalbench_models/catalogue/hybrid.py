@@ -1,0 +1,50 @@
+"""The options of hybrids; nothing here imports torch."""
+
+from __future__ import annotations
+
+from formalbench import Config, option
+from formalbench.contracts.errors import unknown
+from pydantic import model_validator
+
+from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
+from formalbench_models.catalogue.options import check_heads, mixer_heads_option, width_option
+
+ATTENTION = "attention"
+
+
+MOST_BLOCKS = 64
+
+
+RECURRENCES = {
+    spec.name: spec for spec in LINEAR_RECURRENCES if spec.name not in ("rwkv-7", "slice")
+}
+"""Those whose blocks stand alone: RWKV-7's hand a value from the first to all."""
+
+
+PARTS = (ATTENTION, *RECURRENCES)
+
+
+class HybridConfig(Config):
+    """Of a network of several kinds of blocks."""
+
+    pattern: str = option(
+        "mamba-2+attention", f"blocks from below, with + between them: {', '.join(PARTS)}"
+    )
+    repeats: int = option(1, "how often the pattern is repeated", minimum=1, maximum=MOST_BLOCKS)
+    width: int = width_option()
+    heads: int = mixer_heads_option(4)
+
+    @model_validator(mode="after")
+    def _parts_are_known(self) -> HybridConfig:
+        for part in self.parts:
+            if part not in PARTS:
+                raise ValueError(str(unknown("part of pattern", part, PARTS)))
+        if len(self.parts) > MOST_BLOCKS:
+            raise ValueError(f"{len(self.parts)} blocks, and at most {MOST_BLOCKS} are allowed")
+        check_heads(self.width, self.heads)
+        return self
+
+    @property
+    def parts(self) -> list[str]:
+        """The name of each block, from below."""
+        return [part.strip() for part in self.pattern.split("+")] * self.repeats

@@ -1,0 +1,379 @@
+"""Linear recurrences and their like, DeltaNet to minLSTM."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from formalbench import ModelSpec, option
+from formalbench.contracts.config import Value
+from pydantic import model_validator
+
+from formalbench_models.catalogue.options import (
+    Eigenvalues,
+    RecurrenceConfig,
+    ShellConfig,
+    check_heads,
+    chunk_option,
+    convolution_option,
+    eigenvalues_option,
+    expansion_option,
+    family,
+    mixer_heads_option,
+    no_feed_forward_option,
+)
+
+
+class DeltaConfig(RecurrenceConfig):
+    """Of recurrences by the delta rule."""
+
+    chunk: int = chunk_option(32)
+    heads: int = mixer_heads_option()
+    convolution: int = convolution_option(least=0)
+    eigenvalues: Eigenvalues = eigenvalues_option()
+    reflections: int = option(1, "steps of the delta rule a symbol", minimum=1, maximum=16)
+    gate: bool = option(False, "whether the state decays, as far as a symbol says")
+    initial: Literal["torch", "small"] = option(
+        "torch",
+        "initial weights: PyTorch's, or small ones, as flash-linear-attention's: N(0, 0.02), what "
+        "ends a branch less, biases 0",
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> DeltaConfig:
+        check_heads(self.width, self.heads)
+        return self
+
+
+class Rwkv7Config(RecurrenceConfig):
+    """Of RWKV-7."""
+
+    chunk: int = chunk_option(32)
+    heads: int = mixer_heads_option()
+    rank: int = option(
+        32,
+        "rank of the maps that choose decay, rate, gate and share of the first values (32 at "
+        "width 64 in RWKV-LM's code)",
+        minimum=1,
+        maximum=1024,
+    )
+    shell: Literal["rwkv", "shared"] = option(
+        "rwkv",
+        "blocks: those of Peng et al. 2025, section 4 (channel mixing, layer norms, values of the "
+        "first block in later ones, no bias in the gate), or those that all linear recurrences "
+        "share",
+    )
+    initial: Literal["rwkv", "torch"] = option(
+        "rwkv", "initial weights: those of RWKV-LM's code, or PyTorch's with evenly spaced decays"
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> Rwkv7Config:
+        check_heads(self.width, self.heads)
+        return self
+
+
+class LinearAttentionConfig(RecurrenceConfig):
+    """Of attention without a softmax."""
+
+    chunk: int = chunk_option(16)
+    heads: int = mixer_heads_option(4)
+    decay: Literal["none", "fixed", "gated"] = option(
+        "none", "of what was written: none, by each head's own factor, or as a symbol says"
+    )
+    rank: int = option(16, "rank of what chooses gated decays", minimum=1, maximum=1024)
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> LinearAttentionConfig:
+        check_heads(self.width, self.heads, even=self.decay == "fixed")
+        return self
+
+
+class LruConfig(RecurrenceConfig):
+    """Of the linear recurrent unit."""
+
+    states: int = option(64, "complex numbers of the state", minimum=1, maximum=8192)
+    slowest: float = option(0.999, "greatest of the moduli at first", minimum=0.001, maximum=0.9999)
+    fastest: float = option(0.9, "least of the moduli at first", minimum=0.001, maximum=0.9999)
+
+    @model_validator(mode="after")
+    def _the_slowest_is_the_greatest(self) -> LruConfig:
+        if self.slowest < self.fastest:
+            raise ValueError(f"slowest must be at least fastest: {self.slowest} < {self.fastest}")
+        return self
+
+
+class MambaConfig(RecurrenceConfig):
+    """Of selective state spaces with a diagonal for every channel."""
+
+    feed_forward: int = no_feed_forward_option()
+    expansion: int = expansion_option()
+    states: int = option(16, "numbers that each channel keeps", minimum=1, maximum=1024)
+    convolution: int = convolution_option()
+    eigenvalues: Eigenvalues = eigenvalues_option()
+
+
+class Mamba2Config(RecurrenceConfig):
+    """Of selective state spaces with a number for every head."""
+
+    chunk: int = chunk_option(32)
+    feed_forward: int = no_feed_forward_option()
+    expansion: int = expansion_option()
+    heads: int = mixer_heads_option(4)
+    states: int = option(32, "numbers that each channel keeps", minimum=1, maximum=1024)
+    convolution: int = convolution_option()
+    eigenvalues: Eigenvalues = eigenvalues_option()
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> Mamba2Config:
+        check_heads(self.width, self.heads)
+        return self
+
+
+class MinimalConfig(RecurrenceConfig):
+    """Of gated recurrences whose gates do not see the state."""
+
+    kind: Literal["gru", "lstm"] = option("gru", "one gate, or an input and a forget gate")
+    normalised: bool = option(
+        False,
+        "of minLSTM: divide its gates by their sum, so that the state is an average and cannot "
+        "count; else its forget gate begins near 1",
+    )
+    expansion: int = expansion_option()
+    candidate: Literal["positive", "linear"] = option(
+        "positive", "what can be written: positive numbers, as in the paper's logarithms, or any"
+    )
+
+
+class MlstmConfig(RecurrenceConfig):
+    """Of the LSTM with a matrix for a memory."""
+
+    chunk: int = chunk_option(32)
+    feed_forward: int = no_feed_forward_option()
+    expansion: int = expansion_option()
+    heads: int = mixer_heads_option()
+    block: int = option(
+        4,
+        "channels that one query, key or value sees; they divide the width",
+        minimum=1,
+        maximum=8192,
+    )
+    convolution: int = convolution_option()
+
+    @model_validator(mode="after")
+    def _parts_divide_the_width(self) -> MlstmConfig:
+        check_heads(self.width, self.heads)
+        if self.width % self.block:
+            raise ValueError(
+                f"width must be divisible by block: {self.width} is not by {self.block}"
+            )
+        return self
+
+
+class S4dConfig(RecurrenceConfig):
+    """Of the diagonal state space that is the same at every symbol."""
+
+    feed_forward: int = no_feed_forward_option()
+    states: int = option(16, "complex numbers that each channel keeps", minimum=1, maximum=1024)
+
+
+class SliceConfig(RecurrenceConfig):
+    """Of structured linear controlled differential equations."""
+
+    chunk: int = chunk_option(16, longest=64)  # inside, products of matrices grow
+    transitions: Literal["block-diagonal", "dense", "low-rank"] = option(
+        "block-diagonal", "kind of the matrices; low-rank is a diagonal plus one"
+    )
+    states: int = option(64, "size of the state", minimum=1, maximum=1024)
+    block: int = option(4, "size of the blocks; they divide the state", minimum=1, maximum=1024)
+    rank: int = option(4, "rank beside the diagonal", minimum=1, maximum=1024)
+    normed: Literal["state", "block"] = option(
+        "state", "what is read as a direction: the whole state, or each block by itself"
+    )
+    shell: Literal["shared", "slice"] = option(
+        "shared",
+        "blocks of layers: those that all linear recurrences share, or those of the paper's code, "
+        "y = h + x, LayerNorm(y + tanh(M y)), with neither MLP nor norm in front",
+    )
+
+    @model_validator(mode="after")
+    def _blocks_divide_the_state(self) -> SliceConfig:
+        if self.transitions == "block-diagonal" and self.states % self.block:
+            raise ValueError(
+                f"states must be divisible by block: {self.states} is not by {self.block}"
+            )
+        if self.normed == "block" and self.transitions == "block-diagonal" and self.block == 1:
+            raise ValueError("normed=block leaves nothing but the sign of blocks of 1")
+        if self.shell == "slice" and self.states != self.width:
+            raise ValueError(
+                f"shell=slice adds the state to the symbols, so states must be the width: "
+                f"{self.states} is not {self.width}"
+            )
+        return self
+
+
+class SlstmConfig(ShellConfig):
+    """Of the LSTM with exponential gates."""
+
+    heads: int = mixer_heads_option()
+    convolution: int = convolution_option(least=0)
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> SlstmConfig:
+        check_heads(self.width, self.heads)
+        return self
+
+
+class XlstmConfig(MlstmConfig):
+    """Of blocks of mLSTM and sLSTM; both have the heads and the convolution."""
+
+    feed_forward: int = option(
+        4, "hidden units of an sLSTM's MLP per unit of width; 0 for none", minimum=0, maximum=64
+    )
+    every: int = option(
+        2,
+        "every so-many-th block is an sLSTM; 1 for no mLSTM, at most the layers",
+        minimum=1,
+        maximum=64,
+    )
+
+    @model_validator(mode="after")
+    def _there_is_an_slstm(self) -> XlstmConfig:
+        if self.every > self.layers:
+            raise ValueError(
+                f"every is {self.every}, of {self.layers} layers: none would be an sLSTM (mlstm "
+                "has none)"
+            )
+        return self
+
+
+def _recurrence(
+    name: str,
+    builder: str,
+    config: str,
+    summary: str,
+    source: str,
+    version: int = 1,
+    **defaults: Value,
+) -> ModelSpec:
+    factory = f"formalbench_models.families.{builder}"
+    options = f"formalbench_models.catalogue.linear_recurrences:{config}"
+    return family(name, factory, options, summary, source, version=version, **defaults)
+
+
+LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
+    _recurrence(
+        "deltanet",
+        "delta:build_deltanet",
+        "DeltaConfig",
+        "linear recurrence by the delta rule",
+        "Schlag, Irie & Schmidhuber 2021; Yang et al. 2024, Parallelizing linear transformers "
+        "with the delta rule",
+    ),
+    _recurrence(
+        "gated-deltanet",
+        "delta:build_deltanet",
+        "DeltaConfig",
+        "the delta rule with a decay",
+        "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
+        gate=True,
+        heads=4,
+    ),
+    _recurrence(
+        "deltaproduct",
+        "delta:build_deltanet",
+        "DeltaConfig",
+        "several steps of the delta rule a symbol, eigenvalues of each in [-1, 1]",
+        "Siems et al. 2025, DeltaProduct",
+        reflections=2,
+        eigenvalues="-1..1",
+    ),
+    _recurrence(
+        "mamba",
+        "mamba:build_mamba",
+        "MambaConfig",
+        "selective state space, diagonal, a step for every channel",
+        "Gu & Dao 2024, Mamba",
+    ),
+    _recurrence(
+        "mamba-2",
+        "mamba:build_mamba2",
+        "Mamba2Config",
+        "selective state space, one decay for a head",
+        "Dao & Gu 2024, Transformers are SSMs",
+    ),
+    _recurrence(
+        "rwkv-7",
+        "rwkv7:build_rwkv7",
+        "Rwkv7Config",
+        "linear recurrence with decaying rows and a generalised delta rule",
+        'Peng et al. 2025, RWKV-7 "Goose", section 4.1',
+    ),
+    _recurrence(
+        "mlstm",
+        "xlstm:build_mlstm",
+        "MlstmConfig",
+        "LSTM with a matrix for a memory and exponential gates",
+        "Beck et al. 2024, xLSTM, section 2.3",
+    ),
+    _recurrence(
+        "slice",
+        "slice:build_slice",
+        "SliceConfig",
+        "every symbol multiplies the state by a matrix of its own",
+        "Walker et al. 2025, Structured linear CDEs",
+        version=2,  # 1 kept its matrices' norms within 1 and began nearer to the identity
+    ),
+    _recurrence(
+        "linear-attention",
+        "linear_attention:build_linear_attention",
+        "LinearAttentionConfig",
+        "attention without a softmax, as a recurrence",
+        "Katharopoulos et al. 2020, Transformers are RNNs",
+    ),
+    _recurrence(
+        "retnet",
+        "linear_attention:build_linear_attention",
+        "LinearAttentionConfig",
+        "linear attention with a fixed decay for each head, and rotations",
+        "Sun et al. 2023, Retentive network",
+        decay="fixed",
+    ),
+    _recurrence(
+        "gla",
+        "linear_attention:build_linear_attention",
+        "LinearAttentionConfig",
+        "gated linear attention: every row decays as a symbol says",
+        "Yang et al. 2024, Gated linear attention transformers",
+        decay="gated",
+    ),
+    _recurrence(
+        "s4d",
+        "diagonal_recurrences:build_s4d",
+        "S4dConfig",
+        "diagonal state space, the same at every symbol",
+        "Gu, Gupta, Goel & Ré 2022",
+    ),
+    _recurrence(
+        "lru",
+        "diagonal_recurrences:build_lru",
+        "LruConfig",
+        "linear recurrent unit: a complex diagonal, the same at every symbol",
+        "Orvieto et al. 2023, Resurrecting recurrent neural networks for long sequences",
+    ),
+    _recurrence(
+        "mingru",
+        "diagonal_recurrences:build_minimal",
+        "MinimalConfig",
+        "GRU whose gate does not see the state",
+        "Feng et al. 2024, Were RNNs all we needed?",
+    ),
+    _recurrence(
+        "minlstm",
+        "diagonal_recurrences:build_minimal",
+        "MinimalConfig",
+        "LSTM whose gates do not see the state",
+        "Feng et al. 2024, Were RNNs all we needed?",
+        kind="lstm",
+    ),
+)
+"""Families on the recurrences of `layers/`, the delta rule's first."""

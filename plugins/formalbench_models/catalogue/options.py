@@ -1,0 +1,197 @@
+"""Options that families share, and how a family announces its models.
+
+Constructions are of the architecture that they are built in. A model that is not here is one by
+itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from formalbench import Config, ModelSpec, option
+from formalbench.contracts.config import Value
+
+NORM_HELP = "layer norm before (pre) or after (post) each residual branch"
+
+
+def width_option() -> Any:
+    """Return the option ``width``."""
+    return option(64, "size of the residual stream", minimum=2, maximum=8192)
+
+
+def heads_option() -> Any:
+    """Return the option ``heads``."""
+    return option(4, "attention heads; they divide the width", minimum=1, maximum=1024)
+
+
+def feed_forward_option() -> Any:
+    """Return the option ``feed_forward``."""
+    return option(4, "hidden units per unit of width", minimum=1, maximum=64)
+
+
+def hidden_option() -> Any:
+    """Return the option ``hidden``."""
+    return option(0, "hidden units, exactly; 0 for feed_forward", minimum=0, maximum=65536)
+
+
+def dropout_option(what: str) -> Any:
+    """Return an option that is a share to leave out in training."""
+    return option(0.0, f"share of {what} left out in training", minimum=0.0, maximum=0.9)
+
+
+def check_heads(width: int, heads: int, *, even: bool = False) -> None:
+    """Refuse a width that cannot be split among the heads.
+
+    Args:
+        width: of the residual stream.
+        heads: attention heads.
+        even: whether a head's share must be even (rotations act on pairs).
+
+    Raises:
+        ValueError: if it cannot.
+    """
+    if width % heads:
+        raise ValueError(f"width must be divisible by heads: {width} is not by {heads}")
+    if even and (width // heads) % 2:
+        raise ValueError(f"width / heads must be even here, not {width // heads}")
+
+
+Eigenvalues = Literal["0..1", "-1..1"]
+"""A range, written so that ``--set`` and names with options behind them take it."""
+
+
+def chunk_option(default: int, longest: int = 1024) -> Any:
+    """Return the option ``chunk``: matrices gain from longer ones than numbers."""
+    return option(
+        default, "symbols computed at once; 1 for symbol by symbol", minimum=1, maximum=longest
+    )
+
+
+class ShellConfig(Config):
+    """Of the shell that recurrences stand in."""
+
+    width: int = width_option()
+    layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=64)
+    feed_forward: int = option(
+        4, "hidden units of the MLP per unit of width; 0 for no MLP", minimum=0, maximum=64
+    )
+    embedding_scale: float = option(
+        1.0, "factor on the symbols' initial vectors, N(0, 1)", minimum=0.0, maximum=1000.0
+    )
+
+
+class RecurrenceConfig(ShellConfig):
+    """Of a linear recurrence in it."""
+
+    chunk: int = chunk_option(16)
+
+
+def no_feed_forward_option() -> Any:
+    """Return the option ``feed_forward`` of a family whose blocks have no MLP."""
+    return option(0, "hidden units of an MLP per unit of width; 0 for none", minimum=0, maximum=64)
+
+
+def mixer_heads_option(default: int = 1) -> Any:
+    """Return the option ``heads``."""
+    return option(default, "heads; they divide the width", minimum=1, maximum=1024)
+
+
+def convolution_option(least: int = 1) -> Any:
+    """Return the option ``convolution``; `least` is 0 where a family can do without."""
+    told = "symbols that the convolution before the recurrence sees"
+    return option(4, f"{told}; 0 for none" if least == 0 else told, minimum=least, maximum=64)
+
+
+def eigenvalues_option(default: Eigenvalues = "0..1") -> Any:
+    """Return the option ``eigenvalues``."""
+    return option(
+        default, "range of the eigenvalues of transitions; if they are products, of each factor"
+    )
+
+
+def expansion_option() -> Any:
+    """Return the option ``expansion``."""
+    return option(2, "channels of the recurrence per unit of width", minimum=1, maximum=16)
+
+
+def in_theory(eigenvalues: Eigenvalues) -> str:
+    """Return a range as theorems write it."""
+    return f"[{eigenvalues.replace('..', ', ')}]"
+
+
+class ControllerConfig(Config):
+    """Of the recurrent network that works a memory."""
+
+    width: int = option(128, "size of the controller's state", minimum=1, maximum=8192)
+    controller: Literal["relu", "elman", "lstm"] = option(
+        "relu", "Elman network with ReLU (as Delétang et al.) or with tanh, or LSTM"
+    )
+    initial: Literal["torch", "haiku"] = option(
+        "torch", "initial weights: PyTorch's, or those of Delétang et al., which are haiku's"
+    )
+
+
+def family(
+    name: str,
+    factory: str,
+    config: str,
+    summary: str,
+    source: str,
+    *,
+    version: int = 1,
+    **defaults: Value,
+) -> ModelSpec:
+    """Return the spec of a family.
+
+    Args:
+        name: of the model.
+        factory: below this package, as ``stack_rnn.model:StackRnn``.
+        config: likewise.
+        summary: in a line.
+        source: the papers.
+        version: goes up when the same options give another network.
+        **defaults: options whose default differs from the config's.
+    """
+    return ModelSpec(
+        name=name,
+        version=version,
+        summary=summary,
+        factory=factory,
+        config=config,
+        defaults=defaults,
+        reference=source,
+        by_name=True,  # `--model all` is the baselines
+    )
+
+
+_MODELS: dict[str, tuple[str, ...]] = {
+    "recurrent": ("rnn", "gru", "lstm"),
+    "transformer": (
+        *("transformer", "transformer-logn", "transformer-chi"),
+        *("transformer-chiang-cholak-first", "transformer-chiang-cholak-parity"),
+        "transformer-deletang",
+        *("forgetting-transformer", "path-transformer", "stick-breaking-transformer"),
+        *("exact-parity", "exact-first", "flawed-first"),
+        *("exact-dyck-1", "exact-dyck-1-{D}", "exact-crasp"),
+        *("yao-hard-{k}-{D}", "yao-hard-as-soft-{k}-{D}", "yao-hard-generate-{k}-{D}"),
+        *("yao-recognise-{k}-{D}", "yao-soft-{k}", "yao-soft-{k}-{D}"),
+    ),
+    "regulargpt": ("regulargpt", "regulargpt-c3", "exact-regulargpt"),
+    "encoder-decoder": ("encoder-decoder", "encoder-decoder-logn"),
+    "delta rule": ("deltanet", "gated-deltanet", "deltaproduct", "exact-deltaproduct", "rwkv-7"),
+    "linear recurrence": (
+        *("mamba", "mamba-2", "s4d", "lru", "slice", "linear-attention", "retnet", "gla"),
+        *("mingru", "minlstm"),
+    ),
+    "xlstm": ("slstm", "mlstm", "xlstm"),
+    "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
+}
+
+
+_FAMILY = {name: family for family, names in _MODELS.items() for name in names}
+
+
+def with_family(spec: ModelSpec) -> ModelSpec:
+    """Return a model's spec with the architecture that it is one of."""
+    return replace(spec, family=_FAMILY.get(spec.name, ""))

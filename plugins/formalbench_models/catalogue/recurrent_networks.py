@@ -1,0 +1,117 @@
+"""RNN, GRU, LSTM, and networks with stacks and tapes."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from formalbench import Config, ModelSpec, option
+
+from formalbench_models.catalogue.options import ControllerConfig, family
+
+
+class RecurrentConfig(Config):
+    """Of the Elman network, the GRU and the LSTM."""
+
+    width: int = option(
+        128, "size of the state and of the symbol embeddings", minimum=1, maximum=8192
+    )
+    layers: int = option(1, "recurrent layers, the topmost is read", minimum=1, maximum=64)
+
+
+class LstmConfig(RecurrentConfig):
+    """Of the LSTM."""
+
+    forget_bias: float = option(
+        0.0,
+        "added to the forget gates' initial biases (Jozefowicz et al. 2015, abstract; 1 in the "
+        "code of Delétang et al. 2023)",
+        minimum=-100.0,
+        maximum=100.0,
+    )
+
+
+class ElmanConfig(RecurrentConfig):
+    """Of the Elman network."""
+
+    nonlinearity: Literal["tanh", "relu"] = option(
+        "tanh", "of the state: Elman's is squashed, with ReLU it can grow"
+    )
+
+
+class NondeterministicStackConfig(Config):
+    """An LSTM and the pushdown automaton that it weights."""
+
+    width: int = option(20, "size of the LSTM's state", minimum=1, maximum=8192)
+    states: int = option(2, "states of the automaton, Q", minimum=1, maximum=8)
+    symbols: int = option(3, "symbols of its stack, S", minimum=1, maximum=8)
+    normalise: bool = option(
+        False,
+        "weights of a state and top symbol sum to 1, as the NS-RNN's; the reading keeps the "
+        "states, as in RNS-RNN",
+    )
+    longest: int = option(
+        100,
+        "longest string that it is for: time and, in training, memory grow with the cube",
+        minimum=1,
+        maximum=4096,
+    )
+
+
+class StackRnnConfig(ControllerConfig):
+    """A controller and its stacks, which are as deep as the string is long."""
+
+    stacks: int = option(1, "stacks, each with actions of its own", minimum=1, maximum=64)
+    cell: int = option(8, "numbers in a cell of a stack", minimum=1, maximum=1024)
+
+
+class TapeRnnConfig(ControllerConfig):
+    """A controller and its tapes, which are as long as the string."""
+
+    tapes: int = option(1, "tapes, each with actions of its own", minimum=1, maximum=64)
+    cell: int = option(8, "numbers in a cell of a tape", minimum=1, maximum=1024)
+    hidden: int = option(
+        64, "hidden units in each of the two layers before what is written", minimum=1, maximum=8192
+    )
+    jumps: bool = option(
+        True,
+        "moves by the string's length, too; left out where an answer may not see the whole string",
+    )
+
+
+MEMORY_MODELS: tuple[ModelSpec, ...] = (
+    family(
+        "nondeterministic-stack",
+        "formalbench_models.families.nondeterministic_stack:NondeterministicStack",
+        "formalbench_models.catalogue.recurrent_networks:NondeterministicStackConfig",
+        "LSTM with all runs of a pushdown automaton at once (RNS-RNN); cubic in the length",
+        "DuSell & Chiang 2022, Learning hierarchical structures",
+    ),
+    family(
+        "slstm",
+        "formalbench_models.families.xlstm:build_slstm",
+        "formalbench_models.catalogue.linear_recurrences:SlstmConfig",
+        "LSTM with exponential gates and heads that mix their states",
+        "Beck et al. 2024, xLSTM, section 2.2",
+    ),
+    family(
+        "stack-rnn",
+        "formalbench_models.families.stack_rnn:StackRnn",
+        "formalbench_models.catalogue.recurrent_networks:StackRnnConfig",
+        "recurrent network with stacks: push, no-op and pop in superposition",
+        "Joulin & Mikolov 2015; Delétang et al. 2023",
+    ),
+    family(
+        "tape-rnn",
+        "formalbench_models.families.tape_rnn:TapeRnn",
+        "formalbench_models.catalogue.recurrent_networks:TapeRnnConfig",
+        "recurrent network with tapes: moves of the head in superposition",
+        "Delétang et al. 2023; Suzgun et al. 2019",
+    ),
+    family(
+        "xlstm",
+        "formalbench_models.families.xlstm:build_xlstm",
+        "formalbench_models.catalogue.linear_recurrences:XlstmConfig",
+        "blocks of mLSTM and sLSTM",
+        "Beck et al. 2024, xLSTM, section 2.4",
+    ),
+)

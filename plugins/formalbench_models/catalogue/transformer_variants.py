@@ -1,0 +1,209 @@
+"""RegularGPT, looped transformer, stack attention, encoder and decoder."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from formalbench import Config, ModelSpec, option
+from pydantic import model_validator
+
+from formalbench_models.catalogue.options import (
+    NORM_HELP,
+    check_heads,
+    dropout_option,
+    family,
+    feed_forward_option,
+    heads_option,
+    hidden_option,
+    width_option,
+)
+from formalbench_models.catalogue.transformers import PAIRED, TransformerConfig
+
+
+class RegularGptConfig(Config):
+    """Of RegularGPT with chunks of any size."""
+
+    chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
+    thickness: int = option(1, "blocks per level, K", minimum=1, maximum=64)
+    width: int = width_option()
+    heads: int = option(8, "attention heads; they divide the width", minimum=1, maximum=1024)
+    feed_forward: int = feed_forward_option()
+    norm: Literal["pre", "post"] = option("post", NORM_HELP)
+    activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
+    bias: bool = option(False, "biases in the attention's projections")
+    hidden: int = hidden_option()
+    init: Literal["haiku", "gpt2"] = option(
+        "haiku",
+        "initial weights: those of the published code (haiku's, embeddings scaled by the root of "
+        "the width), or GPT-2's",
+    )
+    levels: Literal["prefix", "string"] = option(
+        "prefix",
+        "number of levels before a prefix is answered: from its own length, or from the string's",
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> RegularGptConfig:
+        check_heads(self.width, self.heads)
+        return self
+
+
+MOST_BLOCKS = 1024
+"""That a string may go through for each round that its length asks for."""
+
+
+Rounds = Literal["log", "length", "fixed"]
+
+
+class LoopedConfig(TransformerConfig):
+    """Of ``looped-transformer``; `layers` is the number of blocks in a round."""
+
+    rounds: Rounds = option(
+        "log",
+        "how many: the log to base 2 of the length, the length (Fan et al. 2024, section 4, for "
+        "parity), or a fixed number",
+    )
+    times: int = option(1, "so many times that; if fixed, the rounds", minimum=1, maximum=1024)
+    inject: bool = option(True, "add the input to the state before each round")
+    norm_rounds: bool = option(
+        False,
+        "the last layer norm after every round (the code of Yang et al. 2024), and not after the "
+        "last one alone",
+    )
+
+    @model_validator(mode="after")
+    def _there_is_a_last_norm(self) -> LoopedConfig:
+        if self.norm_rounds and self.norm != "pre":
+            raise ValueError(f"norm_rounds goes with norm=pre, not norm={self.norm}")
+        return self
+
+    @model_validator(mode="after")
+    def _rounds_count_from_the_front(self) -> LoopedConfig:
+        if self.marker != "begin":
+            raise ValueError(f"marker={self.marker} is for transformers that do not loop")
+        return self
+
+    @model_validator(mode="after")
+    def _blocks_are_so_many_at_most(self) -> LoopedConfig:
+        if self.layers * self.times > MOST_BLOCKS:
+            raise ValueError(
+                f"layers times times is at most {MOST_BLOCKS}, not {self.layers} * {self.times}"
+            )
+        return self
+
+
+LOOPED_TRANSFORMER = family(
+    "looped-transformer",
+    "formalbench_models.families.looped_transformer:LoopedTransformer",
+    "formalbench_models.catalogue.transformer_variants:LoopedConfig",
+    "one shared block, log n rounds of it, the input added in each",
+    "Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
+    layers=1,
+    positions="none",
+)
+
+
+class StackAttentionConfig(TransformerConfig):
+    """Of ``stack-attention``."""
+
+    cell: int = option(32, "numbers in a cell of the stack", minimum=1, maximum=1024)
+    push: Literal["linear", "sigmoid"] = option(
+        "linear",
+        "what is pushed: a linear map of the state, as in the authors' code, or its sigmoid",
+    )
+    stack_block: int = option(
+        0, "the block whose attention is the stack, from 1; 0 for the middle one", minimum=0
+    )
+
+    @model_validator(mode="after")
+    def _the_block_is_there(self) -> StackAttentionConfig:
+        if self.stack_block > self.layers:
+            raise ValueError(f"stack_block is {self.stack_block}, of {self.layers} layers")
+        if self.init == "library":
+            raise ValueError("init=library makes all blocks alike, and here one is different")
+        return self
+
+    @property
+    def stack_index(self) -> int:
+        """The block with the stack, from 0."""
+        return self.stack_block - 1 if self.stack_block else (self.layers - 1) // 2
+
+
+STACK_ATTENTION = family(
+    "stack-attention",
+    "formalbench_models.families.stack_attention:StackTransformer",
+    "formalbench_models.catalogue.transformer_variants:StackAttentionConfig",
+    "causal transformer, in its middle block a superposition stack for attention",
+    "DuSell & Chiang 2024, Stack attention, section 4.1",
+    layers=3,
+)
+
+
+Positions = Literal[
+    "none",
+    "sinusoidal",
+    "alibi",
+    "rope",
+    "relative",
+    "t5",
+    "kerple-log",
+    "kerple-power",
+    "fire",
+]
+
+
+class EncoderDecoderConfig(Config):
+    """Of ``encoder-decoder``."""
+
+    positions: Positions = option(
+        "sinusoidal", "position codes; between the two halves there are none but sinusoidal ones"
+    )
+    log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
+    width: int = width_option()
+    heads: int = heads_option()
+    layers: int = option(2, "blocks of the encoder, and of the decoder", minimum=1, maximum=256)
+    feed_forward: int = feed_forward_option()
+    norm: Literal["pre", "post"] = option("pre", NORM_HELP)
+    activation: Literal["gelu", "relu"] = option("relu", "of the feed-forward network")
+    hidden: int = hidden_option()
+    dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
+    word_dropout: float = dropout_option("symbols, read or said,")
+    tied: bool = option(
+        False, "one matrix reads, says and answers; for tasks that read and say one alphabet"
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> EncoderDecoderConfig:
+        check_heads(self.width, self.heads, even=self.positions in PAIRED)
+        return self
+
+    @property
+    def block(self) -> TransformerConfig:
+        """What a block of either half is, but for what it attends to."""
+        shared = self.model_dump(exclude={"word_dropout", "tied"})
+        return TransformerConfig(**shared)
+
+
+def _encoder_decoder(name: str, summary: str, reference: str, **defaults: bool) -> ModelSpec:
+    factory, config = (
+        "formalbench_models.families.encoder_decoder:EncoderDecoder",
+        "formalbench_models.catalogue.transformer_variants:EncoderDecoderConfig",
+    )
+    announced = family(name, factory, config, summary, reference, **defaults)
+    return replace(announced, objectives=("decode", "translate"))
+
+
+ENCODER_DECODERS = (
+    _encoder_decoder(
+        "encoder-decoder",
+        "transformer that reads a string and says another, symbol by symbol",
+        "Vaswani et al. 2017, section 3.1",
+    ),
+    _encoder_decoder(
+        "encoder-decoder-logn",
+        "the encoder-decoder with logits scaled by the log of what is attended to",
+        "Chiang & Cholak 2022, sections 4.3 and 4.4",
+        log_length=True,
+    ),
+)

@@ -1,0 +1,287 @@
+"""The transformer, its attentions and positions, and the transformers of papers.
+
+`transformer` and `transformer-logn` are this suite's own: of another size, with other positions,
+norms and initial weights than any of these. What a paper claims of transformers is asked of its
+own. docs/reproductions.md says in what each still differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from formalbench import Config, ModelSpec, option
+from formalbench.contracts.config import Value
+from pydantic import model_validator
+
+from formalbench_models.catalogue.options import (
+    NORM_HELP,
+    check_heads,
+    dropout_option,
+    feed_forward_option,
+    heads_option,
+    hidden_option,
+    width_option,
+)
+
+Positions = Literal[
+    "none",
+    "sinusoidal",
+    "sinusoidal-from-end",
+    "learned",
+    "scalar",
+    "scalar-6000",
+    "alibi",
+    "rope",
+    "relative",
+    "first",
+    "parity",
+    "t5",
+    "kerple-log",
+    "kerple-power",
+    "fire",
+    "xpos",
+    "path",
+]
+
+
+PAIRED = ("rope", "xpos")
+"""Positions that turn pairs of coordinates."""
+
+
+NUMBERED = (
+    *("sinusoidal", "learned", "alibi", "rope"),
+    *("relative", "t5", "kerple-log", "kerple-power", "fire", "xpos"),
+)
+"""Positions that may be any rising numbers, not just 0, 1, 2, ..."""
+
+
+XPOS_MOST = 32768
+"""Positions with which xpos stays finite in fp32, and in bf16."""
+
+
+MASKED = {
+    "positions": ("xpos", "path"),
+    "attention": ("stick-breaking",),
+    "forget": (True,),
+}
+"""What looks back from each position, and means nothing without a causal mask."""
+
+
+class TransformerConfig(Config):
+    """Of the Transformer with a choice of positions."""
+
+    positions: Positions = option(
+        "sinusoidal",
+        "position codes; sinusoidal-from-end counts from the last position; "
+        "scalar is i/n, scalar-6000 is i/6000, in a dimension of its own; "
+        "first is [i=1], parity is i/n and cos(i pi); t5 has buckets of distances, kerple kernels "
+        "of them, fire a network, xpos is rope that decays, path products of reflections",
+    )
+    randomised: int = option(
+        0,
+        "draw each string's positions from this many (more than the longest string has symbols); "
+        "0 counts positions",
+        minimum=0,
+        maximum=65536,
+    )
+    shifted: int = option(
+        0,
+        "begin each string at a position drawn out of so many; 0 to begin at the first",
+        minimum=0,
+        maximum=65536,
+    )
+    shared_positions: bool = option(
+        True,
+        "one table (t5) or kernel (kerple) of positions for all layers, as the authors have, and "
+        "not one for each",
+    )
+    threshold: int = option(
+        0,
+        "of fire: the distance up to which nothing is interpolated, at first; 0 for a quarter of "
+        "the longest training string",
+        minimum=0,
+        maximum=1_000_000,
+    )
+    causal: bool = option(
+        True,
+        "see only the past, and read a string's one answer at its last symbol; false: see all of "
+        "it, and read at the begin symbol, except where answers may see no more than a prefix",
+    )
+    marker: Literal["begin", "end", "both"] = option(
+        "begin",
+        "symbol added to every string: a begin symbol in front, or an empty one behind, where a "
+        "string's one answer is then read, with a mask or without; or both, read behind",
+    )
+    log_length: bool = option(False, "multiply logits by ln n, n positions attended to")
+    width: int = width_option()
+    heads: int = heads_option()
+    layers: int = option(2, "blocks, each with its own parameters", minimum=1, maximum=256)
+    feed_forward: int = feed_forward_option()
+    norm: Literal["pre", "post", "none"] = option("pre", f"{NORM_HELP}, or none")
+    activation: Literal["gelu", "relu"] = option("gelu", "of the feed-forward network")
+    eps: float = option(1e-5, "added to the variance by layer norm", minimum=0.0, maximum=1.0)
+    hidden: int = hidden_option()
+    attention: Literal["soft", "hard", "stick-breaking"] = option(
+        "soft",
+        "hard: each query takes the key of its greatest logit, the leftmost of equal ones; "
+        "the gradient is that of the softmax; stick-breaking: from near to far, each key takes a "
+        "share of what is left",
+    )
+    forget: bool = option(False, "forget gates: a logit falls by what lies between")
+    bias: bool = option(True, "biases in the attention's projections")
+    dropout: float = dropout_option("embeddings, attention's weights, hidden units and branches")
+    init: Literal["linear", "library", "gpt2", "haiku"] = option(
+        "linear",
+        "initial weights: PyTorch's of single layers (linear), those of its "
+        "TransformerEncoder (library): attention by Xavier, the layers copies of one, "
+        "GPT-2's (gpt2): normal, deviation 0.02, biases 0, or haiku's: a truncated normal of "
+        "deviation 1/√n for n inputs, biases 0",
+    )
+    embedding_scale: float = option(
+        1.0, "factor on the symbols' initial vectors", minimum=0.0, maximum=1000.0
+    )
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> TransformerConfig:
+        check_heads(self.width, self.heads, even=self.positions in PAIRED)
+        return self
+
+    @model_validator(mode="after")
+    def _options_go_together(self) -> TransformerConfig:
+        if self.randomised and self.positions not in NUMBERED:
+            known = ", ".join(NUMBERED)
+            raise ValueError(f"randomised goes with positions {known}, not {self.positions}")
+        if self.shifted and (self.positions != "learned" or self.randomised):
+            raise ValueError("shifted goes with positions learned, and not with randomised")
+        if self.positions == "xpos" and self.randomised > XPOS_MOST:
+            raise ValueError(
+                f"randomised is at most {XPOS_MOST} with positions xpos, whose factors overflow "
+                f"beyond some 36,000, not {self.randomised}"
+            )
+        if self.positions == "first" and self.marker == "end":
+            raise ValueError("positions=first goes with marker=begin, behind which the first is")
+        if self.forget and self.attention == "stick-breaking":
+            raise ValueError("forget goes with attention soft or hard, not stick-breaking")
+        return self
+
+
+TRANSFORMER = "formalbench_models.families.transformer:Transformer"
+
+
+TRANSFORMER_CONFIG = "formalbench_models.catalogue.transformers:TransformerConfig"
+
+
+_CHIANG_CHOLAK: Mapping[str, Value] = {
+    "width": 16,
+    "hidden": 64,
+    "layers": 2,
+    "norm": "post",
+    "activation": "relu",
+    "init": "library",
+    "causal": False,
+}
+
+
+def _of_a_paper(
+    name: str, summary: str, reference: str, defaults: Mapping[str, Value], *objectives: str
+) -> ModelSpec:
+    return ModelSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=TRANSFORMER,
+        config=TRANSFORMER_CONFIG,
+        defaults=defaults,
+        objectives=objectives,
+        reference=reference,
+        by_name=True,
+    )
+
+
+PAPERS = (
+    _of_a_paper(
+        "transformer-chi",
+        "the baseline of RegularGPT's Table 1: five causal post-norm layers of width 256",
+        "Chi, Fan, Rudnicky & Ramadge 2023, section 5.1 and Table 4, and the code they build on",
+        {
+            "width": 256,
+            "heads": 8,
+            "layers": 5,
+            "norm": "post",
+            "activation": "relu",
+            "bias": False,
+            "positions": "relative",
+        },
+    ),
+    _of_a_paper(
+        "transformer-deletang",
+        "five post-norm layers without a mask, read at an empty symbol behind the string",
+        "Delétang et al. 2023, section 4 and appendix A.1, and their code",
+        {
+            "heads": 8,
+            "layers": 5,
+            "norm": "post",
+            "activation": "relu",
+            "bias": False,
+            "init": "haiku",
+            "embedding_scale": 0.16,  # 0.02 times the root of the width
+            "positions": "sinusoidal-from-end",
+            "causal": False,
+            "marker": "end",
+        },
+        "classify",
+        "transduce",
+    ),
+    _of_a_paper(
+        "transformer-chiang-cholak-first",
+        "trained on FIRST: one head, width 16, position code [i=1]",
+        "Chiang & Cholak 2022, sections 4.1 and 4.4, and their code",
+        {**_CHIANG_CHOLAK, "heads": 1, "positions": "first"},
+        "classify",
+    ),
+    _of_a_paper(
+        "transformer-chiang-cholak-parity",
+        "trained on PARITY: two heads, width 16, position codes i/n and cos(i pi)",
+        "Chiang & Cholak 2022, section 4.1, and their code",
+        {**_CHIANG_CHOLAK, "heads": 2, "positions": "parity"},
+        "classify",
+    ),
+)
+
+
+def _transformer(name: str, summary: str, reference: str, **defaults: Value) -> ModelSpec:
+    return ModelSpec(
+        name=name,
+        version=1,
+        summary=summary,
+        factory=TRANSFORMER,
+        config=TRANSFORMER_CONFIG,
+        defaults=defaults,
+        reference=reference,
+        by_name=True,
+    )
+
+
+ATTENTION_KINDS = (
+    _transformer(
+        "forgetting-transformer",
+        "causal transformer without positions whose forget gates lower logits (FoX)",
+        "Lin, Nikishin, He & Courville 2025, section 3",
+        positions="none",
+        forget=True,
+    ),
+    _transformer(
+        "path-transformer",
+        "causal transformer with products of reflections for positions (PaTH)",
+        "Yang et al. 2025, PaTH attention, sections 2 and 3.1",
+        positions="path",
+    ),
+    _transformer(
+        "stick-breaking-transformer",
+        "causal transformer without positions where keys take shares from near to far",
+        "Tan et al. 2024, Scaling stick-breaking attention, section 2",
+        positions="none",
+        attention="stick-breaking",
+    ),
+)

@@ -1,1 +1,0 @@
-"""DeltaNet, Gated DeltaNet and DeltaProduct."""

@@ -1,0 +1,232 @@
+"""The encoder-decoder transformer.
+
+Source: Vaswani et al., "Attention is all you need" (2017), §3.1; pre-LN: Xiong et al. (2020);
+logits times ln n in all three kinds of attention, n the positions that each attends to: Chiang &
+Cholak (2022), §4.3 and, for translation, §4.4; tied embeddings: Vaswani et al., §3.4. Dropout is
+where the code of their translations has it: on embeddings, on attention's weights, on hidden units
+and on every branch; words are dropped, too.
+
+The encoder sees the whole string, behind a begin symbol. The decoder begins with a begin symbol of
+its own and sees what has been said so far, under a causal mask, and all of the encoder's states.
+Position codes other than sinusoidal ones are in each half's attention to itself only.
+
+Legend: B batch, N symbols and N+1 = S positions of the encoder, M symbols said and M+1 = Q
+positions of the decoder, D width, K outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import torch
+from formalbench import Batch, ExtendedAlphabet, RequestError, Task, Traits
+from torch import Tensor, nn
+from torch.nn import functional
+
+from formalbench_models.catalogue.transformer_variants import EncoderDecoderConfig
+from formalbench_models.families.transformer import TransformerBlock, make_norm
+from formalbench_models.layers.attention import Attention, Span
+from formalbench_models.layers.feed_forward import WordDropout, make_dropout
+from formalbench_models.layers.positions import Embedding
+
+
+class CrossAttention(Attention):
+    """Attention from one sequence to another, without positions."""
+
+    def across(self, x_BQD: Tensor, other_BSD: Tensor, lengths_B: Tensor | None) -> Tensor:
+        """Return what each position takes of the other sequence, (B, Q, D).
+
+        Args:
+            x_BQD: the positions that ask.
+            other_BSD: the sequence asked.
+            lengths_B: how many of its positions are real, if not all.
+        """
+        return self.take(x_BQD, *self.told(other_BSD), lengths_B)
+
+    def told(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the keys and the values of a sequence that is asked, (B, H, S, E) each."""
+        key_BHSE, value_BHSE = map(self._split, self.key_value(other_BSD).chunk(2, dim=-1))
+        return key_BHSE, value_BHSE
+
+    def take(
+        self, x_BQD: Tensor, key_BHSE: Tensor, value_BHSE: Tensor, lengths_B: Tensor | None
+    ) -> Tensor:
+        """Return what each position takes of what `told` returned, (B, Q, D)."""
+        query_BHQE = self._split(self.query(x_BQD))
+        span = Span(0, x_BQD.shape[1])
+        weights_BHQS = self._weights(self.adjusted(query_BHQE, key_BHSE, span, lengths_B), span)
+        answer_BQD: Tensor = self.merge_heads(
+            (weights_BHQS @ value_BHSE).transpose(1, 2).flatten(2)
+        )
+        return answer_BQD
+
+
+class DecoderBlock(nn.Module):
+    """Attention to what was said, attention to the string, then a feed-forward network."""
+
+    def __init__(self, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        self.pre_norm = config.norm == "pre"
+        self.said = TransformerBlock(config.block, causal=True)
+        self.cross = CrossAttention(
+            config.width, config.heads, causal=False, log_length=config.log_length
+        )
+        self.cross.drop = make_dropout(config.dropout)
+        self.norm_cross = make_norm(config.block)
+
+    def forward(
+        self,
+        x_BQD: Tensor,
+        told: tuple[Tensor, Tensor],
+        lengths_B: Tensor | None,
+        first: int = 0,
+    ) -> Tensor:
+        """Update the positions of the decoder from `first` on.
+
+        Args:
+            x_BQD: all positions.
+            told: keys and values of the string (`CrossAttention.told`).
+            lengths_B: how many of its positions are real, if not all.
+            first: the first position that is wanted.
+        """
+        said, span, now_BQD = self.said, Span(first, x_BQD.shape[1]), x_BQD[:, first:]
+        drop = said.drop
+        if self.pre_norm:
+            now_BQD = now_BQD + drop(said.attention(said.norm_attention(x_BQD), span)[0])
+            now_BQD = now_BQD + drop(self.cross.take(self.norm_cross(now_BQD), *told, lengths_B))
+            change_BQD: Tensor = drop(said.feed_forward(said.norm_feed_forward(now_BQD)))
+            return torch.add(now_BQD, change_BQD)
+        now_BQD = said.norm_attention(now_BQD + drop(said.attention(x_BQD, span)[0]))
+        now_BQD = self.norm_cross(now_BQD + drop(self.cross.take(now_BQD, *told, lengths_B)))
+        after_BQD: Tensor = said.norm_feed_forward(now_BQD + drop(said.feed_forward(now_BQD)))
+        return after_BQD
+
+
+class EncoderDecoder(nn.Module):
+    """The encoder-decoder transformer.
+
+    Args:
+        task: gives the symbols read and those said; its layout is ``decoded``.
+        config: sizes and choices.
+
+    Raises:
+        RequestError: if embeddings are tied, and what is read is not of the alphabet of what is
+            said.
+    """
+
+    def __init__(self, task: Task, config: EncoderDecoderConfig) -> None:
+        super().__init__()
+        if config.tied and len(task.alphabet) + 1 != task.outputs:  # END is said, too
+            raise RequestError(
+                f"tied=true is for tasks that read and say one alphabet, not {len(task.alphabet)} "
+                f"symbols and {task.outputs - 1}"
+            )
+        width, extra = config.width, ("begin", "unknown") if config.word_dropout else ("begin",)
+        self.said_alphabet = ExtendedAlphabet(task.outputs, *extra)
+        self.read_alphabet = (
+            self.said_alphabet if config.tied else ExtendedAlphabet(len(task.alphabet), *extra)
+        )
+
+        def embedding(symbols: ExtendedAlphabet) -> Embedding:
+            return Embedding(symbols.size, width, config.positions, most=0, scaled=config.tied)
+
+        def hidden(symbols: ExtendedAlphabet) -> nn.Module:
+            share = config.word_dropout
+            return WordDropout(share, symbols["unknown"]) if share else nn.Identity()
+
+        self.hide_read, self.hide_said = map(hidden, (self.read_alphabet, self.said_alphabet))
+        self.drop = make_dropout(config.dropout)
+        self.read = embedding(self.read_alphabet)
+        self.said = None if config.tied else embedding(self.said_alphabet)
+        self.encoder = nn.ModuleList(
+            TransformerBlock(config.block, causal=False) for _ in range(config.layers)
+        )
+        self.decoder = nn.ModuleList(DecoderBlock(config) for _ in range(config.layers))
+        last = config.norm == "pre"
+        self.norm_encoder = make_norm(config.block) if last else nn.Identity()
+        self.norm_decoder = make_norm(config.block) if last else nn.Identity()
+        self.readout = None if config.tied else nn.Linear(width, task.outputs)
+        if config.tied:
+            self.bias_K = nn.Parameter(torch.zeros(task.outputs))
+        self.traits = Traits(
+            causal=False,
+            padding=True,
+            encoder_decoder=True,
+            vmap=not (config.dropout or config.word_dropout),
+            symbol_embedding="read.symbol",
+            mechanisms=("softmax-attention", "encoder-decoder"),
+            depth=2 * config.layers,
+            width=width,
+        )
+
+    def forward(self, batch: Batch) -> Tensor:
+        """Return logits for the next symbol after each prefix of what was said, (B, M+1, K)."""
+        state_BSD, lengths_B = self._encoded(batch)
+        assert batch.decoded is not None
+        said_BM = self.hide_said(batch.decoded)
+        x_BQD = self._vectors(self.said_alphabet.prepend(said_BM, "begin"))
+        for block in self._blocks():
+            x_BQD = block(x_BQD, block.cross.told(state_BSD), lengths_B)
+        return self._answer(x_BQD)
+
+    def begin(self, batch: Batch) -> tuple[Tensor, ...]:
+        """Read strings, to say symbol by symbol what is next (`Stepwise` in the contracts).
+
+        What is kept: the symbols said, a begin symbol first, (B, Q); how many positions of the
+        string are real, (B,); of each block what it was given so far, (B, Q-1, D), and then of each
+        its keys and values of the string.
+        """
+        state_BSD, lengths_B = self._encoded(batch)
+        count, size, width = state_BSD.shape
+        if lengths_B is None:
+            lengths_B = batch.symbols.new_full((count,), size)
+        said_B1 = self.said_alphabet.prepend(batch.symbols[:, :0], "begin")
+        given = [state_BSD.new_zeros((count, 0, width)) for _ in self.decoder]
+        told = [part for block in self._blocks() for part in block.cross.told(state_BSD)]
+        return (said_B1, lengths_B, *given, *told)
+
+    def next(
+        self, kept: tuple[Tensor, ...], said_B: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...]]:
+        """Return the logits of the next symbol, (B, K), and what to keep."""
+        said_BQ, lengths_B, *rest = kept
+        if said_B is not None:
+            said_BQ = torch.cat((said_BQ, said_B[:, None]), dim=1)
+        given, told = rest[: len(self.decoder)], rest[len(self.decoder) :]
+        last = said_BQ.shape[1] - 1
+        x_B1D = self._vectors(said_BQ)[:, last:]
+        for index, block in enumerate(self._blocks()):
+            given[index] = torch.cat((given[index], x_B1D), dim=1)
+            pair = told[2 * index], told[2 * index + 1]
+            x_B1D = block(given[index], pair, lengths_B, last)
+        return self._answer(x_B1D)[:, 0], (said_BQ, lengths_B, *given, *told)
+
+    def _encoded(self, batch: Batch) -> tuple[Tensor, Tensor | None]:
+        """Return the encoder's states, (B, S, D), and how many are real, if not all."""
+        lengths_B = None if batch.lengths is None else batch.lengths + 1
+        symbols_BS = self.read_alphabet.prepend(self.hide_read(batch.symbols), "begin")
+        state_BSD: Tensor = self.drop(self.read(symbols_BS, lengths_B))
+        every = Span(0, state_BSD.shape[1])
+        for block in self.encoder:
+            state_BSD, _ = block(state_BSD, every, lengths_B)
+        return self.norm_encoder(state_BSD), lengths_B
+
+    def _vectors(self, said_BQ: Tensor) -> Tensor:
+        """Return the decoder's input, (B, Q, D)."""
+        embedding = self.read if self.said is None else self.said
+        x_BQD: Tensor = self.drop(embedding(said_BQ, None))
+        return x_BQD
+
+    def _answer(self, x_BQD: Tensor) -> Tensor:
+        """Return logits off the states of the topmost block, (B, Q, K)."""
+        x_BQD = self.norm_decoder(x_BQD)
+        if self.readout is None:
+            weight_KD = self.read.symbol.weight[: len(self.bias_K)]
+            return functional.linear(x_BQD, weight_KD, self.bias_K)
+        logits: Tensor = self.readout(x_BQD)
+        return logits
+
+    def _blocks(self) -> Iterator[DecoderBlock]:
+        for block in self.decoder:
+            assert isinstance(block, DecoderBlock)
+            yield block

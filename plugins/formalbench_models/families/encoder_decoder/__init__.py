@@ -1,1 +1,0 @@
-"""The transformer as it was first published: an encoder, and a decoder that says the answer."""

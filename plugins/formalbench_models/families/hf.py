@@ -1,0 +1,146 @@
+"""Architectures of the library transformers, from a config and with fresh weights.
+
+Source: Wolf et al. (2020), Transformers: state-of-the-art natural language processing. Nothing is
+downloaded. The library's `AutoModel` gives the last hidden states; `SIZES` says what our options
+are called in its configs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import yaml
+from formalbench import RequestError, Task
+from formalbench.contracts.errors import need_package, unknown
+from formalbench.host.plain_network import PlainNetwork
+from torch import Tensor, nn
+
+from formalbench_models.catalogue.hf import HfConfig
+
+Sizes = Mapping[str, Callable[[HfConfig], Any]]
+
+
+EVERY: Sizes = {
+    "hidden_size": lambda ours: ours.width,
+    "num_hidden_layers": lambda ours: ours.layers,
+    "num_attention_heads": lambda ours: ours.heads,
+    "num_key_value_heads": lambda ours: ours.heads,
+    "head_dim": lambda ours: ours.width // ours.heads,
+    "intermediate_size": lambda ours: 4 * ours.width,
+    "bos_token_id": lambda ours: None,
+    "eos_token_id": lambda ours: None,
+    "pad_token_id": lambda ours: None,  # else one of the symbols would have no vector
+    "use_cache": lambda ours: False,
+}
+"""What our sizes are called in most configs; those that a config lacks are left out."""
+
+
+EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
+"""Operations that torch can do for several runs at once, and in every precision."""
+
+
+SIZES: Mapping[str, Sizes] = {
+    "mamba": {
+        "intermediate_size": lambda ours: 2 * ours.width,
+        "time_step_rank": lambda ours: -(-ours.width // 16),
+    },
+    "mamba2": {
+        "num_heads": lambda ours: ours.heads,
+        "head_dim": lambda ours: 2 * ours.width // ours.heads,
+        "n_groups": lambda ours: 1,
+        "state_size": lambda ours: 16,
+        "chunk_size": lambda ours: 16,
+        "time_step_rank": lambda ours: -(-ours.width // 16),
+    },
+    "recurrent_gemma": {"lru_width": lambda ours: ours.width},
+    "bamba": {
+        "mamba_n_heads": lambda ours: ours.heads,
+        "mamba_d_head": lambda ours: 2 * ours.width // ours.heads,
+        "mamba_d_state": lambda ours: 16,
+        "mamba_chunk_size": lambda ours: 16,
+        "attn_layer_indices": lambda ours: [*range(1, ours.layers, 2)],
+    },
+    "jamba": {
+        "num_experts": lambda ours: 2,
+        "attn_layer_period": lambda ours: 2,
+        "attn_layer_offset": lambda ours: 1,
+        "mamba_dt_rank": lambda ours: -(-ours.width // 16),
+        "use_mamba_kernels": lambda ours: False,
+    },
+    "lfm2": {
+        "full_attn_idxs": lambda ours: [*range(1, ours.layers, 2)],
+        "layer_types": lambda ours: [("conv", "full_attention")[i % 2] for i in range(ours.layers)],
+        "block_multiple_of": lambda ours: 1,
+    },
+    "rwkv": {
+        "attention_hidden_size": lambda ours: ours.width,
+        "rescale_every": lambda ours: 0,  # which halves weights in place when tests begin
+    },
+}
+"""What else an architecture calls them, and what is small for small networks."""
+
+
+class HfStates(nn.Module):
+    """A network of transformers that gives its last hidden states.
+
+    Args:
+        network: of `AutoModel`.
+    """
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, ids_BN: Tensor) -> Tensor:
+        """Return states (B, N, W) of ids (B, N)."""
+        states_BNW: Tensor = self.network(input_ids=ids_BN).last_hidden_state
+        return states_BNW
+
+
+def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
+    """Build the network for a task.
+
+    Raises:
+        RequestError: for an architecture or a field that the library does not have, or a network
+            that cannot be built or gives no state for each symbol.
+    """
+    name = f"hf[architecture={config.architecture}]"
+    need_package(name, "transformers", "hf")
+    from transformers import CONFIG_MAPPING, AutoModel
+    from transformers.utils import logging
+
+    if config.architecture not in CONFIG_MAPPING:
+        raise unknown("architecture of hf", config.architecture, CONFIG_MAPPING, name)
+    kind = CONFIG_MAPPING[config.architecture]
+    level = logging.get_verbosity()
+    logging.set_verbosity_error()  # of kernels that are not installed, a page for each network
+    try:
+        theirs = kind(**_fields(task, config, kind().to_dict() | dict(kind.attribute_map)))
+        return PlainNetwork(HfStates(AutoModel.from_config(theirs, **EAGER)), task)
+    except RequestError:
+        raise
+    except Exception as error:
+        problem = " ".join(f"{type(error).__name__}: {error}".split())
+        raise RequestError(f"{name} cannot be built so: {problem:.300}") from error
+    finally:
+        logging.set_verbosity(level)
+
+
+def _fields(task: Task, config: HfConfig, known: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is set of a config: the sizes, no dropout, and what the user says."""
+    sizes = {**EVERY, **SIZES.get(config.architecture, {})}
+    fields = {name: size(config) for name, size in sizes.items() if name in known}
+    longest = max(task.splits.train[1], task.splits.test[1], 64)
+    fields |= {"vocab_size": len(task.alphabet)}
+    fields |= {"max_position_embeddings": longest} if "max_position_embeddings" in known else {}
+    fields |= {"context_length": longest} if "context_length" in known else {}
+    fields |= {name: 0.0 for name, value in known.items() if "drop" in name and value == 0.1}
+    for pair in filter(None, config.config.split(";")):
+        name, equals, text = (part.strip() for part in pair.partition("="))
+        if not equals or name not in known:
+            raise unknown(f"field of the config of {config.architecture}", name, known)
+        items = [yaml.safe_load(item) for item in text.split("+")]
+        listed = len(items) > 1 or isinstance(known[name], list)
+        fields[name] = items if listed else items[0]
+    return fields

@@ -1,1 +1,0 @@
-"""Architectures of the library transformers, built from their configs."""

@@ -1,1 +1,0 @@
-"""Hybrids: blocks of several families in one network."""

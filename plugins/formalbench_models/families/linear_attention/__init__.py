@@ -1,1 +1,0 @@
-"""Linear attention, RetNet and gated linear attention."""

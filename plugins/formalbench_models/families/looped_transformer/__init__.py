@@ -1,1 +1,0 @@
-"""One block, or a few, gone through again and again."""

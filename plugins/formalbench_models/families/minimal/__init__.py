@@ -1,1 +1,0 @@
-"""minGRU and minLSTM."""

@@ -1,1 +1,0 @@
-"""Recurrent network with a nondeterministic stack: every run of a pushdown automaton at once."""

@@ -1,1 +1,0 @@
-"""A transformer with a differentiable stack in the place of one attention."""

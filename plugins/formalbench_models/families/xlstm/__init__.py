@@ -1,1 +1,0 @@
-"""xLSTM: blocks of mLSTM and sLSTM."""
