@@ -4,8 +4,6 @@ A probe is a function of what a trace holds under the names that
 `formalbench.contracts.network.Traceable` gives; it returns one series for each place it found,
 and raises KeyError for what the trace lacks. Plugins announce probes; the host knows their names.
 
-Legend: B strings.
-
 Legend: B strings, H heads, M positions.
 """
 

@@ -5,16 +5,11 @@ languages"): K random edits of a member, K geometric
 with parameter 1/2, drawn again until the result is outside. Here the edits keep the
 length.
 
-Legend: B strings, N positions, A strings still to be edited.
-
 What counts symbols, or looks at the first and the last of them, cannot tell such strings apart;
 what counts pairs of neighbours cannot tell those of `exchange_parts`.
 
-Legend: B strings, N positions, A strings still to be rearranged.
-
-Legend: B strings, N positions.
-
-Legend: A strings to be spoilt, N positions.
+Legend: B strings, N positions, A strings still to be edited or strings still to be rearranged or
+strings to be spoilt.
 """
 
 from __future__ import annotations

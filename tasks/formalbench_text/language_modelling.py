@@ -1,15 +1,11 @@
 """The objectives `causal-lm` and `masked-lm`.
 
-Legend: B windows, N tokens of each, V tokens that there are, the end of a text included.
-
 Reference: Chi et al. (2023), section 6: the test asks for the last token of a window alone, which
     all others stand before ("so that we do not suffer from the early token curse").
 
-Legend: B windows, N tokens of each.
-
 Reference: Devlin et al. (2019), section 3.1; Yao et al. (2021), section 6.3.
 
-Legend: B windows, N tokens of each.
+Legend: B windows, N tokens of each, V tokens that there are, the end of a text included.
 """
 
 from __future__ import annotations

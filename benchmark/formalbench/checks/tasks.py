@@ -1,7 +1,5 @@
 """Checks of sources, objectives and metrics.
 
-Legend: B strings.
-
 Legend: B strings, N symbols each.
 """
 

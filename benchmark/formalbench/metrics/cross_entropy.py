@@ -1,7 +1,5 @@
 """Cross-entropy in bits, and sums over scored answers.
 
-Legend: B strings, A answers of each.
-
 Legend: B strings, A answers of each, K outputs.
 """
 

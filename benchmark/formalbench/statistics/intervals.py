@@ -1,7 +1,5 @@
 """Wilson intervals, intervals over seeds and strings, and the bootstrap behind them.
 
-Legend: D draws (see `seeds`), S runs (one per seed), Q quantiles.
-
 Seeds of one model often succeed or fail as a whole, so three that agree say little of a fourth.
 In each draw every seed gets a random weight (the Bayesian bootstrap, Rubin 1981) and so does one
 seed that nobody has seen: at chance in one half of the draws, perfect in the other. If it weighed
@@ -14,7 +12,8 @@ spread by Student's quantile, because few seeds of a normal distribution show to
 
 How often the interval holds the true mean is simulated in ``speed/intervals.py``.
 
-Legend: D draws, S seeds of a task, N seeds of all tasks, Q quantiles.
+Legend: D draws (see `seeds`), S runs (one per seed) or seeds of a task, Q quantiles, N seeds of all
+tasks.
 """
 
 from __future__ import annotations

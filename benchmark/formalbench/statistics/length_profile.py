@@ -1,10 +1,7 @@
 """Accuracy, or perplexity, against the length of strings.
 
-Legend: S runs (one per seed), L lengths, W windows of lengths.
-
-Legend: R runs (one per seed), L lengths.
-
-Legend: S seeds, P places: lengths or named parts of a test.
+Legend: S runs (one per seed) or seeds, L lengths, W windows of lengths, R runs (one per seed), P
+places: lengths or named parts of a test.
 """
 
 from __future__ import annotations

@@ -1,7 +1,5 @@
 """Whether a language is in C-RASP, and the weights of a program that counts it.
 
-Legend: Q states, S symbols.
-
 C-RASP counts positions and compares sums of counts; it has no other notion of where it is. In a
 strongly connected component of the automaton the state must therefore be told from counts alone:
 there has to be a weight for every symbol, by which the weights along every path from one state to
@@ -18,8 +16,6 @@ in the language}: its automaton is the same but for the classes of its states, a
 Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
     arXiv:2608.13433, appendix J.
 
-Legend: Q states, S symbols.
-
 What `formalbench.theory.c_rasp` decides with unknowns is written out here: a weight for every
 symbol and class of the state it leads to, by which the sum along any path within a component is the
 potential of its end less that of its start, in small whole numbers that still tell apart what the
@@ -27,6 +23,8 @@ unknowns do.
 
 Reference: Yang, Veseli, Barloy, Cadilhac, Krebs, Paperman, Straubing and Hahn (2026),
     arXiv:2608.13433, appendix J.
+
+Legend: Q states, S symbols.
 """
 
 from __future__ import annotations

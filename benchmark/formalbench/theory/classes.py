@@ -8,14 +8,12 @@ the transition monoid has to decide.
 
 Reference: McNaughton and Papert (1971), "Counter-Free Automata".
 
-Legend: Q states, S symbols, P pairs.
-
 Finite, R-trivial, C-RASP and C-RASP-last are decided in polynomial time. Whether a language is
 star-free is a PSPACE-complete question (Cho and Huynh 1991): it is asked of C-RASP, of pairs of
 states, and of the images of all states, up to the bounds in `formalbench.theory.classes` and
 `formalbench.theory.transition_monoid`. Beyond them the answer is None, and a note says so.
 
-Legend: Q states, S symbols.
+Legend: Q states, S symbols, P pairs.
 """
 
 from __future__ import annotations

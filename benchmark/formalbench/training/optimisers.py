@@ -1,17 +1,9 @@
 """SGD, Adam, AdamW, Lion and Muon, each on the parameters of many networks at once.
 
-Legend: R runs, P parameters of a network.
-
-Legend: R runs, P parameters of a network.
-
-Legend: R runs, P parameters of a network.
-
-Legend: R runs, P parameters of a network.
-
 K. Jordan et al., "Muon: An optimizer for hidden layers in neural networks" (2024); the length of a
 step is that of J. Liu et al., "Muon is scalable for LLM training" (2025), section 2.2.
 
-Legend: R runs, P parameters of a network, Q and S of them (hidden matrices; the rest), K matrices
+Legend: R runs, P parameters of a network, Q and S of them (hidden matrices, the rest), K matrices
 of one shape, M and N its sides.
 """
 

@@ -4,8 +4,6 @@ One tensor makes the rest simple: the optimiser is a handful of operations whate
 network, a run's gradient norm is a row's norm, and runs leave or join a program by taking
 rows.
 
-Legend: R runs, P parameters of a network.
-
 Legend: R runs, P parameters of a network, T steps, S numbers of a step.
 """
 

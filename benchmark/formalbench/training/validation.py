@@ -1,11 +1,9 @@
 """Held-out strings: the selection of checkpoints, and watched curves.
 
-Legend: P parameters of a network.
-
 Nothing is selected by it. The strings are the task's own, from a stream that neither training,
 validation nor test draws from.
 
-Legend: B strings, N symbols.
+Legend: P parameters of a network, B strings, N symbols.
 """
 
 from __future__ import annotations

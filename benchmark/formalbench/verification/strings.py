@@ -1,7 +1,5 @@
 """Exhaustive and adversarial strings.
 
-Legend: B strings, N symbols each, S symbols in the alphabet.
-
 * A member, and what is left of it when one symbol is changed: every place and symbol up to
   length 1000, drawn ones beyond.
 * For each symbol, the string of that symbol alone, and those with one symbol that differs

@@ -1,15 +1,11 @@
 """What a head of a construction computes, as a module.
 
-Legend: D inputs (coordinates), K outputs.
-
 Mixed precision: a sum over positions is accumulated in fp32 at least, as the matrix units of any
 device do, and whatever leaves a head is rounded to the parameters' precision. Weights are exp of
 differences to the largest logit, so that no logit overflows.
 
-Legend: B batch, Q queries, N positions (keys), R coordinates of a value.
-
-Legend: B batch, M positions, Q queries, D width, E dimensions of queries and keys, R coordinates
-written.
+Legend: D inputs (coordinates) or width, K outputs, B batch, Q queries, N positions (keys), R
+coordinates of a value or coordinates written, M positions, E dimensions of queries and keys.
 """
 
 from __future__ import annotations

@@ -10,8 +10,6 @@ space models, section 3. Each channel keeps N complex numbers, half of a set of 
 
 The blocks are those of `layers/residual.py`, without MLPs.
 
-Legend: B batch, T symbols, W width, N complex numbers a channel.
-
 Slow and obvious, and not a recurrence. It reads the parameters of a mixer and shares no other code
 with `model.py`. Legend: T symbols, W width, N complex numbers a channel.
 
@@ -45,10 +43,10 @@ count; with f = i = 1 the second is a sum. The second is what a fork of the auth
 
 The factors are in (0, 1). The blocks are those of `layers/residual.py`.
 
-Legend: B batch, T symbols, W width, D numbers of the state.
-
 Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
 Legend: T symbols, W width.
+
+Legend: B batch, T symbols, W width, N complex numbers a channel, D numbers of the state.
 """
 
 from __future__ import annotations

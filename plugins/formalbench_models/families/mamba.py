@@ -7,8 +7,6 @@ chunk at a time (Gu and Dao 2024, section 3.3.2, do so on GPUs). Time and memory
 
 Under `torch.func.vmap` the runs of a cohort are merged into the batch.
 
-Legend: B batch, T symbols, D channels, N numbers a channel, C symbols of a chunk.
-
 Source: Gu and Dao (2024), Mamba: Linear-time sequence modeling with selective state spaces,
 section 3 and algorithm 2. Each of the D = 2W channels keeps N numbers:
 
@@ -22,8 +20,6 @@ The transitions are in (0, 1). With ``eigenvalues=-1..1`` they are 2 exp(Δ A) -
 2024, Unlocking state-tracking in linear RNNs through negative eigenvalues, section 4).
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
-
-Legend: B batch, T symbols, W width, D channels, N numbers a channel, R rank of the step.
 
 Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
 Legend: T symbols, W width, D channels, N numbers a channel.
@@ -41,10 +37,11 @@ The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
-Legend: B batch, T symbols, W width, D channels, H heads, P channels of a head, N numbers a channel.
-
 Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
 Legend: T symbols, W width, D channels, P channels of a head, N numbers a channel.
+
+Legend: B batch, T symbols, D channels, N numbers a channel, C symbols of a chunk, W width, R rank
+of the step, H heads, P channels of a head.
 """
 
 from __future__ import annotations

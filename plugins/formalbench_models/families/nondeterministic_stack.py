@@ -25,9 +25,6 @@ all between 0 and 1. The last sum then is Σ origin[i ← k] Σ joint[k → t-1]
 
 Step t costs Q³ S² t² multiplications a string, a string of n symbols Q³ S² n³ / 3.
 
-Legend: B batch; Q states, S symbols, P = Q S configurations; I times that runs come from, K those
-that they come back to.
-
 Sources: DuSell & Chiang, "Learning context-free languages with nondeterministic stack RNNs" (2020)
 and "Learning hierarchical structures with differentiable nondeterministic stacks" (2022). An LSTM
 says at every symbol how the transitions of a pushdown automaton with Q states and S stack symbols
@@ -44,9 +41,10 @@ multiplications for a string of n symbols, and in training memory of as many num
 factor Q. So it says which strings it is for (``longest``), and no task is begun that asks for
 longer ones.
 
-Legend: B batch, N symbols, W width, P = Q S configurations.
-
 How many there are grows exponentially; `lang.py` needs none of them.
+
+Legend: B batch, Q states, S symbols, P = Q S configurations, I times that runs come from, K those
+that they come back to, N symbols, W width.
 """
 
 from __future__ import annotations

@@ -3,17 +3,11 @@
 Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
 Natural Language Length Extrapolation" (2023), §3.1 and eq. 1.
 
-Legend: ... any leading dimensions, B batch, N positions, C keys per query (the chunk),
-D width, H heads, E width of a head. Keys are in reading order: the query's own position
-is the last of its C keys.
-
 RegularGPT has no position codes, so that a position's state after level l depends only
 on the C^(l+1) symbols that feed it. Over a small alphabet far fewer such chunks exist
 than a batch has positions: the state of every possible chunk is computed once, and
 positions carry the number of their chunk. This changes no result and saves most of the
 work: over a binary alphabet with padding there are 9 chunks of two and 81 of four.
-
-Legend: B batch, N positions, G groups, V rows of a table, C chunk, D width.
 
 Source: Chi et al., "Transformer Working Memory Enables Regular Language Reasoning and
 Natural Language Length Extrapolation" (2023). At level l, position m attends to the
@@ -50,7 +44,9 @@ the read-out. In the code the keys of a thick block (K > 1) end where the paddin
 where a prefix is to have the answer of the string, the padding goes on through the blocks of a
 level.
 
-Legend: B batch, N positions, G groups of C positions, C chunk, D width, K outputs.
+Legend: B batch, N positions, C keys per query (the chunk), D width, H heads, E width of a head, G
+groups or groups of C positions, V rows of a table, K outputs. Keys are in reading order: the
+query's own position is the last of its C keys.
 """
 
 from __future__ import annotations

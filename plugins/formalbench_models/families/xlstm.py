@@ -13,8 +13,6 @@ The mixer is the paper's block: a projection up, a convolution in front of queri
 block-wise queries, keys and values, a normalised answer with a skip from the convolution, and a
 gate. The shell (`layers/residual.py`) has no MLP then, and root-mean-square norms.
 
-Legend: B batch, T symbols, W width, D channels, H heads, E width of a head.
-
 Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
 Legend: T symbols, W width, D channels, E width of a head.
 
@@ -34,11 +32,12 @@ The mixer is the paper's: a convolution with SiLU in front of i and f (neither w
 gates, and a norm of each head's answer. The shell (`layers/residual.py`) is that of the linear
 recurrences, with root-mean-square norms and an MLP; the paper's has layer norms and a gated one.
 
-Legend: B batch, T symbols, W width, H heads, E width of a head, G = 4 E gates of a head.
-
 Source: Beck et al. (2024), xLSTM, section 2.4. xLSTM[a:b] has a blocks of mLSTM to b of sLSTM;
 here every so-many-th block is an sLSTM: with ``every=2`` it is the xLSTM[1:1] with which papers on
 formal languages try it. An mLSTM's block has no MLP, an sLSTM's has one.
+
+Legend: B batch, T symbols, W width, D channels, H heads, E width of a head, G = 4 E gates of a
+head.
 """
 
 from __future__ import annotations

@@ -17,16 +17,12 @@ the chosen key alone.
 
 A factor on the logits, as log-length scaling has it, moves no choice: it changes the gradient only.
 
-Legend: B batch, H heads, Q queries, N keys, E width of a head.
-
 Source: Lin et al., "Forgetting transformer: softmax attention with a forget gate" (2025), §3. A
 position has a gate for each head, f_t = sigmoid(w·x_t + b), and from query i to key j ≤ i the logit
 
     q_i·k_j / sqrt(E) + sum of log f_t over j < t ≤ i.
 
 Their output gates and norms of queries and keys are not part of it here.
-
-Legend: B batch, N positions, Q queries, D width, H heads.
 
 Source: Tan et al., "Scaling stick-breaking attention: an efficient implementation and in-depth
 study" (2024), §2 (eq. 1). With β_ij the sigmoid of the logit from query i to key j,
@@ -36,12 +32,11 @@ study" (2024), §2 (eq. 1). With β_ij the sigmoid of the logit from query i to 
 What no key before the query takes goes to the query's own position (the *remainder*), so that
 weights add up to 1. There is no softmax, and order matters without positions.
 
-Legend: B batch, H heads, Q queries, N keys.
-
 Source: Vaswani et al., "Attention is all you need" (2017), §3.2; log-length scaling:
 Chiang & Cholak, "Overcoming a theoretical limitation of self-attention" (2022), §4.3.
 
-Legend: B batch, N positions (keys), Q queries, D width, H heads, E width of a head.
+Legend: B batch, H heads, Q queries, N keys or positions or positions (keys), E width of a head, D
+width.
 """
 
 from __future__ import annotations

@@ -16,9 +16,6 @@ The library's own gradients would be such products, and it would add them up ove
 make one for the inverse, too. Under `torch.func.vmap` the runs of a cohort are merged into the
 batch. `by_symbol` in `matrix_memory.py` is the reference.
 
-Legend: X strings (times heads), N chunks, C symbols of a chunk, K rows and V columns of the state,
-O = 2 if values are written elsewhere, else 1; R runs.
-
 A head's state S is a matrix of K rows and V columns, zero at first. A symbol changes it by
 
     S_t = Diag(d_t) S_{t-1} + a_t (b_tᵀ S_{t-1}) + k_t v_tᵀ,      y_t = S_tᵀ q_t:
@@ -38,8 +35,10 @@ memory are linear in the number of symbols.
 
 Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
-Legend: B batch, T symbols, H heads, X = B·H, K rows, V columns, N chunks, C symbols of a chunk.
-Rows of decays may be 1 (one decay for a head). ... any leading dimensions.
+Legend: X strings (times heads) or = B·H, N chunks, C symbols of a chunk or symbols of a chunk, K
+rows and V columns of the state, O = 2 if values are written elsewhere, R runs, B batch, T symbols,
+H heads, V columns. Rows of decays may be 1 (one decay for a head). ... any leading dimensions, else
+1.
 """
 
 from __future__ import annotations

@@ -4,15 +4,11 @@ Source: Press et al., "Train short, test long: attention with linear biases enab
 length extrapolation" (2022), §3. Their slopes are 2^(-8h/H), h = 1 … H, which is used for
 every H here; without a causal mask the distance is |i - j|.
 
-Legend: B batch, N keys, Q queries, H heads, E width of a head.
-
 Source: Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
 transformer" (2020), §2.1. There are 32 buckets, the last one for all distances beyond 128. Those of
 the lower half hold one distance each, the others grow by a constant factor. Where a query also
 sees what is behind it, half of the buckets are for that. T5 shares the table among its layers, as
 here unless asked otherwise, and leaves products unscaled; here they are over sqrt(E).
-
-Legend: B batch, N keys, Q queries, H heads, E width of a head, P distances.
 
 Source: Chi et al., "KERPLE: kernelized relative positional embedding for length extrapolation"
 (2022), §4. To the logit from i to j each head adds
@@ -25,8 +21,6 @@ below 1 and 2 in the second, and are never taken for less than 0.01; their gradi
 bound, so that none is caught below (that code sets the parameters themselves back to it). The paper
 has causal masks; without one the distance counts both ways.
 
-Legend: B batch, N keys, Q queries, H heads, E width of a head.
-
 Source: Li et al., "Functional interpolation for relative positions improves long context
 transformers" (2024), §3 (eq. 4 to 6). To the logit from i to j each head adds
 
@@ -35,8 +29,6 @@ transformers" (2024), §3 (eq. 4 to 6). To the logit from i to j each head adds
 f a network of one hidden layer with 32 ReLU units, c and L learned, at first 0.1 and, for training
 strings of 2,048 tokens, 512. A query
 that also sees what is behind it takes max(L, i, j), which under a mask is the same.
-
-Legend: B batch, N keys, Q queries, H heads, E width of a head, U hidden units.
 
 Source: Dai et al., "Transformer-XL: attentive language models beyond a fixed-length
 context" (2019), §3.3. The logit from i to j is
@@ -50,12 +42,8 @@ taken with every distance, then each row is shifted to its own.
 With random positions r_0 < r_1 < … a pair d apart has the distance ±r_d, as in the code of Ruoss et
 al. (2023): all pairs equally far apart have the same one, so that rows can still be shifted.
 
-Legend: B batch, N keys, Q queries, P distances, D width, H heads, E width of a head.
-
 Source: Su et al., "RoFormer: enhanced transformer with rotary position embedding" (2021),
 §3.2.
-
-Legend: B batch, N keys, Q queries, H heads, E width of a head, F = E/2 pairs.
 
 Source: Sun et al., "A length-extrapolatable transformer" (2023), §3 (algorithm 1). Pair k of a
 query at i is turned as in RoPE and multiplied by ζ_k^(i/512), that of a key at j by ζ_k^(-j/512),
@@ -66,8 +54,6 @@ with
 so that scores depend on i - j only and fall with it. Of what is behind a query they would grow: a
 mask is needed. The factors of a key overflow beyond some 36,000 positions in fp32 and bf16, beyond
 some 4,500 in fp16.
-
-Legend: B batch, N keys, Q queries, H heads, E width of a head, F = E/2 pairs.
 
 Source: Yang et al., "PaTH attention: position encoding via accumulating Householder
 transformations" (2025), §2 and §3.1. The logit from i to j ≤ i is, over sqrt(E),
@@ -80,7 +66,8 @@ matrix below the diagonal and Λ that with it,
 
     logits = Λ(Q Kᵀ) - Λ(Q Wᵀ) (I + D L(W Wᵀ))⁻¹ D L(W Kᵀ),    D = diag(β).
 
-Legend: B batch, N keys, Q queries, D width, H heads, E width of a head, T taps.
+Legend: B batch, N keys, Q queries, H heads, E width of a head, P distances, U hidden units, D
+width, F = E/2 pairs, T taps.
 """
 
 from __future__ import annotations

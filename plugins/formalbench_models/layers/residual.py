@@ -1,7 +1,5 @@
 """Mixers in residual blocks, and the states that are answered from.
 
-Legend: B batch, M = N + 1 prefixes of N symbols, the empty one first, W width.
-
 x = x + mixer(norm(x));    x = x + MLP(norm(x)),
 
 root-mean-square norms (Zhang and Sennrich 2019), one more after the topmost block. The MLP can be
@@ -11,7 +9,7 @@ left out (``feed_forward=0``), as Mamba's blocks have none. What is read off is 
 Whatever a mixer keeps of the past is of a fixed size, its memory: a string can be read in pieces,
 symbol by symbol if need be (`Backbone.go_on`).
 
-Legend: B batch, N symbols, W width.
+Legend: B batch, M = N + 1 prefixes of N symbols, the empty one first, W width, N symbols.
 """
 
 from __future__ import annotations

@@ -10,13 +10,12 @@ then the states at the chunks' ends follow from one another. For T symbols in ch
 takes C + T/C steps in the place of T, with time and memory linear in T, and no division: A may be
 0, negative, or not invertible.
 
-Legend: B batch, T symbols, N chunks, C symbols of a chunk, E size of a block. ... any dimensions.
-
 What `scan.matrix_scan` does with a library's products of matrices, which for blocks of 4 × 4 cost
 more in calls than in arithmetic. Here the strings are innermost: an entry of a block is a row with
 a number for each string and chunk, and a product is a few sums of products of rows.
 
-Legend: B batch, T symbols, N chunks, C symbols of a chunk, W width, M blocks, E size of a block.
+Legend: B batch, T symbols, N chunks, C symbols of a chunk, E size of a block, ... any dimensions, W
+width, M blocks.
 """
 
 from __future__ import annotations

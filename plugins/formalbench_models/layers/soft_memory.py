@@ -10,13 +10,10 @@ What feeds a controller is its state, what it reads and its input, one below the
 move is a slice of memory with another offset, and nothing is copied but what the shares multiply.
 The memory before each position is kept for the way back; where there is none, two take turns.
 
-Legend, as in `recurrence.py`: N positions, B batch, W the controller's width, X the size of an
-input, G gates times W; M cells (their number may change with the position), K memories, C numbers
-in a cell, A actions, O = A K and the width of the value's first layer. In a cohort there is an R
-before K.
-
-Legend: B batch, N symbols, W the controller's width, D what it reads of its memory, S symbols in
-the alphabet, G gates times W, O what it says to its memory.
+Legend: B batch, W the controller's width, X the size of an input, G gates times W, M cells (their
+number may change with the position), K memories, C numbers in a cell, A actions, O = A K and the
+width of the value's first layer, N symbols, D what it reads of its memory, S symbols in the
+alphabet. In a cohort there is an R before K or what it says to its memory.
 """
 
 from __future__ import annotations

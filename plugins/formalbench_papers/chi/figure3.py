@@ -1,8 +1,7 @@
 """Chi et al. (2023), Figure 3: the vectors of RegularGPT cluster by state.
 
-Legend: P points, D coordinates, K clusters.
-
-Legend: B strings, N symbols, G groups of symbols, D width, P vectors.
+Legend: P points or vectors, D coordinates or width, K clusters, B strings, N symbols, G groups of
+symbols.
 """
 
 from __future__ import annotations

@@ -6,20 +6,16 @@ one place to hook into. Instead every position is given a symbol of its own, who
 embedding is a copy of the old symbol's: what comes out is the same, and the gradient of a
 position's row is that of its vector.
 
-Legend: B strings, N symbols, V rows of the embedding, D width.
-
 A network may look its symbols up however it likes (RegularGPT computes whole tables of chunks,
 recurrent networks gather what a symbol gives straight into their gates), so that there is no
 one place to hook into. Instead every position is given a symbol of its own, whose row in the
 embedding is a copy of the old symbol's: what comes out is the same, and the gradient of a
 position's row is that of its vector.
 
-Legend: B strings, N symbols, V rows of the embedding, D width.
-
 Source: Chi et al. (2022b), "Dissecting Transformer Length Extrapolation via The Lens of Receptive
 Field Analysis".
 
-Legend: B strings, N symbols, D width.
+Legend: B strings, N symbols, V rows of the embedding, D width.
 """
 
 from __future__ import annotations

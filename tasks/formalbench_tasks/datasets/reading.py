@@ -2,11 +2,10 @@
 
 So the strings of a length stand together and are found by halving, whatever their number.
 
-Legend: L lengths, B strings (of a length, or in all), N symbols of each, T symbols in all.
-
 Every mistake is a `RequestError` of one line that names the file and the line in it.
 
-Legend: B strings in all, L lengths, N symbols of a string, T symbols in all.
+Legend: L lengths, B strings (of a length, or in all) or strings in all, N symbols of each or
+symbols of a string, T symbols in all.
 """
 
 from __future__ import annotations

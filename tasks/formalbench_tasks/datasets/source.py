@@ -1,7 +1,5 @@
 """Data sets of labelled strings and of pairs of strings, as tasks.
 
-Legend: B strings, N symbols each.
-
 The different answers are the classes of the table, as they are written; here they are taken apart.
 
 Legend: B strings, N symbols each, M symbols of the longest answer, A different answers.

@@ -3,16 +3,11 @@
 No stack is kept. The innermost open bracket after a position is the latest one that
 opened to the depth there is now, so one stable sort of the positions by depth finds it.
 
-Legend: B strings, N positions, P = N+1 prefixes, the empty one first. Brackets have ids
-2t (opens type t) and 2t+1 (closes it).
-
 Where the process is at depth 0 and must go on, it opens with probability 1 instead of 1/2. Given
 the length, a shape's weight is 2 to the number of times that it is at depth 0 before the least
 length or at the greatest depth anywhere. The first part is counted forwards, depth by depth; what
 follows is as if nothing were held (`dyck_shapes`), from the depth that was reached. Only +, ×, ÷
 and exact scaling by powers of two are used: the symbols are the same on every machine.
-
-Legend: B strings, N positions, H = the least length, D depths.
 
 Two ways, both in time proportional to the length and without a large number:
 
@@ -22,7 +17,8 @@ Two ways, both in time proportional to the length and without a large number:
 * The depth is bounded. The shapes are the strings of a small automaton, whose counts
   `formalbench_tasks.automata.paths` keeps with exponents of their own.
 
-Legend: B strings, N positions.
+Legend: B strings, N positions, P = N+1 prefixes, the empty one first, H = the least length, D
+depths. Brackets have ids 2t (opens type t) and 2t+1 (closes it).
 """
 
 from __future__ import annotations

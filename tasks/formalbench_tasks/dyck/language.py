@@ -6,14 +6,12 @@ type 1/(2k)) or closes the innermost bracket (1/2); at the greatest depth it clo
 Reference: Hewitt et al. (2020), "RNNs can generate bounded hierarchical languages with optimal
     memory", section 6; Yao et al. (2021), appendix D.1, Table 1.
 
-Legend: B strings, N positions, T symbols of all strings.
-
 Every operation takes all strings at once, in time nearly linear in their length:
 `formalbench_tasks.dyck.brackets` reads them, `dyck_shapes` draws them, `dyck_near_misses` spoils
 them, `dyck_outside` says in which shares, and `dyck_process` generates them as Hewitt et al.
 and Yao et al. do.
 
-Legend: B strings, N positions, P = N+1 prefixes, S = 2k symbols.
+Legend: B strings, N positions, T symbols of all strings, P = N+1 prefixes, S = 2k symbols.
 """
 
 from __future__ import annotations

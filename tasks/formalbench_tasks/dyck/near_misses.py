@@ -1,8 +1,6 @@
 """Eight kinds of wrong bracket strings, and their shares.
 
 Legend: B strings, N positions.
-
-Legend: B strings, N positions.
 """
 
 from __future__ import annotations

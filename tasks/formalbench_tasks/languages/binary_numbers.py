@@ -2,11 +2,10 @@
 
 Numbers are Python's whole numbers, exact at every length; no float is involved.
 
-Legend: B strings, N symbols, M symbols of the longest answer.
-
 Numbers are Python's whole numbers, exact at every length; no float is involved.
 
-Legend: B strings, N positions, K numbers of an equation, A strings to be spoilt.
+Legend: B strings, N symbols or positions, M symbols of the longest answer, K numbers of an
+equation, A strings to be spoilt.
 """
 
 from __future__ import annotations

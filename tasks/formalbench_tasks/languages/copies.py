@@ -2,8 +2,6 @@
 
 Legend: B strings, N positions, P = N+1 prefixes, H symbols of a half, S symbols, A strings to be
 spoilt.
-
-Legend: B strings, N positions, A strings to be spoilt.
 """
 
 from __future__ import annotations

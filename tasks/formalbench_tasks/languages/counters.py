@@ -1,12 +1,7 @@
 """Languages that counters recognise: equal blocks, majority, Boolean expressions, Reset-Dyck-1.
 
-Legend: B strings, N positions, P = N+1 prefixes, S symbols, A strings to be spoilt.
-
-Legend: B strings, N positions, P = N+1 prefixes.
-
-Legend: B strings, N positions, P = N+1 prefixes, S symbols, Q states.
-
-Legend: B strings, N positions, P = N+1 prefixes, A strings still to be rearranged.
+Legend: B strings, N positions, P = N+1 prefixes, S symbols, A strings to be spoilt or strings still
+to be rearranged, Q states.
 """
 
 from __future__ import annotations

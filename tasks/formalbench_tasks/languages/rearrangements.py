@@ -3,9 +3,7 @@
 Their domain is all strings, and their answers' length is known from the string's, so no answer
 needs END.
 
-Legend: B strings, N symbols, M symbols of an answer.
-
-Legend: B strings, N symbols each, S symbols in the alphabet.
+Legend: B strings, N symbols or symbols each, M symbols of an answer, S symbols in the alphabet.
 """
 
 from __future__ import annotations

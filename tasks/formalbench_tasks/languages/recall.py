@@ -1,8 +1,7 @@
 """Flip-flop and associative recall (MQAR).
 
-Legend: B strings, N symbols, P = N/2 pairs of an instruction and a bit.
-
-Legend: B strings, N symbols, D pairs, G gaps between queries.
+Legend: B strings, N symbols, P = N/2 pairs of an instruction and a bit, D pairs, G gaps between
+queries.
 """
 
 from __future__ import annotations

@@ -8,9 +8,7 @@ since m pairs have (2m)! / (m! (m+1)!) shapes (Catalan) and can be placed in (2M
 the numbers of pairs are drawn type by type. Shares are kept as mantissas with exponents of their
 own; only +, ×, ÷ and exact scaling by powers of two are used, in a fixed order.
 
-Legend: B strings, K types, M pairs.
-
-Legend: B strings, N positions, P = N+1 prefixes, K types, M pairs, S = 2k symbols.
+Legend: B strings, K types, M pairs, N positions, P = N+1 prefixes, S = 2k symbols.
 """
 
 from __future__ import annotations

@@ -3,9 +3,7 @@
 No stack is kept: its height is a walk, and what was pushed is still there at the end if the
 walk stays as high ever after.
 
-Legend: B strings, N symbols, M symbols of the longest answer.
-
-Legend: B strings, N positions, A strings to be spoilt.
+Legend: B strings, N symbols or positions, M symbols of the longest answer, A strings to be spoilt.
 """
 
 from __future__ import annotations
