@@ -22,10 +22,10 @@ in DeltaProduct's state tracking) and SiLU, queries and keys are normalised, and
 answer. The blocks are those of `layers/residual.py`, two of width 64 with one head; the settings of
 Grazzi et al. have width 128 and four heads.
 
-Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
+The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width, E width of a head, R steps a symbol.
+Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
 """
 
 from __future__ import annotations

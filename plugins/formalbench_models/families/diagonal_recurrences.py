@@ -10,9 +10,6 @@ space models, section 3. Each channel keeps N complex numbers, half of a set of 
 
 The blocks are those of `layers/residual.py`, without MLPs.
 
-Slow and obvious, and not a recurrence. It reads the parameters of a mixer and shares no other code
-with `model.py`. Legend: T symbols, W width, N complex numbers a channel.
-
 Source: Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences, section 3
 and appendix A:
 
@@ -23,9 +20,6 @@ are uniform on a ring (0.9 to 0.999), the phases on the circle, and γ = log √
 state's size.
 
 The blocks are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S numbers.
-
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width, S numbers of the state.
 
 Source: Feng et al. (2024), Were RNNs all we needed?, sections 3.1 and 3.2:
 
@@ -43,8 +37,8 @@ count; with f = i = 1 the second is a sum. The second is what a fork of the auth
 
 The factors are in (0, 1). The blocks are those of `layers/residual.py`.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width.
+Each naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
 Legend: B batch, T symbols, W width, N complex numbers a channel, D numbers of the state.
 """

@@ -17,10 +17,10 @@ Queries, keys and values are equally wide (RetNet's values are twice as wide as 
 those of gated linear attention), and the norm is of the root mean square, with a gain that heads
 share (a group norm and a layer norm in the papers). The blocks are those of `layers/residual.py`.
 
-Legend: B batch, T symbols, W width, H heads, E width of a head.
+The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
-Slow and obvious, and not a recurrence: the parallel form of the papers. It reads the parameters of
-a mixer and shares no other code with `model.py`. Legend: T symbols, W width, E width of a head.
+Legend: B batch, T symbols, W width, H heads, E width of a head.
 """
 
 from __future__ import annotations

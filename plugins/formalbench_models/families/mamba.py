@@ -21,9 +21,6 @@ The transitions are in (0, 1). With ``eigenvalues=-1..1`` they are 2 exp(Δ A) -
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width, D channels, N numbers a channel.
-
 Source: Dao and Gu (2024), Transformers are SSMs, sections 6 and 7. With D = 2W channels in H heads
 of P each, a head keeps a matrix of N rows and P columns:
 
@@ -37,8 +34,8 @@ The transitions a_t are in (0, 1), with ``eigenvalues=-1..1`` they are 2 a_t - 1
 
 The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width, D channels, P channels of a head, N numbers a channel.
+Each naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
 Legend: B batch, T symbols, D channels, N numbers a channel, C symbols of a chunk, W width, R rank
 of the step, H heads, P channels of a head.

@@ -28,7 +28,8 @@ Step t costs Q³ S² t² multiplications a string, a string of n symbols Q³ S²
 Sources: DuSell & Chiang, "Learning context-free languages with nondeterministic stack RNNs" (2020)
 and "Learning hierarchical structures with differentiable nondeterministic stacks" (2022). An LSTM
 says at every symbol how the transitions of a pushdown automaton with Q states and S stack symbols
-weigh, and reads which states and top symbols its runs are in, all of them at once (`lang.py`):
+weigh, and reads which states and top symbols its runs are in, all of them at once (Lang's
+algorithm, below):
 
     r_t = α[t] / Σ α[t]                                (before symbol t; the first is 1 at 0, 0)
     h_t, c_t = LSTM([x_t ; r_t], h_{t-1}, c_{t-1})
@@ -41,7 +42,7 @@ multiplications for a string of n symbols, and in training memory of as many num
 factor Q. So it says which strings it is for (``longest``), and no task is begun that asks for
 longer ones.
 
-How many there are grows exponentially; `lang.py` needs none of them.
+How many there are grows exponentially; Lang's algorithm needs none of them.
 
 Legend: B batch, Q states, S symbols, P = Q S configurations, I times that runs come from, K those
 that they come back to, N symbols, W width.

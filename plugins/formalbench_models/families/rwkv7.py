@@ -15,10 +15,10 @@ follow layer norms. Above the first block v becomes v + (v¹ - v) σ(·), v¹ th
 A layer norm follows the embeddings, and another the last block. With ``shell=shared`` the blocks
 are those of `layers/residual.py`.
 
-Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
+The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
-Slow and obvious: it reads the parameters of a network and shares no other code with `model.py`.
-Legend: T symbols, W width, E width of a head.
+Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
 """
 
 from __future__ import annotations

@@ -13,9 +13,6 @@ The mixer is the paper's block: a projection up, a convolution in front of queri
 block-wise queries, keys and values, a normalised answer with a skip from the convolution, and a
 gate. The shell (`layers/residual.py`) has no MLP then, and root-mean-square norms.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
-Legend: T symbols, W width, D channels, E width of a head.
-
 Source: Beck et al. (2024), xLSTM, section 2.2, and the authors' code. For each head,
 
     i, f, z, o = W x_t + R h_{t-1} + b         (i and f of the last symbols, by a convolution)
@@ -35,6 +32,9 @@ recurrences, with root-mean-square norms and an MLP; the paper's has layer norms
 Source: Beck et al. (2024), xLSTM, section 2.4. xLSTM[a:b] has a blocks of mLSTM to b of sLSTM;
 here every so-many-th block is an sLSTM: with ``every=2`` it is the xLSTM[1:1] with which papers on
 formal languages try it. An mLSTM's block has no MLP, an sLSTM's has one.
+
+The naive form is slow and obvious: it reads the parameters of a mixer, and shares no other
+code with it.
 
 Legend: B batch, T symbols, W width, D channels, H heads, E width of a head, G = 4 E gates of a
 head.

@@ -5,7 +5,7 @@ A network with dropout draws random numbers, so its `Traits` must say that it is
 Source: Ba et al. (2016), in the form of Chiang & Cholak (2022), §3: γ = 1, β = 0 and the variance
 of the elements (not its unbiased estimate).
 
-Legend: D width, .., any leading dimensions.
+Legend: D width, ... any leading dimensions.
 """
 
 from __future__ import annotations

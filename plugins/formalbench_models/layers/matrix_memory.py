@@ -29,16 +29,15 @@ al. 2021): what is read and the value are then written in the same place, as one
 at once. What is read inside one, p_t = S_{t-1}ᵀ b_t, is linear in the state that the chunk begins
 with and in the p before it, so all of them are the solution of a triangular system (the WY form:
 Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing linear transformers
-with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`passage.py`).
+with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`pass_state`).
 Where nothing is read all chunks are computed together, and their states only added up. Time and
 memory are linear in the number of symbols.
 
 Decays may be 0 or negative, and nothing over- or underflows on the way (`decays.py`).
 
-Legend: X strings (times heads) or = B·H, N chunks, C symbols of a chunk or symbols of a chunk, K
-rows and V columns of the state, O = 2 if values are written elsewhere, R runs, B batch, T symbols,
-H heads, V columns. Rows of decays may be 1 (one decay for a head). ... any leading dimensions, else
-1.
+Legend: B batch, T symbols, H heads, X = B·H strings times heads, N chunks, C symbols of a chunk, K
+rows and V columns of the state, R runs, O = 2 if values are written elsewhere, else 1, ... any
+leading dimensions. Rows of decays may be 1: one decay for a head.
 """
 
 from __future__ import annotations
