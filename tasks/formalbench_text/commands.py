@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from formalbench import RequestError
 from formalbench.ui.terminal import JsonFlag
 
 corpus = typer.Typer(
@@ -34,7 +33,7 @@ def complete(
 def fetch(
     name: Annotated[
         str,
-        typer.Argument(help="sotu, wikipedia-gensim, libreoffice-en-vi or debian-en-vi."),
+        typer.Argument(help="sotu, libreoffice-en-vi or debian-en-vi."),
     ],
     output: Annotated[
         Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
@@ -94,44 +93,3 @@ def compare(
     ]
     print_table(["part", "texts", *map(run_name, (one, other)), "p"], rows)
     typer.echo(found[0].found.signature)
-
-
-@corpus.command(name="import")
-def import_(
-    name: Annotated[str, typer.Argument(help="As Salesforce/wikitext, or a folder.")],
-    subset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="As wikitext-103-raw-v1.")
-    ] = None,
-    revision: Annotated[
-        str | None, typer.Option(metavar="COMMIT", help="Which state of it; default: the newest.")
-    ] = None,
-    column: Annotated[str, typer.Option(metavar="NAME", help="The column with the text.")] = "text",
-    lines: Annotated[
-        bool, typer.Option("--lines", help="A row is a line; headings begin texts, as in WikiText.")
-    ] = False,
-    languages: Annotated[
-        str, typer.Option(metavar="FROM,TO", help="As en,vi: texts with translations.")
-    ] = "",
-    output: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="The folder to make; default: its name.")
-    ] = None,
-) -> None:
-    """Make a corpus of a data set of the Hugging Face hub.
-
-    It needs `pip install 'formalbench[hub]'`. Texts are streamed and written as they come. Show
-    licence, source and size, and write them beside it. Run it with `--plugin DIR/NAME.yaml`.
-    """
-    from formalbench_text.fetch.hub import HubDataset, import_into
-
-    asked = HubDataset(name, subset, revision, column, lines)
-    folder = output or Path(asked.short)
-    if languages:
-        from formalbench_text.fetch.hub_pairs import import_pairs_into
-
-        source, comma, target = languages.partition(",")
-        if not comma or not source.isidentifier() or not target.isidentifier():
-            raise RequestError(f"--languages {languages}: name two, as en,vi")
-        typer.echo(import_pairs_into(asked, (source, target), folder), nl=False)
-    else:
-        typer.echo(import_into(asked, folder), nl=False)
-    typer.echo(f"made: {folder / f'{asked.short}.yaml'}")

