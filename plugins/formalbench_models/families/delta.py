@@ -24,7 +24,7 @@ Grazzi et al. have width 128 and four heads.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head, R steps a symbol.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, E width of a head, R steps a symbol.
 """
 

@@ -13,7 +13,7 @@ The blocks are those of `layers/residual.py`, without MLPs.
 Legend: B batch, T symbols, W width, N complex numbers a channel.
 
 Slow and obvious, and not a recurrence. It reads the parameters of a mixer and shares no other code
-with `model.py`. Legend: T symbols, W width, N complex numbers a channel.
+with the layer. Legend: T symbols, W width, N complex numbers a channel.
 
 Source: Orvieto et al. (2023), Resurrecting recurrent neural networks for long sequences, section 3
 and appendix A:
@@ -26,7 +26,7 @@ state's size.
 
 The blocks are those of `layers/residual.py`. Legend: B batch, T symbols, W width, S numbers.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, S numbers of the state.
 
 Source: Feng et al. (2024), Were RNNs all we needed?, sections 3.1 and 3.2:
@@ -47,7 +47,7 @@ The factors are in (0, 1). The blocks are those of `layers/residual.py`.
 
 Legend: B batch, T symbols, W width, D numbers of the state.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width.
 """
 

@@ -20,7 +20,7 @@ share (a group norm and a layer norm in the papers). The blocks are those of `la
 Legend: B batch, T symbols, W width, H heads, E width of a head.
 
 Slow and obvious, and not a recurrence: the parallel form of the papers. It reads the parameters of
-a mixer and shares no other code with `model.py`. Legend: T symbols, W width, E width of a head.
+a mixer and shares no other code with the layer. Legend: T symbols, W width, E width of a head.
 """
 
 from __future__ import annotations

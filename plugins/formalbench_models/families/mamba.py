@@ -25,7 +25,7 @@ The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
 Legend: B batch, T symbols, W width, D channels, N numbers a channel, R rank of the step.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, D channels, N numbers a channel.
 
 Source: Dao and Gu (2024), Transformers are SSMs, sections 6 and 7. With D = 2W channels in H heads
@@ -43,7 +43,7 @@ The blocks are those of `layers/residual.py`, without MLPs, as in the paper.
 
 Legend: B batch, T symbols, W width, D channels, H heads, P channels of a head, N numbers a channel.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, D channels, P channels of a head, N numbers a channel.
 """
 

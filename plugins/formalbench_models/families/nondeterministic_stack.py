@@ -31,7 +31,7 @@ that they come back to.
 Sources: DuSell & Chiang, "Learning context-free languages with nondeterministic stack RNNs" (2020)
 and "Learning hierarchical structures with differentiable nondeterministic stacks" (2022). An LSTM
 says at every symbol how the transitions of a pushdown automaton with Q states and S stack symbols
-weigh, and reads which states and top symbols its runs are in, all of them at once (`lang.py`):
+weigh, and reads which states and top symbols its runs are in, all of them at once (`go_on`):
 
     r_t = α[t] / Σ α[t]                                (before symbol t; the first is 1 at 0, 0)
     h_t, c_t = LSTM([x_t ; r_t], h_{t-1}, c_{t-1})
@@ -46,7 +46,7 @@ longer ones.
 
 Legend: B batch, N symbols, W width, P = Q S configurations.
 
-How many there are grows exponentially; `lang.py` needs none of them.
+How many there are grows exponentially; `go_on` needs none of them.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ the slow one, straight from eq. 1, which tests compare with):
 * the *tree* (one answer per string) keeps only the positions that feed the last one:
   those whose distance from it is a multiple of C^l. About T·C/(C-1) updates in all;
 * the *dilated* form (an answer at every position) updates all positions at each level, where
-  chunks are large by matrix products (`regulargpt_bands.py`).
+  chunks are large by matrix products (`attend_in_bands`).
 
 The paper has one number of levels for all positions, that of the whole string, which
 tells every prefix how long the string goes on (``levels=string``). By default the answer to a

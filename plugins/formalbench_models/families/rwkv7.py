@@ -17,7 +17,7 @@ are those of `layers/residual.py`.
 
 Legend: B batch, T symbols, W width, H heads, E width of a head, R rank.
 
-Slow and obvious: it reads the parameters of a network and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a network and shares no other code with the layer.
 Legend: T symbols, W width, E width of a head.
 """
 

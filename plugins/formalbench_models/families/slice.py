@@ -26,7 +26,7 @@ those of `layers/residual.py`, or with ``shell=slice`` those of the paper's code
 Legend: B batch, T symbols, W width, S size of the state, M blocks of it, E size of a block, K rank,
 C symbols of a chunk, N chunks.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, S size of the state.
 """
 

@@ -15,7 +15,7 @@ gate. The shell (`layers/residual.py`) has no MLP then, and root-mean-square nor
 
 Legend: B batch, T symbols, W width, D channels, H heads, E width of a head.
 
-Slow and obvious: it reads the parameters of a mixer and shares no other code with `model.py`.
+Slow and obvious: it reads the parameters of a mixer and shares no other code with the layer.
 Legend: T symbols, W width, D channels, E width of a head.
 
 Source: Beck et al. (2024), xLSTM, section 2.2, and the authors' code. For each head,

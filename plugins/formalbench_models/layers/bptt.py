@@ -5,7 +5,7 @@ be batched over networks. Here a position costs one matrix product forwards and 
 one of them added to the weights' gradient where it stands (backpropagation through time: Werbos
 1990), and a few operations in place. Under `torch.func.vmap` the same loops serve the R networks
 of a cohort, with batched products in place of plain ones. The kinds are in
-`recurrence_kinds.py`. The slow, obvious reference is the library: `torch.nn.RNN`,
+`recurrent_cells.py`. The slow, obvious reference is the library: `torch.nn.RNN`,
 `torch.nn.LSTM` and `torch.nn.GRU`.
 
 What feeds a position is one piece of memory, the state before it and then its input, so one

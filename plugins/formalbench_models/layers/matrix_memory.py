@@ -32,7 +32,7 @@ al. 2021): what is read and the value are then written in the same place, as one
 at once. What is read inside one, p_t = S_{t-1}ᵀ b_t, is linear in the state that the chunk begins
 with and in the p before it, so all of them are the solution of a triangular system (the WY form:
 Bischof and Van Loan 1987; for the delta rule Yang et al. 2024, Parallelizing linear transformers
-with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`passage.py`).
+with the delta rule, section 3.2), and what goes from chunk to chunk is the state (`_Passage`).
 Where nothing is read all chunks are computed together, and their states only added up. Time and
 memory are linear in the number of symbols.
 

@@ -1,6 +1,6 @@
 """The recurrences: Elman's, LSTM and GRU, a position forwards and a position backwards.
 
-Legend, as in `recurrence.py`: N positions, B batch, W width, G gates times W, X the size of an
+Legend, as in `bptt.py`: N positions, B batch, W width, G gates times W, X the size of an
 input, Y = W + X. In a cohort there is an R before a position's and a weight's dimensions.
 """
 

@@ -6,11 +6,11 @@ write. The memory becomes Σ_a p_a move_a(memory with the value), cell by cell. 
 push, no-op and pop, a tape's are steps of its head.
 
 What feeds a controller is its state, what it reads and its input, one below the other, so to
-`recurrence.py` the reading is a part of the state. Cells come first, then strings as columns: a
+`bptt.py` the reading is a part of the state. Cells come first, then strings as columns: a
 move is a slice of memory with another offset, and nothing is copied but what the shares multiply.
 The memory before each position is kept for the way back; where there is none, two take turns.
 
-Legend, as in `recurrence.py`: N positions, B batch, W the controller's width, X the size of an
+Legend, as in `bptt.py`: N positions, B batch, W the controller's width, X the size of an
 input, G gates times W; M cells (their number may change with the position), K memories, C numbers
 in a cell, A actions, O = A K and the width of the value's first layer. In a cohort there is an R
 before K.
