@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import platform
 import stat
 import tempfile
 import time
@@ -108,7 +110,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
+        prefix = f"{UNFINISHED}{_own_mark()}{os.getpid()}-"
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
             temporary = Path(file.name)
             yield file
             file.flush()
@@ -124,15 +127,41 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def sweep(folder: Path) -> None:
-    """Delete what processes that were killed left half-written below a folder.
+def sweep(folder: Path, *, below: bool = True) -> None:
+    """Delete what processes that were killed left half-written in a folder.
 
-    Another process may be writing there: only files that nobody has touched for an hour go.
+    Another process may be writing there: only files go whose writer ran on this machine and runs
+    no more, or that nobody has touched for an hour.
+
+    Args:
+        folder: that was written to.
+        below: whether its subfolders are swept, too.
     """
-    for file in folder.rglob(f"{UNFINISHED}*"):
+    for file in (folder.rglob if below else folder.glob)(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError):
-            if file.is_file() and time.time() - file.lstat().st_mtime > ABANDONED:
+            old = time.time() - file.lstat().st_mtime > ABANDONED
+            if file.is_file() and (old or _writer_is_gone(file.name)):
                 file.unlink()
+
+
+def _own_mark() -> str:
+    """Return what the names of unfinished files of this machine have in common."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8] + "-"
+
+
+def _writer_is_gone(name: str) -> bool:
+    """Say whether the process that wrote an unfinished file ran on this machine, and has ended."""
+    pid = name.removeprefix(UNFINISHED + _own_mark()).partition("-")[0]
+    if not pid.isdecimal() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # another user's, or no number of a process
+        return False
+    else:
+        return False
 
 
 MAX_BYTES = 1_000_000
