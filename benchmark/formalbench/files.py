@@ -167,6 +167,14 @@ def _writer_is_gone(name: str) -> bool:
 MAX_BYTES = 1_000_000
 
 
+MAX_NODES = 100_000
+"""Keys, values, lists and mappings in one YAML file: reading each takes some 50 microseconds."""
+
+
+MAX_KEYS = 1_000
+"""Of the mapping that a YAML file holds: each that is unknown is compared with every known one."""
+
+
 def read_yaml(path: Path) -> dict[str, Any]:
     """Read a YAML file that holds one mapping.
 
@@ -202,6 +210,8 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
         raise RequestError(f"{name}: malformed YAML: {error}") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise RequestError(f"{name}: the file must hold one mapping with names as keys")
+    if len(data) > MAX_KEYS:
+        raise RequestError(f"{name}: has {len(data)} keys: at most {MAX_KEYS}")
     return data
 
 
@@ -210,10 +220,17 @@ def _loader() -> Any:
     from yaml.constructor import ConstructorError
 
     class StrictLoader(yaml.SafeLoader):
+        nodes = 0
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
                 raise ConstructorError(None, None, "aliases are not allowed", mark)
+            self.nodes += 1
+            if self.nodes > MAX_NODES:
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                problem = f"more than {MAX_NODES} keys and values in one file"
+                raise ConstructorError(None, None, problem, mark)
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
