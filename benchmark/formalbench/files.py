@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
+import platform
 import stat
 import tempfile
 import time
@@ -108,7 +110,8 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=UNFINISHED, delete=False) as file:
+        prefix = f"{UNFINISHED}{_own_mark()}{os.getpid()}-"
+        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
             temporary = Path(file.name)
             yield file
             file.flush()
@@ -124,18 +127,52 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def sweep(folder: Path) -> None:
-    """Delete what processes that were killed left half-written below a folder.
+def sweep(folder: Path, *, below: bool = True) -> None:
+    """Delete what processes that were killed left half-written in a folder.
 
-    Another process may be writing there: only files that nobody has touched for an hour go.
+    Another process may be writing there: only files go whose writer ran on this machine and runs
+    no more, or that nobody has touched for an hour.
+
+    Args:
+        folder: that was written to.
+        below: whether its subfolders are swept, too.
     """
-    for file in folder.rglob(f"{UNFINISHED}*"):
+    for file in (folder.rglob if below else folder.glob)(f"{UNFINISHED}*"):
         with contextlib.suppress(OSError):
-            if file.is_file() and time.time() - file.lstat().st_mtime > ABANDONED:
+            old = time.time() - file.lstat().st_mtime > ABANDONED
+            if file.is_file() and (old or _writer_is_gone(file.name)):
                 file.unlink()
 
 
+def _own_mark() -> str:
+    """Return what the names of unfinished files of this machine have in common."""
+    return hashlib.sha256(platform.node().encode()).hexdigest()[:8] + "-"
+
+
+def _writer_is_gone(name: str) -> bool:
+    """Say whether the process that wrote an unfinished file ran on this machine, and has ended."""
+    pid = name.removeprefix(UNFINISHED + _own_mark()).partition("-")[0]
+    if not pid.isdecimal() or os.name != "posix":
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):  # another user's, or no number of a process
+        return False
+    else:
+        return False
+
+
 MAX_BYTES = 1_000_000
+
+
+MAX_NODES = 100_000
+"""Keys, values, lists and mappings in one YAML file: reading each takes some 50 microseconds."""
+
+
+MAX_KEYS = 1_000
+"""Of the mapping that a YAML file holds: each that is unknown is compared with every known one."""
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
@@ -173,6 +210,8 @@ def parse_yaml(text: str, name: str) -> dict[str, Any]:
         raise RequestError(f"{name}: malformed YAML: {error}") from None
     if not isinstance(data, dict) or not all(isinstance(key, str) for key in data):
         raise RequestError(f"{name}: the file must hold one mapping with names as keys")
+    if len(data) > MAX_KEYS:
+        raise RequestError(f"{name}: has {len(data)} keys: at most {MAX_KEYS}")
     return data
 
 
@@ -181,10 +220,17 @@ def _loader() -> Any:
     from yaml.constructor import ConstructorError
 
     class StrictLoader(yaml.SafeLoader):
+        nodes = 0
+
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.AliasEvent):
                 mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
                 raise ConstructorError(None, None, "aliases are not allowed", mark)
+            self.nodes += 1
+            if self.nodes > MAX_NODES:
+                mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+                problem = f"more than {MAX_NODES} keys and values in one file"
+                raise ConstructorError(None, None, problem, mark)
             return super().compose_node(parent, index)
 
         def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:

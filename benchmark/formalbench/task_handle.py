@@ -445,14 +445,13 @@ def pair_of(example: Example) -> Pair:
 def draw(task: Task, length: int, count: int, seed: int) -> list[dict[str, Any]]:
     """Return rows of plain symbols and their targets."""
     source = task.source
-    used = source.round_length(length)
-    if not task.lengths(used, used):
+    if not task.lengths(length, length):
         around = (near for far in range(1, 100) for near in (length - far, length + far))
         close = next((near for near in around if near >= 0 and task.lengths(near, near)), None)
         hint = "" if close is None else f": the nearest that it has is {close}"
         raise RequestError(f"task {task.name} has no string of length {length}{hint}")
-    stream = task.stream("sample", seed, used)
-    strings = task.strings(stream, used, count)
+    stream = task.stream("sample", seed, length)
+    strings = task.strings(stream, length, count)
     answers = task.plain(task.examples(strings, stream))
     return [
         {"string": [source.alphabet[symbol] for symbol in string], "target": answer}

@@ -19,6 +19,10 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
+MOST_SHOWN = 20
+"""Mistakes in one error."""
+
+
 class MistakeError(Exception):
     """What is wrong, without the file's name."""
 
@@ -40,7 +44,9 @@ class Mistakes:
     def refuse(self) -> None:
         """Refuse the file if there is any mistake in it."""
         if self._found:
-            raise MistakeError("; ".join(self._found))
+            more = len(self._found) - MOST_SHOWN
+            others = [f"and {more} more"] if more > 0 else []
+            raise MistakeError("; ".join(self._found[:MOST_SHOWN] + others))
 
 
 MOST_VERSIONS = 1_000

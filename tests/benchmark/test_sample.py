@@ -69,20 +69,11 @@ def test_next_symbols_draws_members_only(cli):
 @pytest.mark.parametrize(
     ("name", "length", "nearest"),
     [("tomita-2:next-symbols", 3, 2), ("d2:next-symbols", 5, 4), ("parity:next-symbols", 0, 1),
-     ("parity:tag", 0, 1)],
+     ("parity:tag", 0, 1), ("modular-arithmetic", 2, 1), ("modular-arithmetic", 8, 7)],
 )  # fmt: skip
 def test_a_length_without_strings_is_refused_with_the_nearest_one(refused, name, length, nearest):
     told = refused("sample", name, "--length", length)
     assert f"no string of length {length}: the nearest that it has is {nearest}" in told
-
-
-@pytest.mark.parametrize(("asked", "given"), [(1, 1), (2, 1), (7, 7), (8, 7)])
-def test_arithmetic_shortens_an_even_length_by_one_and_says_so(cli, asked, given):
-    done = cli("sample", "modular-arithmetic", "--length", asked)
-    (row,) = map(json.loads, done.lines)
-    told = f"has no string of length {asked}: these are of length {given}\n"
-    assert done.err.endswith(told) if asked != given else done.err == ""
-    assert len(row["string"]) == given
 
 
 def test_there_is_no_empty_expression(refused):

@@ -2,7 +2,7 @@
 
 import pytest
 from formalbench.contracts.errors import RequestError
-from formalbench.files import MAX_BYTES, parse_yaml, read_suite, read_yaml
+from formalbench.files import MAX_BYTES, MAX_KEYS, MAX_NODES, parse_yaml, read_suite, read_yaml
 
 
 def problem(text):
@@ -67,6 +67,13 @@ def test_keys_that_are_no_keys_are_one_line_too(text):
 
 def test_deep_nesting_is_refused_in_one_line():
     assert "malformed YAML" in problem("a: " + "[" * 3000)
+
+
+def test_too_many_keys_are_refused_before_anything_is_made_of_them():
+    many = "a: [" + "x," * MAX_NODES + "]"
+    assert f"more than {MAX_NODES} keys and values" in problem(many)
+    assert f"at most {MAX_KEYS}" in problem("".join(f"k{n}: 1\n" for n in range(MAX_KEYS + 1)))
+    assert len(parse_yaml("a: [" + "x," * (MAX_NODES - 10) + "]", "f.yaml")["a"]) == MAX_NODES - 10
 
 
 def test_a_large_file_is_refused(write):

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 
 import pytest
+from formalbench.files import replacing
 from formalbench.store import Store
 from formalbench_leaderboard.renderers import renderer
 
@@ -40,6 +43,10 @@ BAD = {
     "cut off": (lambda r: r.to_json()[:-20], "not valid JSON (truncated? move it away"),
     "no JSON": (lambda r: "\x80\x04.", "not valid JSON"),
     "nothing": (lambda r: "", "not valid JSON"),
+    "a key twice": (
+        lambda r: change(r).replace('"seed": 0', '"seed": 1, "seed": 0'),
+        "key 'seed' is given twice",
+    ),
     "no object": (lambda r: "[1, 2]", "not a record"),
     "deep": (nested, "not valid JSON"),
     "a huge integer": (lambda r: change(r).replace('"seed": 0', f'"seed": {"9" * 9000}'), ""),
@@ -236,3 +243,73 @@ def test_check_names_files_that_publishing_does_not_write(invoke, repository, ma
     invoke("publish")
     assert not strays[0].exists()
     assert invoke("check").exit_code == 0
+
+
+def test_results_behind_a_link_are_refused(invoke, repository, make_runs):
+    results, outside = repository / "leaderboard" / "results", repository.parent / "outside"
+    results.rename(outside)
+    results.symlink_to(outside)
+    for record in make_runs():
+        Store(repository.parent / "own").write(record)
+    for command in ("publish", "check"):
+        assert "leaderboard/results: a link" in str(invoke(command).exception)
+    assert not list(outside.iterdir())
+
+
+def test_check_names_files_in_folders_of_pages_that_no_page_is(invoke, repository, make_runs):
+    for record in make_runs():
+        Store(repository.parent / "own").write(record)
+    invoke("publish")
+    invoke("render")
+    assert invoke("check").exit_code == 0
+    board = repository / "leaderboard"
+    for name in ("models/evil.md", "models/a/rnn.md", "suites/x.html", "figures/a.svg"):
+        stray = board / name
+        stray.parent.mkdir(exist_ok=True)
+        stray.write_text("")
+        done = invoke("check")
+        assert done.exit_code == 1
+        assert f"leaderboard/{name}: a file that `formalbench" in done.stderr
+        stray.unlink()
+        if stray.parent.name == "a":
+            stray.parent.rmdir()
+    page = board / "models" / "regulargpt.md"
+    page.unlink()
+    page.symlink_to(board / "README.md")
+    assert "leaderboard/models/regulargpt.md: a file that" in invoke("check").stderr
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from formalbench.files import replacing
+with replacing(Path(sys.argv[1])) as file:
+    file.write(b"part")
+    file.flush()
+    os._exit(9)
+"""
+
+
+def test_the_next_command_deletes_what_a_killed_one_left(invoke, repository, make_runs):
+    results = repository / "leaderboard" / "results"
+    for record in make_runs():
+        Store(repository.parent / "own").write(record)
+    invoke("publish")
+    commands = {
+        ("check",): results / "default" / "a.json",
+        ("publish",): repository / "weights-1.tar",
+        ("weights", "pack", repository.parent / "all.tar"): repository.parent / "all.tar",
+    }
+    for command, file in commands.items():
+        subprocess.run([sys.executable, "-c", KILLED, file], check=False)
+        (left,) = file.parent.glob(".writing-*")
+        invoke(*command)
+        assert not left.exists(), command
+
+
+def test_a_file_that_is_being_written_stays(invoke, repository):
+    results = repository / "leaderboard" / "results"
+    with replacing(results / "a.json"):
+        (left,) = results.glob(".writing-*")
+        assert f"{left.name}: left by a writer" in invoke("check").stderr
+        assert left.exists()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from built_records import PROTOCOL
 from formalbench.contracts.specs import SuiteSpec
 from formalbench.host import LocalPlugin, Plugin
 from formalbench.statistics.selection import current_of
@@ -106,6 +107,20 @@ def test_an_earlier_version_that_is_registered_counts_beside_the_newer(
     checked = invoke("check", "--rendered")
     assert checked.exit_code == 0, checked.output
     assert "stale" not in checked.output
+
+
+@pytest.mark.parametrize("what", ["task", "model", "protocol"])
+def test_a_version_above_the_installed_one_is_refused(invoke, repository, host, make_runs, what):
+    newer = versions(host, PROTOCOL)[what][1]
+    runs = make_runs("rnn", **newer)
+    for record in runs:
+        Store(repository.parent / "own").write(record)
+        Store(repository / "leaderboard" / "results" / "default").write(record)
+    assert invoke("publish").exit_code == 1
+    done = invoke("check")
+    assert done.exit_code == 1
+    said = "its protocol differs" if what == "protocol" else "is at version 1, the record used"
+    assert said in done.stderr
 
 
 def test_how_a_record_stands(host, make_record, protocol):

@@ -5,10 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
+import subprocess
+import sys
 import tarfile
+from pathlib import Path
 
 import pytest
 from formalbench.contracts.errors import RequestError
+from formalbench.files import replacing
 from formalbench.store import Store, weights_path
 from formalbench.store import archive as module
 from formalbench.store.archive import INDEX, Archive, write_archive
@@ -220,3 +225,16 @@ def test_places_that_are_none_are_one_line(invoke, published, tmp_path):
         error = invoke(*words).exception
         assert isinstance(error, RequestError)
         assert "nowhere" in str(error)
+
+
+def test_unpacking_deletes_what_a_killed_unpacking_left(invoke, packed, published):
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    with replacing(published.path / "default" / "a.json") as file:
+        left = Path(file.name).with_name(
+            Path(file.name).name.replace(f"{os.getpid()}", f"{ended.pid}")
+        )
+        left.touch()
+        invoke("weights", "unpack", packed)
+        assert not left.exists()
+        assert Path(file.name).exists()  # it is being written

@@ -47,9 +47,6 @@ def add_commands(app: typer.Typer) -> None:
         with plugins_print_to_stderr():
             handle = TaskHandle(host_of(ctx), task, settings or ())
             rows = handle.rows(length, count, seed, "--")
-        if (used := handle.task.source.round_length(length)) != length:
-            line = f"{handle.name} has no string of length {length}: these are of length {used}"
-            print(f"formalbench: {line}", file=sys.stderr)
         for row in rows:
             print(json.dumps(row, ensure_ascii=False))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections import Counter
 from typing import Any, TypeVar
 
 from pydantic import BaseModel
@@ -31,6 +33,9 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
 
     try:
         data: Any = from_json(text, allow_inf_nan=False)
+        json.loads(text, object_pairs_hook=_check_keys)
+    except RequestError as error:
+        raise RequestError(f"{name}: {error}") from None
     except ValueError as error:
         line = f"{name}: not valid JSON (truncated? move it away, and run it again): {error}"
         raise RequestError(line) from None
@@ -47,6 +52,13 @@ def read_json(text: str | bytes, name: str) -> dict[str, Any]:
             f"knows ({SCHEMA_VERSION}); upgrade formalbench"
         )
     return data
+
+
+def _check_keys(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse a JSON object with a key twice: readers differ in which of the values they take."""
+    if len({key for key, _ in pairs}) != len(pairs):
+        double = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+        raise RequestError(f"key {double!r:.60} is given twice, so not a record")
 
 
 def validated(kind: type[R], data: dict[str, Any], name: str) -> R:

@@ -342,7 +342,8 @@ class Dispatcher:
             return  # a plugin broke what writes it
         key = key_of(run)
         if event == "finished":
-            self._take(run)
+            if self.store.record_of(run) is not None:  # else a plugin broke what writes it
+                self._take(run)
         elif told is not None and key not in self.results:
             self.host.notify("formalbench_run_progress", run=run.info, progress=told)
         elif event == "started" and key not in self.started:

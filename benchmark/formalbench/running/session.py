@@ -201,11 +201,16 @@ def _carry_out(
         check_precision(run.protocol, how.devices[0])
     cohorts = cohorts_of(todo)
     with Scout(host, Workplace(how.devices, how.jobs)) as scout:
-        for run in {(c[0].info.task, c[0].protocol.title): c[0] for c in cohorts}.values():
-            scout.look_at_task(run)
+        _look_at_tasks(scout, todo)
         first = scout.least_of(todo[0])
         store.check_writable()
         return Dispatcher(host, store, how, cohorts, first, scout).run()
+
+
+def _look_at_tasks(scout: Scout, runs: Sequence[Run]) -> None:
+    """Refuse what a task cannot be asked, for each task under each protocol once."""
+    for run in {(run.info.task, run.protocol.title): run for run in runs}.values():
+        scout.look_at_task(run)
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +254,8 @@ def estimate_session(
         RequestError: for a bad request.
     """
     asked = _look_at(host, request, store, manner)
+    with Scout(host, Workplace(asked.devices, 1)) as scout:
+        _look_at_tasks(scout, asked.plan.runs)
     return estimate(asked.plan, asked.devices[0], asked.done, store.records())
 
 

@@ -65,18 +65,26 @@ class Current:
             ``stale`` if its task, model or protocol is another one here, so that it cannot
             count; ``unknown`` if that is not known of one of them; else ``current``.
         """
-        pairs = [
-            (self.task(record.task.name), task_contents(record)),
-            (self.model(model_key(record)), model_contents(record)),
-        ]
-        if isinstance(record, Record):
-            known = self.protocol(record.protocol)
-            pairs.append((known, protocol_contents(record.protocol)))
-        elif record.asked.version != STRINGS_VERSION:
-            return "stale"
+        pairs = self._pairs(record)
         if any(here is not None and here != then for here, then in pairs):
             return "stale"
         return "unknown" if any(here is None for here, _ in pairs) else "current"
+
+    def newer(self, record: AnyRecord) -> bool:
+        """Say whether a record was made with a version above the one that is here."""
+        return any(here is not None and here[0] < then[0] for here, then in self._pairs(record))
+
+    def _pairs(self, record: AnyRecord) -> list[tuple[Contents | None, Contents]]:
+        """Return what each name in a record stands for here, and what it stood for."""
+        if isinstance(record, Record):
+            made_by = self.protocol(record.protocol), protocol_contents(record.protocol)
+        else:
+            made_by = (STRINGS_VERSION, ""), (record.asked.version, "")
+        return [
+            (self.task(record.task.name), task_contents(record)),
+            (self.model(model_key(record)), model_contents(record)),
+            made_by,
+        ]
 
     @classmethod
     def of(cls, records: Iterable[Record]) -> Current:

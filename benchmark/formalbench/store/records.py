@@ -32,11 +32,19 @@ REPRODUCTIONS = Path("leaderboard", "reproductions")
 
 
 def repository_above(start: Path) -> Path | None:
-    """Return the nearest folder at or above `start` that holds ``leaderboard/results``."""
+    """Return the nearest folder at or above `start` that holds ``leaderboard/results``.
+
+    Raises:
+        RequestError: if that is a link: records behind it are not those of the repository.
+    """
     here = start.resolve()
-    return next(
-        (folder for folder in (here, *here.parents) if (folder / PUBLISHED_RESULTS).is_dir()), None
-    )
+    for folder in (here, *here.parents):
+        results = folder / PUBLISHED_RESULTS
+        if results.is_dir():
+            if results.resolve() != results:
+                raise RequestError(f"{results}: a link, and only a folder is taken")
+            return folder
+    return None
 
 
 ENVIRONMENT = "FORMALBENCH_RESULTS"

@@ -254,7 +254,8 @@ def check(
 ) -> None:
     """Check what this repository publishes: records and weights.
 
-    Writes nothing. Every record must be one that `publish` would take, at its place. Weights that
+    Writes nothing, and deletes only what a killed command left half-written. Every record must be
+    one that `publish` would take, at its place. Weights that
     are at hand must be those that records name; given --weights, none may be missing that
     `publish` demands. The pages of reproductions must be what their data give.
 

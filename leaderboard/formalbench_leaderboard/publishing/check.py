@@ -6,6 +6,7 @@ mean nothing.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -23,14 +24,20 @@ from formalbench.contracts.verification import AnyRecord
 from formalbench.documents.text import harmless
 from formalbench.running.sandbox import Apart, Tell
 from formalbench.running.worker import load_host
-from formalbench.statistics.records import title_of
+from formalbench.statistics.records import model_key, title_of
 from formalbench.statistics.selection import current_of
-from formalbench.store import UNFINISHED, Store, weights_path
+from formalbench.store import UNFINISHED, Store, sweep, weights_path
 from formalbench.store.archive import AtHand
-from formalbench.store.records import PUBLISHED_RESULTS
+from formalbench.store.records import PUBLISHED_RESULTS, safe_name
 
 from formalbench_leaderboard.board.sources import parted
-from formalbench_leaderboard.publishing.places import home_suite, is_built_in, path_among
+from formalbench_leaderboard.publishing.places import (
+    REST,
+    built_in,
+    home_suite,
+    is_built_in,
+    path_among,
+)
 from formalbench_leaderboard.publishing.plugin_sources import kept_problems
 from formalbench_leaderboard.publishing.record_check import Admission, copied
 from formalbench_leaderboard.publishing.self_reported import reports_problems
@@ -46,6 +53,7 @@ from formalbench_leaderboard.publishing.weights import (
     contradictions,
     keeps_weights,
 )
+from formalbench_leaderboard.renderers.links import FIGURES, MODELS, SUITES
 from formalbench_leaderboard.renderers.render import stale_files, uncompared_figures
 
 if TYPE_CHECKING:
@@ -147,6 +155,8 @@ def check_published(
 ) -> Checked:
     """Hold what a repository publishes against the rules of publishing; write nothing.
 
+    Files that a writer left unfinished when it was killed are deleted first.
+
     Args:
         repository: its root.
         host: the plugins; what they do not provide cannot be checked, which is a problem. Pages
@@ -156,13 +166,18 @@ def check_published(
             branch, and lag behind them on any other.
     """
     given = weights or AtHand()
+    sweep((repository / PUBLISHED_RESULTS).parent)
     records, unreadable = Store(repository / PUBLISHED_RESULTS).read()
     if unreadable:
         return Checked([_below(repository, str(error)) for error in unreadable], [])
     problems: list[str] = []
     current = current_of(host)
     standing = {file: current.standing(record) for file, record in records.items()}
-    here = {file: record for file, record in records.items() if standing[file] != "stale"}
+    here = {
+        file: record
+        for file, record in records.items()
+        if standing[file] != "stale" or current.newer(record)
+    }
     home = cache(lambda task: home_suite(task, host))
     for file, record in here.items():
         if file != repository / (path := path_among(record, home)):
@@ -174,6 +189,7 @@ def check_published(
     problems += copied(parted(here.values())[0])
     problems += _weights_problems(repository / PUBLISHED_RESULTS, records, given)
     problems += _strays(repository)
+    problems += _stray_pages(repository, records.values(), host)
     problems += kept_problems(repository, records)
     known = [record for file, record in here.items() if standing[file] == "current"]
     problems += broken_promises(known, host)
@@ -262,6 +278,26 @@ def _strays(repository: Path) -> Iterator[str]:
             yield f"{path}: neither a record nor the weights of one"
     for path in sorted((repository / PUBLISHED_RESULTS.parent).rglob(f"{UNFINISHED}*")):
         yield f"{path}: left by a writer that was interrupted: delete it"
+
+
+def _stray_pages(repository: Path, records: Iterable[AnyRecord], host: PluginHost) -> Iterator[str]:
+    """Say which files in the folders of rendered ones no suite or model can have: a line each.
+
+    Those that it can have may lag behind the records (see `stale_files`).
+    """
+    suites = [*(spec.name for spec in built_in(host.suites.all())), REST]
+    models = {safe_name(model_key(record)[0]) or "model" for record in records}
+    names = {
+        SUITES: rf"({'|'.join(map(re.escape, suites))})\.md",
+        MODELS: rf"({'|'.join(map(re.escape, sorted(models)))})(-[0-9a-f]{{8}})?\.md",
+        FIGURES: rf"({'|'.join(map(re.escape, suites))}|readme-map|map)(-.*)?\.svg",
+    }
+    for folder, pattern in names.items():
+        for path in sorted((repository / folder).rglob("*")):
+            plain = path.is_file() and not path.is_symlink()
+            known = path.parent == repository / folder and re.fullmatch(pattern, path.name)
+            if not (plain and known):
+                yield f"{path}: a file that `formalbench leaderboard render` does not write"
 
 
 def _below(repository: Path, line: str) -> str:

@@ -107,6 +107,7 @@ def publish(
         again = "`formalbench leaderboard render` renders its pages"
         raise RequestError(f"{results} is what this repository publishes: {again}")
     sweep(store.path.parent)
+    sweep(archive.parent if archive else repository, below=False)
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
     with CarefulAdmission(host) as admission:

@@ -13,7 +13,7 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
 from formalbench.statistics.records import counts_of, has_result
-from formalbench.store import Store, read_record, weights_path
+from formalbench.store import Store, read_record, sweep, weights_path
 from formalbench.store.archive import Archive, AtHand, write_archive
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 from formalbench.store.weights import read_weights
@@ -125,6 +125,7 @@ def pack(file: Path, places: Iterable[Path]) -> Packed:
     Raises:
         RequestError: one line, if there are none, or a file has others than its record names.
     """
+    sweep(file.parent, below=False)
     at_hand, runs = AtHand(places), list(published_runs().values())
     found = [one for one in runs if one in at_hand]
     if not found:
@@ -172,6 +173,7 @@ def unpack(file: Path, into: Path | None) -> Packed:
         if not _is_there(target / path, one):
             contents[path] = one.to_json().encode()
     target.mkdir(parents=True, exist_ok=True)
+    sweep(target)
     write_all(target, contents)
     told = {one.test_id: one.weights for one in found.values()}
     strange = sum(told.get(identity) != sha256 for identity, sha256 in archive.index.items())
