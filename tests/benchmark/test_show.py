@@ -20,7 +20,7 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize("kind", (*KINDS, "reproductions", "tables"))
+@pytest.mark.parametrize("kind", [*KINDS, "reproductions", "tables"])
 def test_a_piped_listing_fits_120_columns_and_loses_no_word(cli, kind):
     done = cli("list", kind)
     assert (done.code, done.err) == (0, "")

@@ -8,7 +8,7 @@ that nobody named are written out, so that to state a default changes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
@@ -290,8 +290,8 @@ def _changed(
         return _completed(known, contents, where)
 
     ordered = sorted(changes, key=lambda key: key not in names)  # a name before its options
-    asked = [*(partial(lay_over, key) for key in ordered), partial(complete, where)]
-    done: Any = each(lambda one: one(), asked)[-1]
+    asked: list[Callable[[], Any]] = [partial(lay_over, key) for key in ordered]
+    done: Protocol = each(lambda one: one(), [*asked, partial(complete, where)])[-1]
     new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
     if not new:
         return own
