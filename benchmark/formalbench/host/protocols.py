@@ -7,6 +7,7 @@ that nobody named are written out, so that to state a default changes nothing.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -291,7 +292,7 @@ def _changed(
 
     ordered = sorted(changes, key=lambda key: key not in names)  # a name before its options
     asked: list[Callable[[], Any]] = [partial(lay_over, key) for key in ordered]
-    done: Protocol = each(lambda one: one(), [*asked, partial(complete, where)])[-1]
+    done: Protocol = each(operator.call, [*asked, partial(complete, where)])[-1]
     new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
     if not new:
         return own
