@@ -7,7 +7,6 @@ that nobody named are written out, so that to state a default changes nothing.
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
@@ -291,8 +290,12 @@ def _changed(
         return _completed(known, contents, where)
 
     ordered = sorted(changes, key=lambda key: key not in names)  # a name before its options
-    asked: list[Callable[[], Any]] = [partial(lay_over, key) for key in ordered]
-    done: Protocol = each(operator.call, [*asked, partial(complete, where)])[-1]
+
+    def carry_out(part: Callable[[], Any]) -> Any:
+        return part()
+
+    parts = [*(partial(lay_over, key) for key in ordered), partial(complete, where)]
+    done: Protocol = each(carry_out, parts)[-1]
     new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
     if not new:
         return own
