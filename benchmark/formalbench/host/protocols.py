@@ -294,7 +294,8 @@ def _changed(
     def carry_out(part: Callable[[], Any]) -> Any:
         return part()
 
-    parts = [*(partial(lay_over, key) for key in ordered), partial(complete, where)]
+    parts: list[Callable[[], Any]] = [partial(lay_over, key) for key in ordered]
+    parts.append(partial(complete, where))
     done: Protocol = each(carry_out, parts)[-1]
     new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
     if not new:
