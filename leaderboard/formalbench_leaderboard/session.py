@@ -11,14 +11,15 @@ import typer
 from formalbench.contracts.hooks import Session
 from formalbench.contracts.record import Record
 from formalbench.documents.text import harmless, printable
-from formalbench.host.plugin import data_files
+from formalbench.host.plugin import SESSION, data_files
 from formalbench.statistics.build import View, build_page
-from formalbench.statistics.records import title_of
+from formalbench.statistics.records import grouped_by, title_of
 from formalbench.statistics.selection import Current
 from formalbench.ui.terminal import Screen
 from rich.text import Text
 
 from formalbench_leaderboard.board.sources import read_with_published
+from formalbench_leaderboard.publishing.record_check import cell_of, missing_runs
 from formalbench_leaderboard.publishing.weights import EVERY_RUN
 from formalbench_leaderboard.renderers.terminal import Extent, print_page
 
@@ -48,6 +49,9 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
     needed = _needed_plugins(session, records)
     if any(map(data_files, needed)):
         return  # data is not published, nor what was measured on it
+    if reason := _unpublishable([*held.records, *records], records):
+        console.print(Text(printable(f"Not publishable: {reason}")), soft_wrap=True)
+        return
     words = ["formalbench", "leaderboard", "publish", "--results", str(session.results)]
     for path in needed:
         words += ["--plugin", str(path)]
@@ -57,6 +61,33 @@ def print_session(session: Session, records: Sequence[Record]) -> None:
         console.print(Text(printable(f"{text}under {EVERY_RUN}: --protocol {EVERY_RUN}.")))
     # Not wrapped, so that it can be copied whatever the width.
     console.print(Text(printable(f"To publish: {shlex.join(words)}")), soft_wrap=True)
+
+
+def _unpublishable(every: Sequence[Record], records: Sequence[Record]) -> str:
+    """Return why `publish` would refuse these records; an empty text if nothing is known against.
+
+    Args:
+        every: all records there are.
+        records: the session's.
+    """
+    changed = sorted({one.protocol.title for one in records if one.protocol.changed})
+    if changed:
+        return f"{changed[0]} is a changed protocol"
+    if any(one.model.source.distribution == SESSION.name for one in records):
+        return "the model is a class that no file has: put it in one (--model mine.py:Mine)"
+    asked = set(map(_pair, records))
+    groups = grouped_by(cell_of, [one for one in every if _pair(one) in asked])
+    lines = [
+        line
+        for cell in dict.fromkeys(map(cell_of, records))
+        for line in missing_runs(groups[cell], groups[cell][0].protocol)
+    ]
+    more = f" (and {len(lines) - 1} more)" if len(lines) > 1 else ""
+    return lines[0] + more if lines else ""
+
+
+def _pair(record: Record) -> tuple[str, str]:
+    return record.model.name, record.task.name
 
 
 def _needed_plugins(session: Session, records: Sequence[Record]) -> list[Path]:

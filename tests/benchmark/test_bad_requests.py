@@ -22,6 +22,7 @@ def without(option):
     [
         ((*without("--model"), "--model", "lsmt"), "unknown model 'lsmt': did you mean lstm"),
         ((*without("--model"), "--model", "bag,lsmt"), "did you mean lstm"),
+        ((*without("--model"), "--model", "LSTM"), "unknown model 'LSTM': did you mean lstm?"),
         ((*without("--model"), "--model", "bag,"), "an empty name"),
         ((*without("--model"), "--model", ""), "an empty name"),
         (without("--model"), "--model"),

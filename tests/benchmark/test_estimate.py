@@ -56,6 +56,13 @@ def test_it_is_told_in_words(ask, results):
     assert "0 left" in ask(*request, "--seeds", 1).out
 
 
+def test_a_run_that_only_tests_tells_nothing_of_one_that_trains(ask):
+    ask("--model", "rejecting", "--task", "first", "--quiet", "--seeds", 1)
+    dry = ("--task", "first,parity", "--dry-run", "--json")
+    found = ask("--model", "bag", *dry).data
+    assert (found["records"], found["known_from"]["nothing"], found["hours"]) == (0, 4, [])
+
+
 @pytest.mark.slow
 def test_runs_under_another_protocol_tell_nothing(ask):
     ask("--model", "bag", "--task", "first", "--quiet", "--set", "protocol.steps=20")

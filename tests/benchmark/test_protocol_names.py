@@ -320,3 +320,31 @@ def test_all_mistakes_of_a_file_are_told_at_once(refused, write):
     assert "unknown key 'learnin_rates': did you mean learning_rates?; " in line
     assert "steps: " in line
     assert "seeds: " in line
+
+
+def test_all_that_is_wrong_with_several_keys_is_said_at_once(protocols):
+    host = protocols()
+    asked = {"steps": "45", "batch": "0", "nonsense": "1", "optimiser.foo": "3", "seeds": "x"}
+    with pytest.raises(RequestError) as raised:
+        host.protocol("base", asked)
+    said = str(raised.value)
+    for part in (
+        "unknown key 'nonsense'",
+        "unknown option of sgd 'foo'",
+        "batch: Input should be greater than or equal to 1",
+        "seeds: Input should be a valid integer",
+        "steps must be a multiple of evaluate_every, 10",
+    ):
+        assert said.count(part) == 1, part
+    with pytest.raises(RequestError) as raised:
+        host.protocol("base", {"steps": "45", "validation.every": "15", "decay.steps": "50"})
+    said = str(raised.value)
+    assert "steps must be a multiple of evaluate_every" in said
+    assert "validation.every must be a multiple of evaluate_every" in said
+    assert "decay.steps must not exceed steps" in said
+
+
+def test_nothing_is_said_of_a_key_that_is_compared_with_an_invalid_one(protocols):
+    with pytest.raises(RequestError) as raised:
+        protocols().protocol("base", {"steps": "45", "evaluate_every": "0"})
+    assert "must be a multiple" not in str(raised.value)

@@ -20,16 +20,18 @@ KINDS = (
 )
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_tables_are_not_cut_for_a_pipe(cli, kind):
+@pytest.mark.parametrize("kind", [*KINDS, "reproductions", "tables"])
+def test_a_piped_listing_fits_120_columns_and_loses_no_word(cli, kind):
     done = cli("list", kind)
     assert (done.code, done.err) == (0, "")
-    rest = done.out
-    for row in cli("list", kind, "--json").data:
-        (line,) = [line for line in done.lines if line.split()[:1] == [row["name"]]]
-        assert row.get("summary", "") in line
-        rest = rest.replace(row.get("summary", ""), "") if row.get("summary") else rest
-    assert "…" not in rest
+    assert max(map(len, done.lines)) <= 120
+    rows = cli("list", kind, "--json").data
+    begins = [n for n, line in enumerate(done.lines) if line[1:2].strip() and n > 2]
+    parts = [done.lines[n:end] for n, end in zip(begins, [*begins[1:], None], strict=True)]
+    assert [part[0].split()[0] for part in parts] == [row["name"] for row in rows]
+    for part, row in zip(parts, rows, strict=True):
+        shown = " ".join(part).split()
+        assert all(word in shown for word in row.get("summary", "").split() if len(word) < 20)
 
 
 def test_what_can_be_named_besides_tasks_and_models(cli):
@@ -244,6 +246,11 @@ def test_an_encoder_decoder_is_shown_with_a_task_that_it_can_do(cli, write, back
     assert facts["objectives"] == ["decode"]
     assert facts["parameters"]["task"].endswith(":decode")
     assert facts["traits"]["encoder_decoder"] is True
+
+
+def test_a_protocol_says_what_must_be_multiples_of_what(cli):
+    shown = cli("show", "protocol", "quick").out
+    assert "must be multiples of evaluate_every" in " ".join(shown.split())
 
 
 def test_a_protocol_and_a_suite(cli):

@@ -220,7 +220,7 @@ def test_whoever_prints_names_lets_no_control_character_through(
     refused = invoke("publish", "--results", own.path)
     assert refused.exit_code == 1
     assert refused.output.replace("\n", "").isprintable()
-    records = [make_record(bad, sha256="a" * 64, distribution=f"{bad}.py")]
+    records = make_runs(bad, sha256="a" * 64, distribution=f"{bad}.py")
     session = Session(own.path, quiet=False, plugins=(Path(f"/x/{bad}.py"),))
     plugin.formalbench_session_finished(session=session, records=records)
     shown = capsys.readouterr().out
@@ -316,10 +316,10 @@ def test_session_ends_with_the_board(repository, host, many_records, make_record
 
 
 def test_the_command_that_publishes_can_be_typed_as_it_is(
-    repository, make_record, capsys, monkeypatch
+    repository, make_runs, capsys, monkeypatch
 ):
     monkeypatch.chdir(repository)
-    records = [make_record("mine", command="formalbench run --model mine --plugin mine.py")]
+    records = make_runs("mine", command="formalbench run --model mine --plugin mine.py")
     below, elsewhere, other = repository / "a b" / "mine.py", Path("/x/mine.py"), Path("/x/y.py")
     for plugins, shown in (
         ((below, other), " --plugin 'a b/mine.py'"),
@@ -332,18 +332,40 @@ def test_the_command_that_publishes_can_be_typed_as_it_is(
         assert last == f"To publish: formalbench leaderboard publish --results own{shown}"
 
 
-def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_record, capsys):
+def test_a_session_says_under_which_protocol_runs_are_ranked(repository, make_runs, capsys):
     session = Session(Path("own"), quiet=False)
-    standard = make_record().protocol.model_copy(update={"name": "standard"})
+    quick = make_runs()
+    named = {"protocol": quick[0].protocol.model_copy(update={"name": "standard"})}
+    standard = [record.model_copy(update=named) for record in quick]
     hint = "The leaderboard ranks runs under standard: --protocol standard."
-    for record, said in (
-        (make_record(), True),
-        (make_record().model_copy(update={"protocol": standard}), False),
-    ):
-        plugin.formalbench_session_finished(session=session, records=[record])
+    for records, said in ((quick, True), (standard, False)):
+        plugin.formalbench_session_finished(session=session, records=records)
         shown = " ".join(capsys.readouterr().out.split())
         assert (f"These runs are under quick. {hint}" in shown) is said
         assert "To publish: " in shown
+
+
+def test_publish_is_offered_only_for_what_it_would_accept(repository, make_runs, capsys):
+    session = Session(repository.parent / "own", quiet=False)
+    runs = make_runs("mine")
+    changed = {"protocol": runs[0].protocol.model_copy(update={"changed": {"steps": 100}})}
+    cases = (
+        (runs[:-1], "mine on parity: seed 2 at learning rate 0.0003 missing"),
+        ([record.model_copy(update=changed) for record in runs], "is a changed protocol"),
+        (make_runs("mine", distribution="(session)"), "is a class that no file has"),
+    )
+    for records, reason in cases:
+        plugin.formalbench_session_finished(session=session, records=records)
+        shown = capsys.readouterr().out
+        assert "To publish" not in shown
+        last = shown.splitlines()[-1]
+        assert last.startswith("Not publishable: ")
+        assert reason in last
+    # What lies in the results folder from an earlier session counts.
+    for record in runs[:-1]:
+        Store(session.results).write(record)
+    plugin.formalbench_session_finished(session=session, records=runs[-1:])
+    assert "To publish: " in capsys.readouterr().out
 
 
 def test_quiet_session_prints_nothing(repository, many_records, capsys):

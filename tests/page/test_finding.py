@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import re
+import json
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from formalbench.cli.main import run_command_line
 from playwright.sync_api import Page, expect
 
 ROWS = ".measured:not([hidden]) table.board tbody tr:visible"
@@ -133,12 +134,90 @@ def test_a_head_leads_to_its_task(opened, quick):
     expect(page.locator("#view h1")).to_have_text("even-pairs")
 
 
-def test_a_class_of_languages_keeps_its_tasks(opened, quick):
-    page = opened(quick, "?class=c-rasp-last")
-    assert tasks(page) == ["even-pairs"]
-    expect(page.locator("#found")).to_contain_text("1 of 6 tasks")
-    foot = page.locator(".measured:not([hidden]) tfoot tr").last
-    assert re.findall(r"[a-z-]+", foot.inner_text()) == ["language", "class", "c-rasp-last"]
+def standing(page: Page) -> dict[str, list[str]]:
+    """Return rank, score and interval of each row, by its model."""
+    heads = page.locator(".measured:not([hidden]) table.board thead th")
+    names = heads.evaluate_all("all => all.map(head => head.dataset.name)")
+    wanted = [names.index(name) for name in ("rank", "score", "interval")]
+    rows = page.locator(ROWS).evaluate_all(
+        "rows => rows.map(row => [...row.cells].map(cell => cell.textContent.trim()))"
+    )
+    return {row[names.index("model")]: [row[place] for place in wanted] for row in rows}
+
+
+def test_a_class_of_languages_keeps_its_tasks_and_those_of_smaller_classes(opened, quick):
+    page = opened(quick, "?class=r-trivial")
+    smaller = tasks(page)
+    assert "first" in smaller
+    page.locator("#class").select_option("star-free")
+    larger = tasks(page)
+    assert set(smaller) < set(larger)
+    assert larger == ["first", "even-pairs", "dyck-2-3"]
+    expect(page.locator("#found")).to_contain_text(f"{len(larger)} of 6 tasks")
+
+
+def test_rank_and_score_of_a_class_are_those_of_the_command(opened, quick, quick_results, capsys):
+    page = opened(quick)
+    whole, order = standing(page), models(page)
+    page.locator("#class").select_option("star-free")
+    arguments = ["leaderboard", "--results", str(quick_results), "--class", "star-free"]
+    assert run_command_line([*arguments, "--format", "json"]) == 0
+    board = json.loads(capsys.readouterr().out)["measured"][0]
+    wanted = {row["model"]: row for row in board["rows"]}
+    shown = standing(page)
+    assert shown.keys() == wanted.keys()
+    for model, (rank, score, interval) in shown.items():
+        row = wanted[model]
+        ends = dict.fromkeys(str(row[key]) for key in ("rank_low", "rank_high"))
+        assert rank == "–".join(ends)
+        assert score == f"{100 * row['score']:.1f}"
+        assert interval == f"{100 * row['low']:.1f} … {100 * row['high']:.1f}"
+    assert models(page) == [row["model"] for row in board["rows"]]
+    assert shown != whole
+    page.locator("#class").select_option("")
+    assert (standing(page), models(page)) == (whole, order)
+
+
+@pytest.mark.parametrize(
+    ("text", "hits", "rows", "columns"),
+    [
+        ("transfomer", ["transformer"], "transformer", SUITE),
+        ("rwkv7", ["formalbench run --model rwkv-7"], "", SUITE),
+        ("star-free", ["Classes of languages", "star-free and the classes in it"], "",
+         ["first", "even-pairs", "dyck-2-3"]),
+        ("state tracking", ["formalbench show suite state-tracking", "cycle-navigation"], "",
+         ["parity", "cycle-navigation"]),
+        ("mamba parity", ["formalbench run --model mamba", "parity"], "", ["parity"]),
+        ("lstm parity", ["lstm", "parity"], "lstm", ["parity"]),
+    ],
+)  # fmt: skip
+def test_several_words_typos_and_classes_find_what_is_meant(
+    opened, quick, text, hits, rows, columns
+):
+    page = opened(quick)
+    search(page, text)
+    for hit in hits:
+        expect(page.locator("#hits")).to_contain_text(hit)
+    assert tasks(page) == columns
+    assert models(page)
+    assert all(rows in name for name in models(page))
+
+
+def test_a_versus_b_opens_the_comparison(opened, quick):
+    page = opened(quick)
+    search(page, "LSTM vs regulargpt")
+    assert sorted(models(page)) == ["lstm", "regulargpt"]
+    page.locator("#query").press("Enter")
+    expect(page.locator("#view h1")).to_have_text("lstm and regulargpt")
+
+
+def test_a_class_that_was_found_is_shown_by_its_link(opened, quick):
+    page = opened(quick)
+    search(page, "star free")
+    page.locator("#query").press("Enter")
+    assert query(page) == "class=star-free"
+    assert page.locator("#class").input_value() == "star-free"
+    assert page.locator("#query").input_value() == ""
 
 
 @pytest.mark.parametrize(

@@ -219,7 +219,7 @@ def test_boards_are_shown_one_at_a_time(opened, two_boards):
     expect(page.locator("#found")).to_have_text("1 model, 6 tasks")
     page.locator(f"{BOARD} tbody th a").click()
     both = ["Protocol quick (version 2)", "Protocol slow (version 2)"]
-    expect(page.locator("#view h2")).to_have_text([*both, "Beside another model"])
+    expect(page.locator("#view h2")).to_have_text(["Beside another model", *both])
     page.go_back()
     assert models(page) == ["gru"]
 
@@ -254,3 +254,19 @@ def test_it_reads_without_a_script(opened, published):
     expect(page.locator("#controls")).to_be_hidden()
     expect(page.locator("#search")).to_be_hidden()
     expect(page.get_by_role("link", name="CSV")).to_be_visible()
+
+
+def test_two_models_can_be_compared_from_the_first_screen_of_one(opened, published):
+    page = opened(published, "#model=lstm")
+    form = page.locator("form.compare")
+    assert form.bounding_box()["y"] < 800
+    form.get_by_label("B").select_option("gru")
+    form.get_by_role("button", name="Compare").click()
+    expect(page.locator("#view h1")).to_have_text("lstm and gru")
+
+
+def test_add_a_model_names_the_protocol_that_is_ranked(opened, quick):
+    page = opened(quick)
+    page.locator("summary", has_text="Add a model").click()
+    shown = page.locator("details[open]")
+    expect(shown).to_contain_text("--plugin my_network.py --protocol standard")

@@ -35,6 +35,12 @@ MOST = 40
 """As many symbols or answers are shown of each thing; ``--json`` has all."""
 
 
+INTERVALS = (
+    "A run is evaluated every `evaluate every` steps by its training error. steps, decay.steps,\n"
+    "validation.every and watch.every must be multiples of evaluate_every."
+)
+
+
 def print_facts(facts: dict[str, Any]) -> None:
     """Print facts, a line each, then options as a table, theorems and examples."""
     options = facts.pop("options", None)
@@ -202,6 +208,8 @@ def add_commands(app: typer.Typer) -> None:
             print_json(facts)
         else:
             print_facts(facts)
+            if kind is ShowKind.protocol:
+                print(f"\n{INTERVALS}")
 
 
 def _warn(facts: Mapping[str, Any]) -> None:

@@ -55,8 +55,13 @@ MOST_NAMED = 12
 
 
 def nearest(word: str, known: Iterable[str], *, count: int = 3) -> list[str]:
-    """Return the names of `known` that look most like `word`, best first."""
-    return difflib.get_close_matches(word, sorted(set(known)), n=count, cutoff=0.5)
+    """Return the names of `known` that look most like `word`, best first; case is ignored."""
+    lower = word.casefold()
+    names = {name.casefold(): name for name in sorted(set(known), reverse=True)}
+    if lower in names:
+        return [names[lower]]
+    close = difflib.get_close_matches(lower, sorted(names), n=count, cutoff=0.5)
+    return [names[name] for name in close]
 
 
 def unknown(

@@ -280,8 +280,9 @@ class Protocol(Part):
         shared_lengths: whether runs of all seeds train on batches of the same lengths. They can
             then train together, but are not independent of each other.
         accumulate: batches whose gradients are averaged for a step.
-        evaluate_every: steps between two evaluations of a run by its own training
-            error; the host reads no value from the device in between.
+        evaluate_every: steps between two evaluations of a run by its own training error; the
+            host reads no value from the device in between. `steps`, `decay.steps`,
+            `validation.every` and `watch.every` must be multiples of it.
         time_limit: the most seconds a run may train; None for no limit. One of which nothing is
             heard for longer, and two minutes more, is ended with its process.
         precision: number format of training and testing. With ``tf32`` a GPU multiplies
@@ -398,20 +399,22 @@ class Protocol(Part):
         }
         if self.watch is not None:
             parts["watch.every"] = self.watch.every
-        for name, steps in parts.items():
-            if steps % self.evaluate_every:
-                every = f"evaluate_every, {self.evaluate_every}"
-                raise ValueError(f"{name} must be a multiple of {every}")
-        if self.patience is not None:
+        problems = [
+            f"{name} must be a multiple of evaluate_every, {self.evaluate_every}"
+            for name, steps in parts.items()
+            if steps % self.evaluate_every and (name == "steps" or steps != self.steps)
+        ]
+        if self.patience is not None and self.patience.steps % self.validation.every:
             every = f"validation.every, {self.validation.every}"
-            if self.patience.steps % self.validation.every:
-                raise ValueError(f"patience.steps must be a multiple of {every}")
+            problems.append(f"patience.steps must be a multiple of {every}")
         if self.fallback and self.decay.validated is None:
-            raise ValueError("fallback needs decay.validated, which says where to fall back")
+            problems.append("fallback needs decay.validated, which says where to fall back")
         if self.decay.steps > self.steps:
-            raise ValueError("decay.steps must not exceed steps")
+            problems.append("decay.steps must not exceed steps")
         if self.mixed_lengths and self.batch_tokens is not None:
-            raise ValueError("batch_tokens is for batches of one length, not for mixed_lengths")
+            problems.append("batch_tokens is for batches of one length, not for mixed_lengths")
+        if problems:
+            raise ValueError("; ".join(problems))
         return self
 
     def apply(self, task: Task) -> Task:

@@ -7,7 +7,9 @@ that nobody named are written out, so that to state a default changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
 
@@ -277,11 +279,24 @@ def _changed(
     where = " ".join(f"--set protocol.{key}={text}" for key, text in changes.items())
     changed = contents
     names = {f"{part}.{name}" for part, name in CHOICES.items()}
-    for key in sorted(changes, key=lambda key: key not in names):  # a name before its options
+
+    def lay_over(key: str) -> None:
+        nonlocal changed
         changed = _laid_over(changed, _nested(key, _value(known, changed, key, changes[key])))
-    if "steps" in changes and "decay.steps" not in changes:
-        changed = _with_a_decay_that_fits(changed, own.decay.steps)
-    done = _completed(known, changed, where)
+
+    def complete(where: str) -> Protocol:
+        cut = "steps" in changes and "decay.steps" not in changes
+        contents = _with_a_decay_that_fits(changed, own.decay.steps) if cut else changed
+        return _completed(known, contents, where)
+
+    ordered = sorted(changes, key=lambda key: key not in names)  # a name before its options
+
+    def carry_out(part: Callable[[], Any]) -> Any:
+        return part()
+
+    parts: list[Callable[[], Any]] = [partial(lay_over, key) for key in ordered]
+    parts.append(partial(complete, where))
+    done: Protocol = each(carry_out, parts)[-1]
     new = {key: _at(done, key) for key in changes if _at(done, key) != _at(own, key)}
     if not new:
         return own
@@ -372,8 +387,17 @@ def _valid(contents: Mapping[str, Any], where: str) -> Protocol:
         ]
         problems.sort(key=lambda problem: problem["type"] != "extra_forbidden")
         known = [*settable(Protocol), *OWN[:5]]
-        told = "; ".join(dict.fromkeys(_told(problem, known) for problem in problems))
-        raise RequestError(f"{begin}{told}") from None
+        told = [_told(problem, known) for problem in problems]
+    # Keys are compared with each other only where all are valid: compare the valid ones.
+    wrong = {str(problem["loc"][0]) for problem in problems if problem["loc"]}
+    if wrong:
+        try:
+            Protocol.model_validate({k: v for k, v in contents.items() if k not in wrong})
+        except ValidationError as error:
+            for problem in error.errors(include_url=False, include_context=False):
+                parts = [] if problem["loc"] else _told(problem, known).split("; ")
+                told += [one for one in parts if not wrong & {*re.findall(r"\w+", one)}]
+    raise RequestError(begin + "; ".join(dict.fromkeys(told)))
 
 
 def _told(problem: Mapping[str, Any], known: list[str]) -> str:

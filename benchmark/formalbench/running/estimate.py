@@ -232,16 +232,17 @@ def estimate(
         plan: what is asked for.
         device: ``cpu``, ``cuda`` or ``cuda:i``; runs on another kind of device tell nothing.
         done: the records of runs that will not be repeated.
-        records: what was done before. Runs under another protocol tell nothing.
+        records: what was done before. Runs under another protocol tell nothing, and runs that
+            only test (an exact model has nothing to train) tell nothing of runs that train.
     """
     kind = device.partition(":")[0]
     todo = due(plan.runs, done)
-    asked = {run.protocol.title for run in todo}
+    asked = {_place(run)[0] for run in todo}
     told = [
         record
         for record in records
         if record.test is not None
-        and record.protocol.title in asked
+        and _place(record)[0] in asked
         and record.environment.device.partition(":")[0] == kind
     ]
     times = _Times(told)
@@ -280,8 +281,9 @@ class _Times:
 
 
 def _place(run: RunFacts) -> tuple[str, ...]:
+    trained = "tested" if run.learning_rate is None else "trained"
     model = display(run.model.name, run.model.options)
-    return run.protocol.title, model, display(run.task.name, run.task.options)
+    return f"{run.protocol.title} {trained}", model, display(run.task.name, run.task.options)
 
 
 def _seconds(record: Record) -> float:

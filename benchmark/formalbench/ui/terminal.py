@@ -139,6 +139,10 @@ def plugins_print_to_stderr() -> Iterator[None]:
         yield
 
 
+PIPED_TABLE = 120
+"""Columns of a table in a pipe or a file: longer cells continue on the next line."""
+
+
 def console(*, stderr: bool = False) -> Console:
     """Return a console that cuts nothing when its output is piped."""
     target = Screen(stderr=stderr, highlight=False)
@@ -168,14 +172,20 @@ def put(text: str, file: Path | None) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> None:
-    """Print a table; cells are plain text, whatever is in them."""
+    """Print a table; cells are plain text, whatever is in them.
+
+    It is as wide as the terminal; in a pipe or a file at most `PIPED_TABLE` columns. Long cells
+    are wrapped, but a name in the first column is kept whole.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, title=title or None, title_justify="left", pad_edge=False)
-    for column in columns:
-        table.add_column(column, overflow="fold")
+    screen = console()
+    for index, column in enumerate(columns):
+        whole = index == 0 and not screen.is_terminal
+        table.add_column(column, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    console().print(table)
+    screen.print(table, width=None if screen.is_terminal else PIPED_TABLE)

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.record import Record
+from formalbench.contracts.theory import CLASSES
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.running.plan import task_used
 from formalbench.statistics.board import Board, Page
-from formalbench.statistics.build import View
+from formalbench.statistics.build import View, build_page
 from formalbench.statistics.frame import known_chances
 from formalbench.statistics.records import protocol_key, task_title, title_of
 from formalbench.statistics.selection import current_of, current_task
@@ -221,6 +222,19 @@ def in_class(held: Held, view: View, name: str) -> tuple[Held, View]:
         tasks=tuple(task for task in view.tasks if inside(task)),
     )
     return held.only(lambda record: inside(record.task.name)), view
+
+
+def pages_by_class(held: Held, view: View) -> dict[str, Page]:
+    """Return what each class of languages with a task of the suite has as a page of its own.
+
+    A class has the tasks of the smaller classes in it, too.
+    """
+    pages = {}
+    for name in CLASSES:
+        part, narrowed = in_class(held, view, name)
+        if narrowed.tasks:
+            pages[name] = build_page(part.records, replace(narrowed, only_tasks=True))
+    return pages
 
 
 def of_models(page: Page, wanted: Collection[str]) -> Page:

@@ -6,7 +6,7 @@ import contextlib
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -317,6 +317,7 @@ def show(
     if format == "json":
         view = replace(view, predicted=Predictions(host, view.theory).each)
     page = build_page(held.records, view, held.verifications)
+    by_class = sources.pages_by_class(held, view) if format == "html" else {}
     if model is not None:
         page = sources.of_models(page, names_in("model", model))
     records: list[AnyRecord] = [*held.records, *held.verifications]
@@ -331,7 +332,7 @@ def show(
             extent = replace(extent, lines=ONE_SCREEN, others=others)
         print_page(page, Screen(), extent)
     else:
-        _show(page, records, host, suite or DEFAULT_SUITE, format, output, results or ())
+        _show(page, by_class, records, host, suite or DEFAULT_SUITE, format, output, results or ())
     if held.invalid:
         tell_invalid(held.invalid)
         raise typer.Exit(1)
@@ -412,6 +413,7 @@ def names_in(option: str, text: str) -> list[str]:
 
 def _show(
     page: Page,
+    by_class: Mapping[str, Page],
     records: Sequence[AnyRecord],
     host: PluginHost,
     suite: str,
@@ -421,7 +423,7 @@ def _show(
 ) -> None:
     """Show a page where it was asked for, and as what; its records are from these folders."""
     if format == "html" and output is not None:
-        _write_web_page(page, records, host, suite, output, folders)
+        _write_web_page(page, by_class, records, host, suite, output, folders)
     elif format == "figures" and output is not None:
         from formalbench_leaderboard.charts.board_charts import write_figures
 
@@ -447,6 +449,7 @@ def tell_invalid(lines: Sequence[str]) -> None:
 
 def _write_web_page(
     page: Page,
+    by_class: Mapping[str, Page],
     records: Sequence[AnyRecord],
     host: PluginHost,
     suite: str,
@@ -461,7 +464,8 @@ def _write_web_page(
     from formalbench_leaderboard.page.page import map_section, render_page
 
     known = definitions(host, records, suite)
-    known = replace(known, details=details(page, host, records, folders, folder))
+    told = details(page, host, records, folders, folder)
+    known = replace(known, details=told, by_class=by_class)
     for name, text in render_page(
         page, known, map_section(map_here(page, host, suite, records))
     ).items():

@@ -222,6 +222,8 @@ class Definitions:
         catalogue: what there is to be found, measured or not.
         citation: what to cite, as BibTeX; may be empty.
         details: what the views of a task, a model and a comparison tell besides.
+        by_class: what each class of languages has as a page of its own: ranks and scores of the
+            suite's tasks in it.
     """
 
     tasks: dict[str, TaskDefinition]
@@ -229,6 +231,7 @@ class Definitions:
     catalogue: tuple[Findable, ...] = ()
     citation: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+    by_class: Mapping[str, Page] = field(default_factory=dict)
 
 
 def definitions(

@@ -22,7 +22,7 @@ from formalbench.statistics.length_profile import averaged, curve_of, text_line
 from formalbench.statistics.result import Result, TaskFacts, telling_cells
 
 from formalbench_leaderboard.board.summary import verdict_of
-from formalbench_leaderboard.board.tables import training_seconds
+from formalbench_leaderboard.board.tables import STANDING, training_seconds
 from formalbench_leaderboard.page.descriptions import Definitions
 
 MOST_POINTS = 30_000
@@ -150,7 +150,8 @@ def contents(page: Page, known: Definitions) -> dict[str, Any]:
         "digits": DIGITS,
         "window": detail.window,
         "seed_curves": detail.seeds,
-        "boards": [_board(board, detail, links) for board in page.boards],
+        "boards": [_board(board, detail, links, known.by_class) for board in page.boards],
+        "classes": list(known.by_class),
         "published": [_published(table) for table in page.published],
         "tasks": {title: asdict(task) for title, task in known.tasks.items()},
         "models": {name: asdict(model) for name, model in known.models.items()},
@@ -188,7 +189,15 @@ def _columns(items: Sequence[dict[str, Any]]) -> list[list[Any]]:
     return [keys, *([item[key] for item in items] for key in keys)]
 
 
-def _board(board: Board, detail: Detail, links: Links) -> dict[str, Any]:
+def _board(
+    board: Board, detail: Detail, links: Links, by_class: Mapping[str, Page]
+) -> dict[str, Any]:
+    within = {
+        name: _standing(part)
+        for name, page in by_class.items()
+        for part in page.boards
+        if part.name == board.name
+    }
     return {
         "name": board.name,
         "ranked": board.ranked,
@@ -196,7 +205,23 @@ def _board(board: Board, detail: Detail, links: Links) -> dict[str, Any]:
         "other_tasks": board.other_tasks,
         "facts": {facts.title: _facts(facts, detail) for facts in board.facts},
         "rows": [_row(row, board, detail, links) for row in board.rows],
+        "by_class": within,
     }
+
+
+def _standing(board: Board) -> dict[str, Any]:
+    """Return the tasks of a board, and of each row the text and the order below some headings."""
+    columns = [column for column in STANDING if column.heading not in _SAME_IN_A_CLASS]
+    rows = {
+        row.model: [[column.text(row), column.order(row)] for column in columns]
+        for row in board.rows
+    }
+    headings = [column.heading for column in columns]
+    return {"tasks": board.tasks, "headings": headings, "rows": rows}
+
+
+_SAME_IN_A_CLASS = ("model", "kind", "parameters")
+"""Headings of the board below which a row has the same, whichever tasks count."""
 
 
 def _facts(facts: TaskFacts, detail: Detail) -> dict[str, Any]:

@@ -317,32 +317,16 @@ class Admission:
             new: the records to publish.
             held: those published already.
         """
-        groups = grouped_by(_group, [*new, *held])
-        with_new = dict.fromkeys(map(_group, new))
+        groups = grouped_by(cell_of, [*new, *held])
+        with_new = dict.fromkeys(map(cell_of, new))
         return [
             line
             for group in with_new
-            for line in (*self._missing(groups[group]), *_unpublished(groups[group]))
+            for line in (
+                *missing_runs(groups[group], self._registered(groups[group][0].protocol)),
+                *_unpublished(groups[group]),
+            )
         ]
-
-    def _missing(self, records: Sequence[Record]) -> list[str]:
-        first = records[0]
-        protocol = self._registered(first.protocol)
-        learned = first.model.kind == "learned"
-        least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
-        count = max(least, len({record.seed for record in records})) if learned else 1
-        lines = []
-        for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
-            seeds = {record.seed for record in records if record.learning_rate == wanted}
-            missing = sorted(set(range(count)) - seeds)
-            if missing:
-                at = "" if wanted is None else f" at learning rate {rate(wanted)}"
-                which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
-                lines.append(
-                    f"{model_key(first)[0]} on {title_of(first)}: {which}{at} missing "
-                    f"(publish all you ran, at least {plural(least, 'seed')})"
-                )
-        return lines
 
     def _check_protocol(self, record: Record) -> None:
         protocol = self._registered(record.protocol)
@@ -414,7 +398,32 @@ class Admission:
         return self._tasks[key]
 
 
-def _group(record: Record) -> str:
+def missing_runs(records: Sequence[Record], protocol: Protocol) -> list[str]:
+    """Say which seeds and learning rates of a model on a task are missing: one line each rate.
+
+    Args:
+        records: all there are of the model on the task.
+        protocol: under which they were made.
+    """
+    first = records[0]
+    learned = first.model.kind == "learned"
+    least = min(protocol.seeds, FEWEST_SEEDS) if learned else 1
+    count = max(least, len({record.seed for record in records})) if learned else 1
+    lines = []
+    for wanted in sorted(rates_wanted(protocol, records)) if learned else [None]:
+        seeds = {record.seed for record in records if record.learning_rate == wanted}
+        missing = sorted(set(range(count)) - seeds)
+        if missing:
+            at = "" if wanted is None else f" at learning rate {rate(wanted)}"
+            which = f"seed{'s' * (len(missing) > 1)} {', '.join(map(str, missing))}"
+            lines.append(
+                f"{model_key(first)[0]} on {title_of(first)}: {which}{at} missing "
+                f"(publish all you ran, at least {plural(least, 'seed')})"
+            )
+    return lines
+
+
+def cell_of(record: Record) -> str:
     """Return what all rates and seeds of a model on a task have in common."""
     return identity(record.model_copy(update={"learning_rate": None, "seed": 0}))
 

@@ -12,9 +12,9 @@ function modelView(name) {
     make("h1", { tabindex: -1 }, ...breakable(name)),
     known?.summary ? make("p", { class: "lead" }, known.summary) : null,
     known?.reference ? make("p", { class: "quiet" }, known.reference) : null,
+    places.length ? make("section", {}, make("h2", {}, "Beside another model"), compareForm(name, anotherThan(name))) : null,
     ...places.map(({ board, row }) => modelOn(board, row)),
     built.length ? verified(name, built) : null,
-    places.length ? make("section", {}, make("h2", {}, "Beside another model"), compareForm(name, anotherThan(name))) : null,
   ];
 }
 

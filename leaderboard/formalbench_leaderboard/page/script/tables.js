@@ -17,9 +17,8 @@ const shownSection = () => document.querySelectorAll(".measured")[shownIndex()];
 
 function startControls() {
   const rows = DATA.boards.flatMap((board) => board.rows);
-  const facts = DATA.boards.flatMap((board) => board.tasks.map((task) => own(board.facts, task)));
   const kinds = different(rows.map((row) => row.kind)).sort();
-  const classes = different(facts.map((about) => about?.language_class).filter(Boolean));
+  const classes = classesShown();
   const boards = DATA.boards.map((board) => board.name);
   fill("measure", "show", Object.entries(MEASURES).map(([key, { text }]) => [key === "mean" ? "" : key, text]));
   fill("kind", "kind", kinds.map((kind) => [kind, kind]), kinds.length > 1);
@@ -33,6 +32,9 @@ function startControls() {
   });
   document.addEventListener("click", sortByClick);
 }
+
+/** Return the classes that some task of a board is in, the smallest first. */
+const classesShown = () => DATA.classes.filter((name) => DATA.boards.some((board) => Object.hasOwn(board.by_class, name)));
 
 const different = (values) => [...new Set(values)];
 
@@ -54,6 +56,7 @@ function showAsked() {
   });
   if (!shownBoard()) return showHits();
   showMeasure(shownSection(), shownBoard());
+  showClass(shownSection(), shownBoard());
   showSorted(shownSection());
   showHits();
   showFiltered(shownSection(), shownBoard());
@@ -69,7 +72,8 @@ function showFiltered(section, board) {
   const wanted = (row) => (!models || models.has(row.model)) && (!asked.kind || row.kind === asked.kind);
   const rows = [...section.querySelectorAll(".board tbody tr")];
   for (const line of rows) line.hidden = !wanted(board.rows[line.dataset.row]);
-  const inClass = (task) => !asked.class || own(board.facts, task)?.language_class === asked.class;
+  const classTasks = own(board.by_class, asked.class)?.tasks;
+  const inClass = (task) => !asked.class || (classTasks ?? []).includes(task);
   const kept = board.tasks.filter((task) => inClass(task) && (!tasks || tasks.has(task)));
   const heads = [...section.querySelectorAll(".board thead th")];
   const hidden = heads.map((head) => board.tasks.includes(head.dataset.name) && !kept.includes(head.dataset.name));
@@ -82,6 +86,32 @@ function showFiltered(section, board) {
 }
 
 const some = (seen, all, noun) => `${seen === all ? all : `${seen} of ${all}`} ${noun}${all === 1 ? "" : "s"}`;
+
+/** Show ranks and scores on the tasks of the class that was asked for; Python worked them out. */
+function showClass(section, board) {
+  if ((section.dataset.class ?? "") === asked.class) return;
+  section.dataset.class = asked.class;
+  const within = own(board.by_class, asked.class);
+  const heads = [...section.querySelectorAll(".board thead th")];
+  const order = Object.keys(within?.rows ?? {});
+  for (const line of section.querySelectorAll(".board tbody tr")) {
+    const { model } = board.rows[line.dataset.row];
+    const values = within && own(within.rows, model);
+    line.dataset.place = values ? order.indexOf(model) : order.length + Number(line.dataset.row);
+    heads.forEach(({ dataset: { name } }, column) => {
+      const [cell, place] = [line.cells[column], within ? within.headings.indexOf(name) : -1];
+      if (place >= 0) {
+        cell.whole ??= { parts: [...cell.childNodes], sort: cell.dataset.sort };
+        const [text, sort] = values?.[place] ?? [MISSING, ""];
+        cell.replaceChildren(text || MISSING);
+        cell.dataset.sort = sort ?? "";
+      } else if (cell.whole) {
+        cell.replaceChildren(...cell.whole.parts);
+        cell.dataset.sort = cell.whole.sort;
+      }
+    });
+  }
+}
 
 function showMeasure(section, board) {
   const key = measureKey();
