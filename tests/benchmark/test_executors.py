@@ -236,7 +236,7 @@ def test_a_plugin_can_bring_an_executor(run, tmp_path):
     ],
 )
 def test_cores_are_shared_out_for_testing(run, tmp_path, monkeypatch, arguments, cores):
-    for place in ("scheduler", "dispatcher"):
+    for place in ("session", "dispatch"):
         monkeypatch.setattr(f"formalbench.running.{place}.usable_cores", lambda: 8)
     assert run("--executor", "threads", *arguments).code == 0
     told = (tmp_path / "handed-over.txt").read_text().splitlines()

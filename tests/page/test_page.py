@@ -241,7 +241,7 @@ def test_the_published_board_with_ranks_that_learned_most_comes_first(opened, pu
     page.locator("#protocol").select_option(label=first)
     wait_for_sort(page, "first", "descending")
     page.locator(f"{BOARD} tbody th a", has_text=re.compile("^lstm$")).click()
-    expect(page.locator("#view h2").first).to_have_text(f"Protocol {first}")
+    expect(page.locator("#view h2", has_text="Protocol").first).to_have_text(f"Protocol {first}")
     heads = page.locator("#view h2").all_inner_texts()
     assert {f"Protocol {name}" for name in shown} <= set(heads)
 
