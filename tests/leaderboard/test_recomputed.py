@@ -86,7 +86,7 @@ def shown():
     return rows
 
 
-@pytest.mark.parametrize("model", ["regulargpt-c3", "lstm"])
+@pytest.mark.parametrize("model", ["rnn", "lstm"])
 def test_a_score_is_that_of_the_raw_records(model):
     folder = model.replace("[", "-").replace("]", "")
     found = records(folder)
