@@ -25,9 +25,9 @@ from formalbench.running.plan import MAX_SEEDS, RunRequest, make_plan
 from formalbench.running.sandbox import Scout
 from formalbench.running.session import execute
 from formalbench.store import Store
-from formalbench_executors.ledger import result_name
 from formalbench_executors.slurm import SlurmExecutor
 from formalbench_executors.slurm_config import SlurmConfig
+from formalbench_executors.slurm_queue import result_name
 
 UNITS, WORKERS, LOSSES = 10_000, 200, 0.05
 

@@ -15,8 +15,7 @@ from formalbench.contracts.config import Config, Value, option
 from formalbench.contracts.errors import need_package
 from formalbench.contracts.hooks import RunInfo
 
-from formalbench_trackers.adapter import INTERRUPTED, Axis, Tracker
-from formalbench_trackers.told import title
+from formalbench_trackers.tracker import INTERRUPTED, Axis, Tracker, title
 
 _MOST = 100
 """Parameters that one request may have."""

@@ -14,7 +14,7 @@ from formalbench.contracts.config import Config, Value, option
 from formalbench.contracts.errors import need_package
 from formalbench.contracts.hooks import RunInfo
 
-from formalbench_trackers.adapter import Axis, Tracker
+from formalbench_trackers.tracker import Axis, Tracker
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter

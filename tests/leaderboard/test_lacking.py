@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from formalbench.statistics.build import View, build_page
-from formalbench_leaderboard.board.tables import lacking, lacking_table
+from formalbench_leaderboard.board.missing_runs import lacking, lacking_table
 
 
 def trained(steps, seconds):

@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[2] / "speed"
 def many_units(own_place, monkeypatch):
     monkeypatch.syspath_prepend(str(FOLDER))
     monkeypatch.setattr("formalbench_executors.slurm.TICK", 0.01)
-    monkeypatch.setattr("formalbench_executors.handed.QUIET", 0.05)
+    monkeypatch.setattr("formalbench_executors.slurm.QUIET", 0.05)
     yield importlib.import_module("many_units")
     del sys.modules["many_units"]
 

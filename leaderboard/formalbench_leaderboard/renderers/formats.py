@@ -28,10 +28,10 @@ from formalbench.statistics.intervals import DRAWS, wilson_each
 from tabulate import tabulate
 
 from formalbench_leaderboard import templating
+from formalbench_leaderboard.board.missing_runs import LACKING
 from formalbench_leaderboard.board.paper_comparison import published_data, published_table
 from formalbench_leaderboard.board.tables import (
     EXACT,
-    LACKING,
     LEGEND,
     OUTCOME,
     STANDING,

@@ -12,8 +12,9 @@ from formalbench.documents.markup import Markdown, link, name, written
 from formalbench.statistics.board import ExactModel, Row
 from formalbench.statistics.records import ModelKey
 
+from formalbench_leaderboard.board.missing_runs import Lacking
 from formalbench_leaderboard.board.sources import PAGE
-from formalbench_leaderboard.board.tables import Lacking, Outcome
+from formalbench_leaderboard.board.tables import Outcome
 
 FRONT = PAGE
 SUITES, MODELS, FIGURES = (PAGE.with_name(name) for name in ("suites", "models", "figures"))

@@ -10,9 +10,10 @@ from formalbench.documents.table import Column, Sheet
 from formalbench.documents.text import MISSING, count, percent, plural, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
 
+from formalbench_leaderboard.board.missing_runs import lacking_table
 from formalbench_leaderboard.board.predictions import Agreement, agreement_table
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
-from formalbench_leaderboard.board.tables import STANDING, Outcome, lacking_table, of_row
+from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.map_chart import map_fields
 from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from formalbench import RequestError, Workplace
-from formalbench_executors import clusters, handed, ledger, slurm, slurm_config
+from formalbench_executors import slurm, slurm_config, slurm_queue
 from formalbench_executors.slurm import JobLostError, SlurmExecutor
 from formalbench_executors.slurm_config import SlurmConfig
 
@@ -61,7 +61,7 @@ class Scripted:
         self.queue -= set(jobs)
 
     def finish(self, job, outcome="success", answer=(True, "done")):
-        path = self.folder / ledger.result_name(job)
+        path = self.folder / slurm_queue.result_name(job)
         path.with_suffix(".part").write_bytes(pickle.dumps((outcome, answer)))
         path.with_suffix(".part").rename(path)
         self.queue.discard(job)
@@ -70,7 +70,7 @@ class Scripted:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(slurm, "TICK", 0.01)
-    monkeypatch.setattr(handed, "QUIET", 0.05)
+    monkeypatch.setattr(slurm, "QUIET", 0.05)
 
 
 @pytest.fixture
@@ -142,7 +142,7 @@ def test_a_job_that_fails_before_its_unit_is_lost(make, cluster, outcome):
     if outcome == "error":
         cluster.finish("1_0", "error", "Traceback\nUncompletedJobError: timed-out")
     else:
-        (cluster.folder / ledger.result_name("1_0")).write_bytes(b"nonsense")
+        (cluster.folder / slurm_queue.result_name("1_0")).write_bytes(b"nonsense")
     with pytest.raises(JobLostError, match=r"timed-out|cannot be read"):
         future.result(PATIENCE)
 
@@ -225,7 +225,7 @@ def test_what_dead_jobs_left_goes_but_for_what_they_printed(make, cluster, tmp_p
     until(lambda: cluster.queue)
     first.detach()
     cluster.queue.clear()
-    log = ledger.log_of(tmp_path, "1_0")
+    log = slurm_queue.log_of(tmp_path, "1_0")
     log.write_text("killed")
     make()
     assert [path for path in tmp_path.iterdir() if path.is_file()] == [log]
@@ -294,17 +294,17 @@ def test_a_session_can_wait_for_its_jobs(make, cluster):
 
 
 def test_the_folder_of_jobs_is_the_users_own(tmp_path):
-    folder = ledger.private_folder(tmp_path / "results", "slurm")
+    folder = slurm_queue.private_folder(tmp_path / "results", "slurm")
     for _ in range(2):
-        ledger.make_private(folder)
+        slurm_queue.make_private(folder)
         assert folder.stat().st_mode & 0o777 == 0o700
     folder.chmod(0o777)
     with pytest.raises(RequestError, match="nobody else can write to"):
-        ledger.make_private(folder)
+        slurm_queue.make_private(folder)
     folder.rmdir()
     folder.symlink_to(tmp_path)
     with pytest.raises(RequestError, match="must be a folder"):
-        ledger.make_private(folder)
+        slurm_queue.make_private(folder)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +312,7 @@ def test_the_folder_of_jobs_is_the_users_own(tmp_path):
     [("infinite", None), ("30:00", 30), ("2:05:00", 125), ("3-01:00:00", 4380), ("n/a", None)],
 )
 def test_time_limits_are_read(told, minutes):
-    assert clusters._minutes(told) == minutes
+    assert slurm_queue._minutes(told) == minutes
 
 
 def test_where_jobs_compute():
@@ -330,7 +330,7 @@ def test_what_is_asked_of_slurm(pretend, tmp_path):
     """No more time than the partition gives, and no warning of its end, which would be an end."""
     submitted = pretend("", "gpu 2-00:00:00")
     config = SlurmConfig(partition="gpu", gpus=1, cpus=4, memory=8, parallel=1)
-    cluster = clusters.SlurmCluster(tmp_path / "jobs", config)
+    cluster = slurm_queue.SlurmCluster(tmp_path / "jobs", config)
     assert cluster.submit([(len, "a"), (len, "bc")], 9999) == ["7_0", "7_1"]
     lines = submitted.read_text().splitlines()
     asked = {line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")}
@@ -345,7 +345,7 @@ def test_a_folder_without_room_is_one_line(pretend, tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     pretend("")
-    cluster = clusters.SlurmCluster(tmp_path / "jobs", SlurmConfig())
+    cluster = slurm_queue.SlurmCluster(tmp_path / "jobs", SlurmConfig())
     monkeypatch.setattr("submitit.core.utils.DelayedSubmission.dump", full)
     with pytest.raises(RequestError, match=r"cannot write .*jobs: No space left on device"):
         cluster.submit([(len, "a"), (len, "bc")], 10)

@@ -17,8 +17,8 @@ from formalbench.running.plan import RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
 from formalbench.running.session import execute
 from formalbench.store import Store, records
-from formalbench_executors import handed, ledger, slurm
-from formalbench_executors.remote import carry_out
+from formalbench_executors import slurm, slurm_queue
+from formalbench_executors.slurm_queue import carry_out
 
 MODELS = Path(__file__).parents[2] / "benchmark" / "plugins" / "odd_models.py"
 
@@ -70,7 +70,7 @@ class Played:
         with contextlib.suppress(KilledError):
             answer = carry_out(function, unit)
             if now.fault not in ("mid", "after"):
-                path = self.folder / ledger.result_name(job)
+                path = self.folder / slurm_queue.result_name(job)
                 path.with_suffix(".part").write_bytes(pickle.dumps(("success", answer)))
                 path.with_suffix(".part").rename(path)
         self.queue.discard(job)
@@ -98,7 +98,7 @@ def _faults(own_place, all_here, monkeypatch):
     for owner in ("formalbench.store", "formalbench.store.records"):  # caches, and records
         monkeypatch.setattr(f"{owner}.write_atomically", no_room)
     monkeypatch.setattr(slurm, "TICK", 0.01)
-    monkeypatch.setattr(handed, "QUIET", 0.05)
+    monkeypatch.setattr(slurm, "QUIET", 0.05)
 
 
 @pytest.fixture
@@ -116,7 +116,7 @@ def session(tmp_path, tiny, monkeypatch):
         return numbers(execute(host, plan, rough, "cpu", SEEDS, executor="slurm", options=asked))
 
     session.rough = rough
-    session.folder = ledger.private_folder(rough.path, "slurm")
+    session.folder = slurm_queue.private_folder(rough.path, "slurm")
     return session
 
 

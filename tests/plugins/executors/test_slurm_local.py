@@ -45,7 +45,7 @@ def test_a_worker_that_is_killed_costs_a_try_and_changes_no_number(
     flags, rough = tmp_path / "lost", Store(tmp_path / "rough")
     flags.mkdir()
     monkeypatch.setenv("FORMALBENCH_LOST", str(flags))
-    monkeypatch.setattr("formalbench_executors.handed.QUIET", 0.05)
+    monkeypatch.setattr("formalbench_executors.slurm.QUIET", 0.05)
     asked = {"cluster": "local", "poll": 0.2, "grace": 1.0}
     lost = execute(host, plan, rough, "cpu", executor="slurm", options=asked)
     gc.collect()  # while the warning of a process that has not ended yet is ignored

@@ -8,8 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 from formalbench import Progress, RunInfo
-from formalbench_trackers import adapter, told
-from formalbench_trackers.adapter import Tracker
+from formalbench_trackers import tracker
+from formalbench_trackers.tracker import Tracker
 
 RUN = RunInfo("t" * 16, "r" * 16, "bag[width=8]", "first:classify", "tiny", 0.01, 0, 40)
 
@@ -68,7 +68,7 @@ def test_no_run_waits_for_a_library():
 
 
 def test_a_library_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setattr(adapter, "PATIENCE", 0.05)
+    monkeypatch.setattr(tracker, "PATIENCE", 0.05)
     gate = threading.Event()
     book = Book(gate=gate)
     book.formalbench_run_started(RUN)
@@ -106,7 +106,7 @@ def test_numbers_by_length_are_those_of_the_record():
         window=2,
         metrics={"cross-entropy": sums((2000, 500), (4, 1)), "odd": sums((1, 1), (2, 0))},
     )
-    assert list(told.by_length(record)) == [
+    assert list(tracker.by_length(record)) == [
         (5, {"test/accuracy": 0.25}),
         (6, {"test/accuracy": 0.5, "test/cross-entropy": 0.5, "test/odd": 0.5}),
         (7, {"test/accuracy": 1.0, "test/cross-entropy": 0.5}),
@@ -115,16 +115,16 @@ def test_numbers_by_length_are_those_of_the_record():
 
 def test_named_parts_of_a_test_are_curves_of_their_own():
     record = record_with(length=(5, 5), correct=(1, 4), asked=(4, 4), group=("long", "short"))
-    assert list(told.by_length(record)) == [
+    assert list(tracker.by_length(record)) == [
         (5, {"test/long/accuracy": 0.25}),
         (5, {"test/short/accuracy": 1.0}),
     ]
-    assert list(told.by_length(SimpleNamespace(test=None))) == []
+    assert list(tracker.by_length(SimpleNamespace(test=None))) == []
 
 
 def test_names_fit_every_library():
-    assert told.plain("own/<b>&é:x") == "own/_b____x"
-    assert len(told.plain("x" * 1000)) == told.LONGEST
+    assert tracker.plain("own/<b>&é:x") == "own/_b____x"
+    assert len(tracker.plain("x" * 1000)) == tracker.LONGEST
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])

@@ -1,38 +1,89 @@
-"""What submits jobs, says which are alive and ends them: Slurm, or processes of this machine."""
+"""Slurm's commands, and which job has which units.
+
+Its folder lies in the results folder, which every machine sees, and belongs to one user: what jobs
+leave there is unpickled.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import pickle
 import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
-from collections.abc import Collection, Iterator, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from formalbench import RequestError
 from formalbench.contracts.errors import nearest
-
-from formalbench_executors.remote import carry_out
+from formalbench.files import read_plain
+from formalbench.store import write_atomically
 
 if TYPE_CHECKING:
     from formalbench_executors.slurm_config import SlurmConfig
 
+
+Answer = tuple[bool, Any]
+"""Whether it was done, and what it gave or raised."""
+
+
+def carry_out(function: Callable[[Any], Any], unit: object) -> Answer:
+    """Do something, and return what came of it as what any process can read.
+
+    An exception travels as it is, if it can: its kind says whose fault it was.
+    """
+    _work_to_the_end()
+    try:
+        return True, function(unit)
+    except Exception as error:  # noqa: BLE001  # it is the caller's
+        return False, _sendable(error)
+    except BaseException as error:  # noqa: BLE001  # of a plugin's own kind: the caller's, too
+        return False, RuntimeError(f"{type(error).__name__}: {error}")
+
+
+def _work_to_the_end() -> None:
+    """Let a job that is told its time is nearly up go on.
+
+    submitit would raise an exception wherever the unit is, which would pass for the model's own.
+    One that does not make it is killed, and so lost.
+    """
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+
+
+def _sendable(error: Exception) -> Exception:
+    try:
+        pickle.loads(pickle.dumps(error))  # noqa: S301  # our own
+    except Exception:  # noqa: BLE001  # whatever a plugin's exception does
+        return RuntimeError(f"{type(error).__name__}: {error}"[:1000])
+    return error
+
+
 PATIENCE = 60.0
 """Seconds that a command of Slurm may take."""
+
 
 AT_ONCE = 500
 """Jobs that one command names."""
 
+
 ARRAY = 1000
 """Units in an array; a cluster takes as many unless it is set otherwise."""
 
+
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108
 """What each machine has for itself."""
+
 
 Call = tuple[Any, object]
 """A function, and the unit it is called with."""
@@ -248,3 +299,136 @@ class LocalCluster:
         for job in jobs:
             with contextlib.suppress(OSError):
                 os.kill(int(job), signal.SIGINT)
+
+
+MAX_BYTES = 64 << 20
+"""Of one file; an array of a thousand units of ten runs has half a megabyte."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A unit that was submitted.
+
+    Attributes:
+        job_id: as the queue shows it, ``12`` or ``12_3``.
+        key: what the unit's files are named after.
+        runs: the names of its runs.
+    """
+
+    job_id: str
+    key: str
+    runs: tuple[str, ...]
+
+
+def key_of(runs: Sequence[str]) -> str:
+    """Return what the files of a unit of some runs are named after."""
+    return hashlib.sha256("\n".join(runs).encode()).hexdigest()[:24]
+
+
+def result_name(job_id: str) -> str:
+    """Return the name of the file that a job leaves its result in."""
+    return f"{job_id}_0_result.pkl"
+
+
+def log_of(folder: Path, job_id: str) -> Path:
+    """Return the file that has what a job printed."""
+    return folder / f"{job_id}_0_log.out"
+
+
+def forget_files(folder: Path, job: Job) -> None:
+    """Delete the files of a job that is over, but for what it printed."""
+    for name in (f"{job.job_id}_submitted.pkl", result_name(job.job_id), f"{job.key}.progress"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def private_folder(store: Path, name: str) -> Path:
+    """Return the name of a folder of this user's own in a results folder."""
+    return store / f".{name}-{os.geteuid()}"
+
+
+def make_private(folder: Path) -> None:
+    """Make a folder that nobody else can put files into, if it is not there.
+
+    Raises:
+        RequestError: if it cannot be made, or if somebody else could put files there.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        facts = folder.lstat()
+    except OSError as error:
+        raise RequestError(f"cannot make {folder}: {error.strerror}") from None
+    others = stat.S_IWGRP | stat.S_IWOTH
+    if not stat.S_ISDIR(facts.st_mode) or facts.st_uid != os.geteuid() or facts.st_mode & others:
+        raise RequestError(f"{folder}: must be a folder that you own and nobody else can write to")
+
+
+class Ledger:
+    """Which job has which runs.
+
+    Args:
+        folder: where its files are, one for each submission.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._jobs: dict[str, Job] = {}
+        self._holders: dict[str, Job] = {}
+
+    def submitted(self) -> set[str]:
+        """Return the ids of all jobs that earlier sessions submitted, alive or not."""
+        return {job.job_id for file in self._files() for job in _read(file)}
+
+    def load(self, alive: Collection[str]) -> None:
+        """Read what earlier sessions submitted and is alive; what is left of other jobs goes."""
+        for file in self._files():
+            jobs = _read(file)
+            living = [job for job in jobs if job.job_id in alive]
+            for job in living:
+                self._hold(job)
+            if not living:
+                for job in jobs:
+                    forget_files(self._folder, job)
+                file.unlink(missing_ok=True)
+                (self._folder / f"{file.stem}_submission.sh").unlink(missing_ok=True)
+        for link in self._folder.glob(".submission_file_*"):
+            if link.is_symlink() and not link.exists():
+                link.unlink(missing_ok=True)
+
+    def _files(self) -> list[Path]:
+        return sorted(self._folder.glob("*.jobs"))
+
+    def add(self, jobs: Sequence[Job]) -> None:
+        """Write down jobs that were submitted together.
+
+        Raises:
+            RequestError: if it cannot be written.
+        """
+        for job in jobs:
+            self._hold(job)
+        rows = [[job.job_id, job.key, *job.runs] for job in jobs]
+        first = jobs[0].job_id.partition("_")[0]
+        write_atomically(self._folder / f"{first}.jobs", json.dumps(rows))
+
+    def holder(self, run: str) -> Job | None:
+        """Return the job that has a run; None for none."""
+        return self._holders.get(run)
+
+    def drop(self, job_id: str) -> None:
+        """Forget a job that has ended, however it did."""
+        job = self._jobs.pop(job_id, None)
+        for run in job.runs if job else ():
+            if self._holders.get(run) is job:
+                del self._holders[run]
+
+    def _hold(self, job: Job) -> None:
+        self._jobs[job.job_id] = job
+        self._holders.update(dict.fromkeys(job.runs, job))
+
+
+def _read(file: Path) -> list[Job]:
+    """Read one file; a damaged one costs no more than doing again what it told of."""
+    try:
+        rows = json.loads(read_plain(file, MAX_BYTES))
+        return [Job(job_id, key, tuple(runs)) for job_id, key, *runs in rows]
+    except (RequestError, ValueError, TypeError):
+        return []

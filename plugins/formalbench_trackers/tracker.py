@@ -1,0 +1,216 @@
+"""What all trackers share: a run as plain names and numbers, and what a tracker does with it."""
+
+from __future__ import annotations
+
+import json
+import queue
+import re
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+from formalbench.contracts.config import Value
+from formalbench.contracts.errors import PLUGIN_FAILURES
+from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
+
+if TYPE_CHECKING:
+    from formalbench.contracts.record import Record
+
+
+LONGEST = 250
+"""Signs of a name or a text: MLflow takes no longer names."""
+
+
+def title(run: RunInfo) -> str:
+    """Return what people call a run."""
+    rate = "" if run.learning_rate is None else f", rate {run.learning_rate:g}"
+    return f"{run.model} on {run.task}, seed {run.seed}{rate}"
+
+
+def facts_of(run: RunInfo) -> dict[str, Value]:
+    """Return what is known of a run when it begins."""
+    told: dict[str, Value | None] = {
+        **{"train_id": run.train_id, "test_id": run.test_id, "model": run.model, "task": run.task},
+        **{"protocol": run.protocol, "learning_rate": run.learning_rate, "seed": run.seed},
+        "steps": run.steps,
+    }
+    return {name: value for name, value in told.items() if value is not None}
+
+
+def config_of(record: Record) -> dict[str, Value]:
+    """Return how a run was done, as its record has it; names of parts with dots."""
+    whole: dict[str, Any] = {
+        **{"model": record.model.options, "task": record.task.options},
+        "protocol": record.protocol.model_dump(mode="json"),
+        "environment": record.environment.model_dump(mode="json"),
+        "command": record.command,
+        "parameters": record.model.parameters,
+    }
+    return {plain(name): value for name, value in _flat("", whole)}
+
+
+def _flat(prefix: str, value: Any) -> Iterator[tuple[str, Value]]:
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _flat(f"{prefix}.{name}" if prefix else str(name), part)
+    elif isinstance(value, bool | int | float):
+        yield prefix, value
+    elif value is not None:
+        yield prefix, value if isinstance(value, str) else json.dumps(value)
+
+
+def plain(name: str) -> str:
+    """Return a name that every library takes."""
+    return re.sub(r"[^A-Za-z0-9_./ -]", "_", name)[:LONGEST]
+
+
+def results_of(record: Record) -> dict[str, float]:
+    """Return the numbers of a whole run."""
+    from formalbench.contracts.objective import CROSS_ENTROPY
+
+    found: dict[str, float | None] = {}
+    if selected := record.selected:
+        found |= {"validation-accuracy": selected.accuracy, "selected-step": selected.step}
+    if training := record.training:
+        found |= {"steps": training.steps, "seconds": training.seconds}
+    if test := record.test:
+        found |= {
+            test.metric: test.accuracy,
+            "chance": test.chance_length,
+            "scaled-accuracy": test.scaled_accuracy,
+            CROSS_ENTROPY: test.cells.bits,
+            **{f"{group}-{test.metric}": share for group, share in test.cells.by_group.items()},
+        }
+    return {plain(f"final/{name}"): value for name, value in found.items() if value is not None}
+
+
+def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
+    """Give every metric of a test: a string length, and the numbers there by name.
+
+    A metric that a record sums up over several lengths stands at the greatest of them.
+    """
+    from formalbench.contracts.objective import CROSS_ENTROPY
+
+    if record.test is None:
+        return
+    cells, metric = record.test.cells, record.test.metric
+    last = len(cells.length) - 1
+    for index, (length, right, asked) in enumerate(
+        zip(cells.length, cells.correct, cells.asked, strict=True)
+    ):
+        told = {metric: right / asked}
+        whole = cells.window == 1 or (not cells.group and index % cells.window == cells.window - 1)
+        if whole or (not cells.group and index == last):
+            for name, sums in cells.metrics.items():
+                total, count = sums.total[index // cells.window], sums.count[index // cells.window]
+                if count:
+                    told[name] = total / count / (1000 if name == CROSS_ENTROPY else 1)
+        part = f"{cells.group[index]}/" if cells.group else ""
+        yield length, {plain(f"test/{part}{name}"): value for name, value in told.items()}
+
+
+H = TypeVar("H")
+
+
+Axis = Literal["step", "length"]
+"""What numbers are over: optimiser steps, or the lengths of test strings."""
+
+
+PATIENCE = 60.0
+"""Seconds that a library has, once the session is done, to send what it has not sent yet."""
+
+
+INTERRUPTED = "interrupted"
+"""The status of a run that has no record."""
+
+
+class Tracker(ABC, Generic[H]):
+    """An observer that tells a library of runs.
+
+    The library has a thread of its own, so that no run ever waits for a server. Once it has raised
+    it is told nothing more, and whoever tells it next hears why.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: queue.SimpleQueue[Callable[[], object] | None] = queue.SimpleQueue()
+        self._failure: BaseException | None = None
+        self._open: dict[str, H] = {}
+        self._thread = threading.Thread(target=self._tell_library, daemon=True)
+        self._thread.start()
+
+    # What a library is asked to do, in its thread.
+
+    @abstractmethod
+    def begin(self, run: RunInfo, facts: Mapping[str, Value]) -> H:
+        """Open a run, and return what stands for it."""
+
+    @abstractmethod
+    def log(self, opened: H, axis: Axis, at: int, numbers: Mapping[str, float]) -> None:
+        """Add a point to some of a run's curves."""
+
+    @abstractmethod
+    def conclude(
+        self, opened: H, status: str, config: Mapping[str, Value], results: Mapping[str, float]
+    ) -> None:
+        """Close a run; without a record it is `INTERRUPTED`, and nothing else is known."""
+
+    # What a session tells.
+
+    @hookimpl
+    def formalbench_run_started(self, run: RunInfo) -> None:
+        """Open a run."""
+        self._tell(partial(self._opened, run))
+
+    @hookimpl
+    def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
+        """Add to its curves."""
+        numbers = {plain(name): value for name, value in progress.metrics.items()}
+        if numbers:
+            self._tell(lambda: self.log(self._opened(run), "step", progress.step, numbers))
+
+    @hookimpl
+    def formalbench_run_finished(self, run: RunInfo, record: Record) -> None:
+        """Add what it did at every length, and close it."""
+        self._tell(partial(self._finish, run, record))
+
+    def close(self) -> None:
+        """Close what is open, and wait until all is told.
+
+        Raises:
+            TimeoutError: if that takes too long.
+            Exception: what the library raised.
+        """
+        self._waiting.put(None)
+        self._thread.join(PATIENCE)
+        if self._failure is not None:
+            raise self._failure
+        if self._thread.is_alive():
+            raise TimeoutError(f"not everything was sent within {PATIENCE:g} s")
+
+    def _tell(self, what: Callable[[], object]) -> None:
+        if self._failure is not None:
+            raise self._failure
+        self._waiting.put(what)
+
+    def _tell_library(self) -> None:
+        try:
+            while (what := self._waiting.get()) is not None:
+                what()
+            for opened in self._open.values():
+                self.conclude(opened, INTERRUPTED, {}, {})
+        except PLUGIN_FAILURES as error:
+            self._failure = error
+
+    def _opened(self, run: RunInfo) -> H:
+        if run.test_id not in self._open:  # one that nobody could do finishes without a start
+            self._open[run.test_id] = self.begin(run, facts_of(run))
+        return self._open[run.test_id]
+
+    def _finish(self, run: RunInfo, record: Record) -> None:
+        opened = self._opened(run)
+        for length, numbers in by_length(record):
+            self.log(opened, "length", length, numbers)
+        del self._open[run.test_id]
+        self.conclude(opened, record.status, config_of(record), results_of(record))
