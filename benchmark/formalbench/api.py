@@ -134,7 +134,7 @@ def results(path: Path | str | None = None, *, plugins: Sequence[Path | str] = (
 
     Args:
         path: the folder; None for the per-user one, which has no records before the first run.
-        plugins: local plugins to load: of a task that is at hand the chance level is known at
+        plugins: local plugins to load: the chance level of an installed task is known at
             each length.
 
     Returns:

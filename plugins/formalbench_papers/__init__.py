@@ -1,4 +1,4 @@
-"""The papers' experiments, measured anew: a framework, and a folder a paper.
+"""The papers' experiments, reproduced: a framework, and a folder for each paper.
 
 The names below are what a reproduction is written with; each is imported when it is used.
 """

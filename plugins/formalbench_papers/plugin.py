@@ -58,7 +58,7 @@ def formalbench_tables() -> Iterable[TableSpec]:
 
 @hookimpl
 def formalbench_reproductions() -> Iterable[ReproductionSpec]:
-    """Announce what can be measured anew."""
+    """Announce the reproductions."""
     return _announced("REPRODUCTIONS")
 
 

@@ -13,7 +13,7 @@ def test_the_command_says_what_was_kept(cli):
     assert (done.code, done.err) == (0, "")
     assert done.lines[0] == "task first:tag"
     assert all(line.startswith("  ok  ") for line in done.lines[1:-1])
-    assert done.lines[-1] == f"{len(done.lines) - 2} promises kept, 0 broken"
+    assert done.lines[-1] == f"{len(done.lines) - 2} checks passed, 0 failed"
     rows = cli("check", "first:tag", "--json").data
     assert all(row["passed"] for row in rows)
 
@@ -110,7 +110,7 @@ def test_a_task_whose_package_is_missing_is_left_out_with_one_line(cli, monkeypa
         f"formalbench: {model} was not checked on tiny-pairs:translate: "
         "BLEU needs the package sacrebleu: pip install 'formalbench[text]'"
     ]
-    assert done.lines[-1].endswith("promises kept, 0 broken")
+    assert done.lines[-1].endswith("checks passed, 0 failed")
 
 
 def test_what_every_metric_belongs_to_is_listed(cli):

@@ -132,7 +132,7 @@ def test_a_name_is_checked_where_no_plugin_of_the_line_can_end_the_command(cli, 
         "parity",
         "FAIL  can be loaded",
         "ended the process that tried it",
-        "0 promises kept, 1 broken",
+        "0 checks passed, 1 failed",
     ]
     monkeypatch.setenv("FORMALBENCH_PLUGINS", str(bad))
     assert cli("check", "parity").out == done.out

@@ -322,7 +322,7 @@ def test_what_is_wrong_with_a_repository_is_named(host, published, tmp_path):
     expected.append(f"{weights_path(runs[1])}: not the weights of run")
 
     weights_path(tmp_path / runs[3]).unlink(missing_ok=True)
-    expected.append(f"{runs[3]}: the weights of run {files[runs[3]].test_id} are not at hand")
+    expected.append(f"{runs[3]}: the weights of run {files[runs[3]].test_id} were not found")
 
     weights_path(tmp_path / runs[4]).with_stem("stray").write_bytes(b"anything")
     expected.append("stray.safetensors: weights of no record")

@@ -263,14 +263,14 @@ def test_an_unknown_model_has_no_rank_and_moves_nobody(host, make_runs):
     assert (rows["best-0"].rank, rows["best-0"].score) == (None, None)
     told = " ".join(board.notes)
     assert "best-0 has no rank: nothing of it can be checked" in told
-    assert "not at hand (its model is of nobody.py)." in told
+    assert "not installed (its model is of nobody.py)." in told
 
 
 def test_a_row_without_a_rank_names_the_plugin_that_is_missing(host, make_runs):
     runs = make_runs("rnn", task="mine:classify", task_file="mine.py", task_sha256="a" * 64)
     view = replace(suite_view(host, "default"), ranks_unchecked=False)
     (board,) = build_page(runs, view).boards
-    assert "not at hand (mine:classify is of mine.py)." in " ".join(board.notes)
+    assert "not installed (mine:classify is of mine.py)." in " ".join(board.notes)
 
 
 def test_special_files_in_the_clone_are_found_and_not_read(invoke, repository, make_runs):

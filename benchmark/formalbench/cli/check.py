@@ -73,7 +73,7 @@ def add_commands(app: typer.Typer) -> None:
                 if not one.passed:
                     print(f"        {one.problem}")
             failed = sum(not one.passed for one in checks)
-            print(f"{len(checks) - failed} promises kept, {failed} broken")
+            print(f"{len(checks) - failed} checks passed, {failed} failed")
         if not checks or not all(one.passed for one in checks):
             raise typer.Exit(1)
 

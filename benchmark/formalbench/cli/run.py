@@ -151,7 +151,9 @@ def add_commands(app: typer.Typer) -> None:
         ] = False,
         dry_run: Annotated[
             bool,
-            typer.Option("--dry-run", help="Tell how many runs it is, and how long; do nothing."),
+            typer.Option(
+                "--dry-run", help="Print the number of runs and the estimated time, then exit."
+            ),
         ] = False,
         debug: Annotated[
             bool, typer.Option("--debug", help="Show the whole traceback of a run that fails.")

@@ -141,7 +141,7 @@ def add_commands(app: typer.Typer) -> None:
         ] = None,
         as_json: JsonFlag = False,
     ) -> None:
-        """Hold an exact model to every short string, then to long and adversarial ones.
+        """Check an exact model on every short string, then on long and adversarial ones.
 
         Adversarial are members with one symbol changed, strings of one symbol alone or with
         one that differs from all others, and the language's near misses. A logit that is not

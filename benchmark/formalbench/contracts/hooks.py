@@ -354,7 +354,7 @@ def formalbench_tables() -> Iterable[TableSpec]:
 
 @hookspec
 def formalbench_reproductions() -> Iterable[ReproductionSpec]:
-    """Announce figures and tables of papers that ``formalbench reproduce`` measures anew.
+    """Announce figures and tables of papers that ``formalbench reproduce`` reproduces.
 
     Example:
         >>> @hookimpl

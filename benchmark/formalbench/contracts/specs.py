@@ -129,7 +129,7 @@ class SuiteSpec:
         version: raise it whenever the list changes.
         summary: one line for listings.
         tasks: task names as on the command line (``parity``, ``parity:tag``).
-        protocol: the protocol's name; empty for the default of the device at hand.
+        protocol: the protocol's name; empty for the default of the device.
         reference: where the list comes from.
     """
 
@@ -355,7 +355,7 @@ class TableSpec:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionSpec:
-    """A figure or table of a paper that ``formalbench reproduce`` measures anew, announced.
+    """A figure or table of a paper that ``formalbench reproduce`` reproduces.
 
     Attributes:
         name: lower case with hyphens, as on the command line and in the names of its files.

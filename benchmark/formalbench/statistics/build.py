@@ -222,7 +222,7 @@ def _unchecked(row: Row, runs: Sequence[Record], current: Current) -> str:
     ]
     return (
         f"{row.model} has no rank: nothing of it can be checked, since a plugin that it needs is "
-        f"not at hand ({_some(missing) or 'its protocol is of one'})."
+        f"not installed ({_some(missing) or 'its protocol is of one'})."
     )
 
 

@@ -126,7 +126,7 @@ RUN_COLUMNS = {
     "validation": "accuracy on held-out strings of the training lengths",
     "learned": "whether that is at least 99 %, at the end of training; of exact models always",
     "chance": "accuracy of the best answer that sees only the length, averaged over the cells",
-    "chance_constant": "accuracy of the best constant answer, likewise",
+    "chance_constant": "accuracy of the best constant answer, over the same strings",
     "mean_accuracy": "accuracy averaged over the cells, each counting the same",
     "train_id": "hash of what decides the weights",
     "test_id": "hash of that and of what decides the test",
@@ -144,7 +144,7 @@ _CELLS = {
     "group": ("object", "the named part of the test that the cell is of, if it has parts"),
     "strings": ("Int64", "how many were tested"),
     "answers": ("Int64", "out of how many answers"),
-    "correct": ("float64", "so many were right"),
+    "correct": ("float64", "number of correct answers"),
     "accuracy": ("float64", "correct / answers"),
     "chance_at": (
         "float64",

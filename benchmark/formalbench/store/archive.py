@@ -214,7 +214,7 @@ class AtHand:
             RequestError: one line, if they are not at hand, or are others.
         """
         if record.weights is None or record not in self:
-            raise RequestError(f"the weights of run {record.test_id} are not at hand")
+            raise RequestError(f"the weights of run {record.test_id} were not found")
         return self._read[record.weights]()
 
 

@@ -296,7 +296,7 @@ BESIDE: tuple[Column[Beside], ...] = (
     ),
     Column(
         "ours",
-        "likewise, over those of our test lengths that are within the paper's",
+        "the same, over those of our test lengths that are within the paper's",
         lambda one: f"{percent(one.max)} / {percent(one.mean)}",
         {"max": lambda one: share(one.max), "mean": lambda one: share(one.mean)},
     ),

@@ -1,4 +1,4 @@
-"""What the plugins at hand know of models and tasks: for the map, and for evidence."""
+"""What installed plugins say of models and tasks, for the map and for evidence."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def map_here(page: Page, host: PluginHost, suite: str, records: Sequence[AnyReco
 
 
 def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
-    """Return a model by its name, options behind it; None if no plugin at hand has it."""
+    """Return a model by its name, options behind it; None if no installed plugin has it."""
     try:
         return host.models.get(model.partition("[")[0])[0]
     except RequestError:
@@ -99,7 +99,7 @@ def model_here(host: PluginHost, model: str) -> Entry[ModelSpec] | None:
 
 
 def task_here(host: PluginHost, task: str) -> Entry[TaskSpec] | None:
-    """Return a task by its name; None if no plugin at hand has it."""
+    """Return a task by its name; None if no installed plugin has it."""
     try:
         return host.task_entry(task)[0]
     except RequestError:

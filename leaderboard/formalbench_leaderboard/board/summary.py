@@ -77,8 +77,8 @@ def verdict_of_verified(rows: Sequence[ExactModel]) -> str:
 
 
 def _verified_to(row: ExactModel) -> str:
-    parts = [f"all to length {row.exhaustive}"] if row.exhaustive is not None else []
-    parts += [f"drawn to {grouped(row.tested_to)}"] if row.tested_to is not None else []
+    parts = [f"exhaustive to length {row.exhaustive}"] if row.exhaustive is not None else []
+    parts += [f"sampled to {grouped(row.tested_to)}"] if row.tested_to is not None else []
     return f" ({', '.join(parts)})" if parts else ""
 
 

@@ -132,7 +132,7 @@ _LONGEST: tuple[Column[Result], ...] = (
         lambda result: result.longest_99,
         "longest_99",
     ),
-    number("≥ 90 % to", "likewise", lambda result: result.longest_90, "longest_90"),
+    number("≥ 90 % to", "the same for 90 %", lambda result: result.longest_90, "longest_90"),
 )
 """What is said of a task that is shown by accuracy."""
 
@@ -366,11 +366,11 @@ def ranking(board: Board, *, best_seed: bool = False, other_tasks: bool = False)
 
 CELL = (
     f"mean accuracy over the seeds; {FAILED}: a run did not finish, and counts as chance level; "
-    "[n]: not learned within the budget, n is the validation accuracy on the training lengths; "
+    "[n]: the training lengths were not learned (n = validation accuracy, %); "
     f"{SOME}: some seeds did not learn them; {CAPPED}: training was capped before the whole "
     "budget, as validation got no better: weaker evidence. "
     f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 % too. "
-    "The score counts the test accuracy of all"
+    "The score counts test accuracy"
 )
 """How a task's cell is read."""
 
@@ -486,14 +486,14 @@ EXACT: tuple[Column[ExactModel], ...] = (
         more={"command": lambda row: "; ".join(row.commands)},
     ),
     number(
-        "all to",
+        "exhaustive to",
         "every string up to this length was right",
         lambda row: row.exhaustive,
         "exhaustive",
         grouped,
     ),
     number(
-        "drawn to",
+        "sampled to",
         "random and adversarial strings were right at every tested length up to this one",
         lambda row: row.tested_to,
         "tested_to",

@@ -125,7 +125,7 @@ class Said:
     """What theory says of a family on a language.
 
     Attributes:
-        verdict: ``some`` if it is not the same, or not known, of all its models.
+        verdict: ``some`` if it differs within the family, or is unknown.
         proved: whether theorems say so, and not experiments.
     """
 
@@ -479,11 +479,9 @@ def _unknown(cells: list[Placed]) -> str:
         some = f", {partly} of them not by every seed" if partly else ""
         return f"Every cell that finished was learned{some}{rest}."
     budget = steps(max(cell.budget for cell in unlearned))
-    these = "these" if len(unlearned) > 1 else "it"
     return (
         f"{plural(len(unlearned), 'cell')} {_were(len(unlearned))} not learned within at most "
-        f"{budget}, so nothing is known of {these} on longer strings, and more steps might "
-        f"do{rest}."
+        f"{budget} (more steps might suffice), so no extrapolation is shown there{rest}."
     )
 
 

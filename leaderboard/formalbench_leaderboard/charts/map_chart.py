@@ -44,7 +44,7 @@ _BOX = 30.0
 _VERDICTS: dict[Verdict, str] = {
     "can": "can",
     "cannot": "cannot",
-    "some": "not the same, or not known, of all its models",
+    "some": "differs within the family, or unknown",
 }
 
 

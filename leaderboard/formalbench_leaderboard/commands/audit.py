@@ -48,7 +48,7 @@ def add_command(app: typer.Typer) -> None:
             typer.Option(
                 metavar="N|all",
                 help="How many runs to train again (slow), drawn at random. Default: 0, and 1 "
-                "where no run has weights at hand, unless that takes more than ten minutes.",
+                "where no run has weights, unless that takes more than ten minutes.",
             ),
         ] = None,
         yes: Annotated[
@@ -72,7 +72,7 @@ def add_command(app: typer.Typer) -> None:
         ] = "auto",
         as_json: JsonFlag = False,
     ) -> None:
-        """Ask what records say again: are their numbers true?
+        """Re-test published models and compare with their records.
 
         A record must be one that `publish` would take. Its weights, which are in no repository
         (--weights names their archive), then answer its own test
@@ -87,11 +87,11 @@ def add_command(app: typer.Typer) -> None:
         could give; on another one training can end elsewhere, which is not judged. How long it
         takes by the records is said first. What has no weights and is not drawn is not
         audited, and that is said last; given --weights, what they should hold and do not is
-        refused. Likewise
-        --verify N has N verifications of exact models judge all of their strings again. Who is
-        drawn, nobody knows before; the seed that is printed repeats it.
+        refused.
+        --verify N repeats N verifications of exact models on all of their strings. The
+        sample is random; the seed that is printed repeats it.
 
-        Records of a plugin that is not at hand are refused: read its source, then name it with
+        Records whose plugin is not installed are rejected: read its source, then name it with
         --plugin. Exit code 1 if a record does not match or is refused.
 
         \b

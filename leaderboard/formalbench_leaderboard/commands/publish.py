@@ -48,7 +48,7 @@ def pack_weights(
 ) -> None:
     """Pack the weights of published records into one archive.
 
-    It takes those that are at hand, and says of which runs there are none.
+    Weights that are not found are listed.
 
     Weights are in no repository: a record names theirs by SHA-256, and whoever has the files
     gives them away in an archive. The same weights give the same bytes. In it, index.json says
@@ -184,10 +184,10 @@ def publish(
     says which rows are new and which ranks moved. Then commit the records and open a pull request:
     the main branch renders the pages.
 
-    Every record is checked first: its task, model and protocol must be the ones at hand
+    Every record is checked first: its task, model and protocol must be the installed ones
     (a local plugin is named with --plugin), its test strings, chance level and identity are
     worked out again, the weights of every `standard` run and of seed 0 under any other protocol
-    must be at hand and those that it names, and no seed or learning rate of the protocol may be
+    must be found, and those that it names, and no seed or learning rate of the protocol may be
     missing. A model or a task that is not built in must keep its
     contract (`formalbench check`), and the source of its plugin goes along, into
     leaderboard/plugins. If one is refused, nothing is written, and the exit code is 1.
@@ -256,15 +256,15 @@ def check(
 
     Writes nothing, and deletes only what a killed command left half-written. Every record must be
     one that `publish` would take, at its place. Weights that
-    are at hand must be those that records name; given --weights, none may be missing that
+    are found must be those that records name; given --weights, none may be missing that
     `publish` demands. The pages of reproductions must be what their data give.
 
     The main branch renders every other page (`formalbench leaderboard render`), so that two pull
     requests never touch one file: --rendered also demands that each is, byte for byte, what the
     records give, and every figure shows it.
 
-    Records of an older task, model or protocol stay and do not count. Of a plugin that is
-    not at hand they cannot be checked: its source is in leaderboard/plugins, to be read and
+    Records of an older task, model or protocol stay and do not count. If their plugin is
+    not installed they cannot be checked: its source is in leaderboard/plugins, to be read and
     then named with --plugin. Exit code 1 if anything is wrong or cannot be checked. Whether
     the numbers are true is what `audit` asks.
 
@@ -338,7 +338,7 @@ def _tell_problems(found: Checked, repository: Path) -> None:
     if found.unchecked:
         records = plural(found.unchecked, "record")
         typer.echo(
-            f"{records} not checked, and no page compared: their plugins are not at hand: "
+            f"{records} not checked, and no page compared: their plugins are not installed: "
             "install the distributions; the sources of files are in leaderboard/plugins: read "
             "them, then name each with --plugin",
             err=True,
@@ -353,13 +353,15 @@ def _tell_in_order(found: Checked, rendered: bool) -> None:
         typer.echo(f"{plural(found.old, 'record')} stale: made with another version, not counted")
     if found.weightless:
         runs = plural(found.weightless, "run")
-        typer.echo(f"the weights of {runs} not at hand, and not looked at: --weights names them")
+        typer.echo(
+            f"the weights of {runs} were not found and not checked; name them with --weights"
+        )
     pages = ", and every rendered file is up to date" if rendered else ""
     typer.echo(f"every record is in order{pages}")
 
 
 def _tell_stale(repository: Path, stale: Sequence[Path]) -> None:
-    """Say which rendered files are not what the records give, and how to have them anew."""
+    """Say which rendered files are not what the records give, and how to write them again."""
     for path in stale:
         typer.echo(f"{path.as_posix()} is not what leaderboard/results gives", err=True)
     if stale:

@@ -97,7 +97,7 @@ UNFINISHED = "did not finish: nothing to test"
 STALE = "made with another version of the task, the model or the protocol: does not count"
 
 
-NO_WEIGHTS = "no weights at hand: --weights names their archive, --retrain N trains N runs again"
+NO_WEIGHTS = "no weights found: --weights names their archive, --retrain N trains N runs again"
 
 
 class Auditor:

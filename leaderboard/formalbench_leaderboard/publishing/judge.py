@@ -241,7 +241,7 @@ def _not_at_hand(record: Record) -> str:
     if record.weights is None:
         return "not audited: it kept no weights, and --retrain N trains N runs again"
     return (
-        "not audited: its weights are not at hand (--weights names their archive or folder, "
+        "not audited: its weights were not found (--weights names their archive or folder, "
         "--retrain N trains N runs again)"
     )
 

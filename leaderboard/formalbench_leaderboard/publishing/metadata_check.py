@@ -206,22 +206,22 @@ def check_outcome(record: Record) -> None:
         RequestError: one line that says why.
     """
     if record.status == "finished" and (record.message or record.place):
-        raise RequestError("it finished, and it says why it did not")
+        raise RequestError("its status is 'finished' but an error message is set")
     if record.test is None and record.weights is not None:
-        raise RequestError("it was not tested, and it names weights")
+        raise RequestError("it names weights but was not tested")
     place = record.place
     lines = (record.message, *((place.file, *place.frames) if place else ()))
     if any(harmless(line) != line for line in lines):
-        raise RequestError("it says why it did not finish with signs that no line has")
+        raise RequestError("its error message has characters that are not allowed")
 
 
 def _check_date(date: str, now: datetime.datetime) -> None:
     try:
         day = datetime.datetime.strptime(date, "%Y-%m-%dT%H:%M:%S%z")
     except ValueError:
-        raise RequestError(f"its date, {date}, is no day and time") from None
+        raise RequestError(f"invalid date {date}") from None
     if not EARLIEST <= day <= now + AHEAD:
-        raise RequestError(f"its date, {date}, is not between {EARLIEST:%Y-%m-%d} and now")
+        raise RequestError(f"its date {date} is not between {EARLIEST:%Y-%m-%d} and now")
 
 
 def _check_environment(machine: Environment) -> None:
@@ -257,7 +257,7 @@ def _check_command(record: AnyRecord) -> None:
     safe = all(_FILE.fullmatch(file) and not file.startswith("-") for file in files)
     alone = [by_itself(record)] if isinstance(record, Record) else []
     if not safe or words not in [words_of(record), *alone]:
-        raise RequestError("its command is not the one that repeats it")
+        raise RequestError("the recorded command does not match the recorded configuration")
 
 
 def check_training(record: Record, task: Task, sampler: Sampler) -> None:

@@ -86,7 +86,7 @@ class ModelPage:
 
 @dataclass(frozen=True, slots=True)
 class ReproductionPage:
-    """A paper's figure or table, measured anew.
+    """A paper's figure or table, reproduced.
 
     Attributes:
         path: where its page lies.

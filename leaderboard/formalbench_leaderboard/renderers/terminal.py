@@ -288,8 +288,8 @@ def _legend(board: Board, extent: Extent) -> str:
     capped = any(result.capped for result in results)
     parts = [
         _LONG_LEGEND if extent.everything else _SHORT_LEGEND,
-        "[n]: not learned within the budget; n is the validation accuracy on the training "
-        "lengths, the score counts the test's."
+        "[n]: the training lengths were not learned (n = validation accuracy, %). The score "
+        "counts test accuracy."
         if unlearned
         else "",
         f"{SOME}: some seeds did not learn." if some else "",

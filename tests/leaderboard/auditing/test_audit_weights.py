@@ -62,7 +62,7 @@ def test_a_record_that_names_other_weights_is_never_ok(auditor, apart, run, forg
     for asked in (True, False):
         found = auditor(apart["archive"]).audit(file, asked=asked)
         assert found.verdict == "refused"
-        assert "not audited: its weights are not at hand" in found.reasons[0]
+        assert "not audited: its weights were not found" in found.reasons[0]
 
 
 def test_a_made_up_record_without_weights_is_not_audited(auditor, apart, run, forge):

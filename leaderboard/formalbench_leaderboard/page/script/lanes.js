@@ -77,7 +77,7 @@ function theoremTable(title) {
     ];
   });
   const heads = [{ text: "kind of network", left: true, ascending: true }, { text: "theory", left: true }, { text: "if", left: true }, { text: "source", left: true }];
-  return table(`${title}: what theory says, whatever was measured`, heads, rows);
+  return table(`${title}: what theory says, apart from what was measured`, heads, rows);
 }
 
 // Learned

@@ -47,7 +47,7 @@ function modelOn(board, row) {
     make("h3", {}, "What is set"),
     ...optionsOf(board, row),
     make("h3", {}, "All numbers"),
-    table(`${row.model}: results, in percent; each seed leads to its record where that is at hand`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS], rows),
+    table(`${row.model}: results, in percent; each seed links to its record if it is there`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS], rows),
     make("h3", {}, "Accuracy against length"),
     make("p", { class: "quiet" }, `The mean over the seeds, with the band of their Wilson intervals${seeds}.`),
     make("div", { class: "charts" }, ...charts),
@@ -87,7 +87,7 @@ function reachTable(board, row, tasks) {
 function optionsOf(board, row) {
   const set = own(own(DATA.details.settings ?? {}, board.name) ?? {}, row.model) ?? {};
   const options = Object.entries(own(DATA.details.options ?? {}, own(DATA.details.names ?? {}, row.model) ?? "") ?? {});
-  if (!options.length) return [make("p", { class: "quiet" }, "It has no options, or its plugin is not at hand.")];
+  if (!options.length) return [make("p", { class: "quiet" }, "It has no options, or its plugin is not installed.")];
   const lines = options.map(([name, [value, help]]) => ({ name, help, value: own(set, `option ${name}`) ?? value, standard: value }));
   const other = lines.filter((line) => line.value !== line.standard);
   const said = other.length

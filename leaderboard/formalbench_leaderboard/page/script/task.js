@@ -30,7 +30,7 @@ function definition(title, known, facts) {
       ["tested on lengths", facts ? `${facts.first}–${facts.last}` : null],
       ["test strings", facts ? grouped(facts.strings) : null],
       ["language class", own(DATA.details.classes ?? {}, title) ?? facts?.language_class],
-      ["best shortcut that sees no order", facts?.shortcut == null ? null : `${percent(facts.shortcut)} %`],
+      ["best order-blind baseline", facts?.shortcut == null ? null : `${percent(facts.shortcut)} %`],
       ["chance, length only", facts && !isText(facts) ? `${percent(facts.chance_length)} %` : null],
       ["chance, constant", facts && !isText(facts) ? `${percent(facts.chance_constant)} %` : null],
       ["metric", facts?.metric],
