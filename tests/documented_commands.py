@@ -36,6 +36,9 @@ NOT_RUN = {
     "formalbench leaderboard publish": "needs all runs of a suite, trained in full",
     "formalbench leaderboard audit": "needs the weights of a release, or minutes of training",
     "formalbench leaderboard weights pack": "needs the weights of a release",
+    "formalbench leaderboard fill --hours": "trains for hours",
+    "formalbench leaderboard fill --device cuda": "needs a GPU",
+    "formalbench leaderboard fill --executor slurm": "needs a cluster",
 }
 """By how a command begins: why it is not run."""
 

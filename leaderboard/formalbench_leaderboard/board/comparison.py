@@ -123,7 +123,7 @@ COMPARED = (
     "A − B: of the test accuracies, learned or not, in points, with its 95 % interval over seeds "
     "and test strings. Better: which of the two is significantly better, as ranks say, among all "
     "rows that have the task; its p-value is multiplied by the number of tasks. "
-    "[n]: not learned within the budget; n is the validation accuracy on the training lengths. "
+    "[n]: the training lengths were not learned (n = validation accuracy, %). "
     f"{SOME}: some seeds did not learn. {CAPPED}: training was capped. "
     f"{DOUBTFUL}: weak evidence, a predictor that is wrong on some test strings has over 95 %. "
     f"{FAILED}: a run did not finish. "

@@ -72,7 +72,7 @@ def _entries(shown: LanguageMap) -> Iterator[Entry]:
             lambda sheet, x: sheet.shapes.append(ink.ring(x + 2, sheet.y + 8)),
         )
     if "unlearned" in states:
-        told = "not learned within the budget, so not known: validation accuracy in %"
+        told = "training lengths not learned: validation accuracy in %"
         yield _BOX, told, lambda sheet, x: _grey(sheet, x, "58")
     if "failed" in states:
         yield _BOX, "no run finished", lambda sheet, x: _grey(sheet, x, "!")
