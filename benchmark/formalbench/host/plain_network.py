@@ -68,8 +68,8 @@ def _wrong(network: nn.Module, ids_BN: Tensor, gave: object, expected: object) -
         found = f"{tuple(gave.shape)} of {gave.dtype}"
     shown = str(expected).replace("'", "")
     return (
-        f"{type(network).__name__}.forward: of ids {tuple(ids_BN.shape)} states (B, N, D) = "
-        f"{shown} are expected, and it gave {found}"
+        f"{type(network).__name__}.forward: expected states (B, N, D) = {shown} for ids "
+        f"{tuple(ids_BN.shape)}, got {found}"
     )
 
 
