@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @contextlib.contextmanager
 def own_numerics() -> Iterator[None]:
-    """Compute by torch's own defaults, whatever a plugin or a caller made them; then put back.
+    """Compute with torch's own defaults, then restore what a plugin or a caller had set.
 
     They decide weights and are part of no identity, so a run must not depend on them.
     """

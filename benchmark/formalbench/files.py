@@ -25,7 +25,7 @@ def read_plain(path: Path, limit: int, what: str = "") -> bytes:
 
     A link leads anywhere, a device never ends and a pipe waits for ever: what the name stands for
     is looked at before it is opened, and again once it is open, since it may have changed in
-    between. It is read up to the limit, whatever size it claims.
+    between. At most `limit` bytes are read, even if the file claims to be smaller.
 
     Args:
         path: of the file.

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = (1, 2, 16, 64, 512)
-"""Numbers of units at a time that are told of, unless ``--jobs`` names one."""
+"""Numbers of parallel jobs that `--dry-run` estimates, unless ``--jobs`` names one."""
 
 
 HOUR = 3600

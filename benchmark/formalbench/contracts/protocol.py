@@ -177,7 +177,7 @@ class Lengths(Part):
 
     Attributes:
         train: the shortest and the longest; None for the task's.
-        test: likewise.
+        test: the same for the test lengths.
     """
 
     later: ClassVar[frozenset[str]] = frozenset({"train", "test"})

@@ -261,7 +261,8 @@ class TestResult(Part):
         metric: the objective's primary metric, by which an answer is correct.
         fingerprint: SHA-256 of all test strings and targets.
         chance_constant: accuracy of the best constant answer, averaged over the cells.
-        chance_length: accuracy of the best answer that sees only the length, likewise.
+        chance_length: accuracy of the best answer that sees only the length, averaged over the
+            cells.
         seconds: wall time of the test.
         cells: results.
         extra_metrics: the versions of those metrics that the objective does not name itself.

@@ -201,7 +201,7 @@ class Transduction(Source):
 
 
 class Corpus(Source):
-    """Texts, one after another, as tokens: a string of it is a window of so many of them.
+    """Texts, one after another, as tokens: a string is a window of the length that is asked for.
 
     The symbols of the alphabet are the tokens, the last one says that a text ends. It is not to
     be shown to people with the words of a text in it: the alphabet of a task is on its page.
@@ -437,22 +437,22 @@ class HasParts(ABC):
         """Return the source that draws what is for a split, itself if nothing is kept apart."""
 
     def overlap(self) -> str | None:
-        """Say in a few words what of the test is trained on, empty if nothing is.
+        """Return in a few words which test strings are trained on; empty if none are.
 
-        None (the default): strings are told apart by their lengths, and these say it.
+        None (the default) if the lengths of the splits decide it.
         """
         return None
 
 
 class HasFixedStrings(ABC):
-    """Has so many strings and no others, as one that is read from files.
+    """A source with a fixed, finite number of strings, such as one that is read from files.
 
     Each is tested, once for every time that it is there; all are trained on equally often.
 
     Attributes:
         groups: the names of what its strings are divided into; one empty name if they are not.
-        together: whether all strings of a group are tested as one cell, whatever their lengths, as
-            a measure of a whole corpus needs it; else those of each length are one.
+        together: whether all strings of a group are tested as one cell, as a measure of a whole
+            corpus needs; otherwise the strings of each length are a cell.
     """
 
     groups: tuple[str, ...] = ("",)

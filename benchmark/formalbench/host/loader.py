@@ -173,7 +173,7 @@ class _TooLong(BaseException):
 
 @contextlib.contextmanager
 def _alarm(seconds: float) -> Iterator[None]:
-    """Raise `TimeoutError` in what is still going on after so many seconds."""
+    """Raise `TimeoutError` in code that still runs after this number of seconds."""
     here = threading.current_thread() is threading.main_thread()
     if not here or not hasattr(signal, "setitimer"):
         yield

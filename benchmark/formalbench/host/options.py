@@ -198,7 +198,7 @@ def check_set_once(
     Args:
         settings: what the user set.
         models: the options of each requested model, by its name with what is in brackets.
-        tasks: those of each requested task, likewise.
+        tasks: the options of each requested task, by its name.
     """
     for scope, key, text in settings:
         asked = {"model": [models], "task": [tasks], "": [models, tasks]}.get(scope, [])

@@ -119,7 +119,7 @@ def _vmap(network: nn.Module, ids_BN: Tensor) -> bool:
             warnings.filterwarnings("error", "There is a performance drop")
             torch.func.vmap(loss)(weights)
             torch.func.vmap(gradient)(weights)
-    except Exception:  # noqa: BLE001  # whatever it is: it trains run by run
+    except Exception:  # noqa: BLE001  # not fit for vmap: it trains run by run
         return False
     return True
 

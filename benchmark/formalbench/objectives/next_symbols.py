@@ -32,8 +32,8 @@ class NextSymbols(WholeString):
     """After every prefix, the empty one first, the set of legal next symbols, multi-hot.
 
     Logits are (B, N+1, S+1): one per symbol, and one for "may end here"; a positive one says
-    legal. Targets are likewise, bool. Strings are members. Every bit is an answer; a string is
-    correct if every bit at every position is.
+    legal. Targets are bool and of the same shape. Strings are members. Every bit is an answer; a
+    string is correct if every bit at every position is.
     """
 
     name = "next-symbols"

@@ -215,7 +215,7 @@ class RunRequest:
     Attributes:
         models: model names, with options as in ``mine[width=32]``, or ``all`` (every learned
             model).
-        tasks: task names, likewise.
+        tasks: task names, with options in brackets, or ``all``.
         suite: a suite's name, if no tasks are named.
         protocol: a protocol's name.
         seeds: how many seeds, or which; None for the protocol's number.
@@ -242,7 +242,8 @@ class Run:
         extra_metrics: versions of the metrics measured beside the objective's own.
         code: where code came from that is not formalbench's own, beside the model's and task's.
         plugins: file names of the local plugins it needs; not part of its identity.
-        by_itself: whether its seed was asked for by itself and not as one of the first; likewise.
+        by_itself: whether its seed was asked for by itself and not as one of the first; not
+            part of its identity.
     """
 
     model: ModelUsed

@@ -28,7 +28,7 @@ PUBLISHED_RESULTS = Path("leaderboard", "results")
 
 
 REPRODUCTIONS = Path("leaderboard", "reproductions")
-"""The pages of reproductions and their data, likewise."""
+"""Where the pages of reproductions and their data lie in a repository."""
 
 
 def repository_above(start: Path) -> Path | None:
@@ -132,11 +132,11 @@ class Store:
         return [record for record in self.all() if isinstance(record, Record)]
 
     def verifications(self) -> list[VerificationRecord]:
-        """Read the records of all verifications, likewise."""
+        """Read the records of all verifications, as `records` does."""
         return [record for record in self.all() if isinstance(record, VerificationRecord)]
 
     def all(self) -> list[AnyRecord]:
-        """Read the records of every kind, likewise."""
+        """Read the records of every kind, as `records` does."""
         return list(self.files(leave_out_older=True).values())
 
     def files(self, *, leave_out_older: bool = False) -> dict[Path, AnyRecord]:

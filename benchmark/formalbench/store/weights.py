@@ -78,7 +78,7 @@ def load_network(
 def network_from(
     host: PluginHost, record: Record, packed: bytes, origin: str, protocol: Protocol | None = None
 ) -> nn.Module:
-    """Return the network of a run, likewise, from the contents of its file.
+    """Return the network of a run from the contents of its file; `load_network` says how.
 
     Args:
         host: the plugins.

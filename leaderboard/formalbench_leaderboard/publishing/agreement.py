@@ -120,7 +120,7 @@ def allowed(answers: int, moved: int = 0) -> int:
 
 
 def allowed_bits(bits: float, moved: float = 0.0) -> float:
-    """Return by how much a mean cross-entropy on the same strings may change likewise.
+    """Return by how much a mean cross-entropy on the same strings may change, in bits.
 
     One part in 50, and at least 2 millibits (a record may be rounded to one).
 

@@ -89,7 +89,7 @@ def published_path(record: AnyRecord, host: PluginHost) -> Path:
 
 
 def path_among(record: AnyRecord, home: Callable[[str], str]) -> Path:
-    """Return it likewise, where the suite of each task is known: that is the same for thousands.
+    """Return the same path, given the suite of each task, which thousands of records share.
 
     Args:
         record: of either kind.

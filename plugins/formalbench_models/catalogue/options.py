@@ -146,8 +146,8 @@ def family(
 
     Args:
         name: of the model.
-        factory: below this package, as ``stack_rnn.model:StackRnn``.
-        config: likewise.
+        factory: as ``formalbench_models.families.stack_rnn:StackRnn``.
+        config: of its options, as ``formalbench_models.catalogue.options:ShellConfig``.
         summary: in a line.
         source: the papers.
         version: goes up when the same options give another network.

@@ -92,7 +92,7 @@ class Head:
         values: coordinate written -> the form that is averaged.
         query: a form for each dimension of queries and keys. If none of them reads a coordinate,
             all queries are the same one, and the head costs O(n).
-        key: likewise, as many. Without queries and keys attention is uniform.
+        key: the same for keys, as many. Without queries and keys attention is uniform.
         attention: ``soft`` or ``hard``.
         ties: for hard attention.
         mask: what is hidden from a query.

@@ -73,7 +73,7 @@ class Operations(NamedTuple):
 
     Attributes:
         push: (B, P, P), from a configuration to another.
-        replace: likewise.
+        replace: (B, P, P), the same for replacing the top.
         pop: (B, P, Q), to a state; what is on top then was there before.
     """
 

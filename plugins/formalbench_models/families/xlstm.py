@@ -276,7 +276,7 @@ def run_slstm(
         recurrent_HEG: what they get from h.
         h_HBE: the state before.
         c_HBE: the memory, times exp(-m).
-        n_HBE: its normaliser, likewise.
+        n_HBE: its normaliser, times exp(-m).
         m_HBE: what keeps both within range; -∞ at the start of a string.
     """
     answers = []

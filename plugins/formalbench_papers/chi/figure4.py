@@ -112,7 +112,7 @@ class Field:
         cumulative: the share of the gradient at a position and all later ones, a mean over
             strings; the earliest position first, so that it falls from 1.
         one: the same of one string, the median one by its distance from the diagonal.
-        reach: how many of the most recent symbols hold 99 % of it, likewise a mean.
+        reach: how many of the most recent symbols hold 99 % of it, the mean over the strings.
         least: the least share of a position of a string, in units of an equal share.
         answers: the share of strings with one symbol changed that are answered right; None if
             it was not asked.

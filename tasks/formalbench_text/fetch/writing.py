@@ -64,7 +64,7 @@ class CorpusRecipe(CorpusFacts):
 
     Attributes:
         texts: downloads packages into a folder, where they may lie already, and returns texts.
-        pages: likewise, for texts with translations; one of the two is given.
+        pages: the same for texts with translations; one of the two is given.
         languages: of these.
     """
 
