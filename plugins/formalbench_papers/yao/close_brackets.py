@@ -96,7 +96,7 @@ class Trials:
 
     @property
     def tests(self) -> list[float]:
-        """Micro accuracy on the longer test strings of each trial; 0 for one that did not finish."""
+        """Micro accuracy on the longer test strings of each trial; 0 if it did not finish."""
         return self.accuracies("test", MICRO)
 
     def accuracies(self, split: str, metric: str) -> list[float]:
