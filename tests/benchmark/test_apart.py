@@ -93,7 +93,7 @@ def test_a_check_comes_to_an_end(cli, mine, monkeypatch, place, change, said):
     done = cli("check", mine(**{place: change}))
     assert done.code == 1, done.err
     assert all(text in done.out for text in said)
-    assert done.out.splitlines()[-1].endswith("1 broken")
+    assert done.out.splitlines()[-1].endswith("1 failed")
 
 
 @pytest.mark.slow

@@ -102,7 +102,7 @@ def test_what_is_shown_sampled_and_labelled(cli):
 def test_its_contract(cli):
     done = cli("check", EXAMPLE)
     assert done.code == 0, done.out
-    assert " 0 broken" in done.out + done.err
+    assert " 0 failed" in done.out + done.err
 
 
 def test_strings_that_are_trained_on_are_told_of(cli, write):
