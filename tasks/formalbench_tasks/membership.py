@@ -21,9 +21,18 @@ from formalbench.contracts.source import (
     Symbols,
     balanced,
 )
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.near_misses import ORDER, Rearrange, Spoilt, corrupt
+
+BHATTAMISHRA = "Bhattamishra et al. (2020), section 5"
+BUTOI = "Butoi et al. (2025), appendix A (FLaRe)"
+COUNTS = "Fischer et al. (1968); in C-RASP by Yang and Chiang (2024)"
+_PIECES = "what comes first is known by counts only: Huang et al. (2025), logarithmic communication"
+FREE = Theory("context-free", c_rasp=False, c_rasp_last=False, note=f"deterministic; {_PIECES}")
+SENSITIVE = Theory("context-sensitive", c_rasp=False, c_rasp_last=False, note=_PIECES)
+"""References and classes that several languages share."""
 
 
 class Membership(Language, HasNearMisses):

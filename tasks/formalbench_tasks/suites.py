@@ -1,10 +1,137 @@
-"""Suites of languages beyond the regular ones; static data."""
+"""Named lists of tasks; static data."""
 
 from __future__ import annotations
 
 from formalbench import SuiteSpec
 
+from formalbench_tasks.index import announce
+
+_LENGTH_ALONE = ("even-a", "fours-a")
+"""Languages whose answers follow from the length: chance is always right, so they score nothing."""
+
+
+def _plain() -> tuple[str, ...]:
+    """Return every language but groups and recall whose name holds no parameter."""
+    return tuple(
+        task.name
+        for task in announce()
+        if "classify" in task.objectives
+        and "{" not in task.name
+        and not task.name.startswith("group-")
+        and task.name not in _LENGTH_ALONE
+    )
+
+
+_QUICK = ("parity", "first", "even-pairs", "cycle-navigation", "dyck-2-3", "tomita-3")
+
 SUITES = (
+    SuiteSpec(
+        name="default",
+        version=2,
+        summary="six of the core board's languages that tell architectures apart within minutes",
+        tasks=_QUICK,
+    ),
+    SuiteSpec(
+        name="core",
+        version=1,
+        summary="fourteen languages, one or more of each class: the board that has no empty cell",
+        tasks=(
+            *_QUICK,
+            *("group-s3:tag", "group-s5:tag"),
+            *("flip-flop:tag", "majority", "anbn", "modular-arithmetic"),
+            *("stack-manipulation", "mqar"),
+        ),
+        protocol="standard",
+    ),
+    SuiteSpec(
+        name="chi-table1",
+        version=1,
+        summary="the regular languages of the RegularGPT paper",
+        tasks=(
+            *("even-pairs", "modular-arithmetic", "parity", "cycle-navigation"),
+            *("d2", "d3", "d4", "d12"),
+            *("tomita-3", "tomita-4", "tomita-5", "tomita-6"),
+        ),
+        reference="Chi et al. (2023), Table 1",
+    ),
+    SuiteSpec(
+        name="chomsky",
+        version=1,
+        summary="regular, context-free and context-sensitive tasks of one paper",
+        tasks=(
+            *("even-pairs", "modular-arithmetic", "parity", "cycle-navigation"),
+            *("stack-manipulation", "reverse-string"),
+            *("modular-arithmetic-brackets", "solve-equation"),
+            *("duplicate-string", "missing-duplicate", "odds-first", "binary-addition"),
+            *("binary-multiplication", "square-root", "bucket-sort"),
+        ),
+        reference="Delétang et al. (2023), Table 1",
+    ),
+    SuiteSpec(
+        name="state-tracking",
+        version=1,
+        summary="how things stand after every symbol: groups from Z2 to S5",
+        tasks=(
+            *("parity:tag", "cycle-navigation:tag", "group-z60:tag", "group-a4xz5:tag"),
+            *("group-s3:tag", "group-s4:tag", "group-a5:tag", "group-s5:tag", "flip-flop"),
+        ),
+        reference="Merrill et al. (2024); Grazzi et al. (2024)",
+    ),
+    SuiteSpec(
+        name="recall",
+        version=1,
+        summary="what was said before, to be said again",
+        tasks=("mqar", "copy", "flip-flop"),
+    ),
+    SuiteSpec(
+        name="all",
+        version=4,
+        summary="every language but groups and recall whose name holds no parameter",
+        tasks=_plain(),
+    ),
+    SuiteSpec(
+        name="star-free",
+        version=1,
+        summary="star-free languages: what may follow each prefix?",
+        tasks=tuple(
+            f"{name}:next-symbols"
+            for name in (
+                *("tomita-1", "tomita-2", "tomita-4", "tomita-7"),
+                *("d2", "d3", "d4", "d12"),
+                *("ordered-abcde", "one-d-between", "zero-then-twos"),
+            )
+        ),
+        reference="Bhattamishra et al. (2020), section 5",
+    ),
+    SuiteSpec(
+        name="not-star-free",
+        version=2,
+        summary="regular languages that count modulo something: what may follow each prefix?",
+        tasks=tuple(
+            f"{name}:next-symbols"
+            for name in (
+                *("repeat-abab", "parity"),
+                *("tomita-3", "tomita-5", "tomita-6"),
+            )
+        ),
+        reference="Bhattamishra et al. (2020), section 5",
+    ),
+    SuiteSpec(
+        name="crasp",
+        version=1,
+        summary="pairs of languages that are alike, the first in C-RASP and the second not",
+        tasks=(
+            *("ab-or-bbaa", "ab-or-aabb"),
+            *("ab-or-ba", "ab-or-bba"),
+            *("three-ab-then-b-blocks", "ab-then-b-blocks"),
+            *("three-blocks-ab", "blocks-ab"),
+            *("subsequence-ab", "contains-ab"),
+            *("one-d-between", "zero-then-twos"),
+            *("first", "ends-in-b"),
+            *("repeat-bbac", "repeat-abab"),
+        ),
+        reference="Yang, Veseli et al. (2026), arXiv:2608.13433",
+    ),
     SuiteSpec(
         name="flare",
         version=1,

@@ -20,11 +20,11 @@ from formalbench.evaluation.evaluate import (
     total,
 )
 from formalbench.objectives.classify import Classify
-from formalbench_tasks.automata import index
+from formalbench_tasks import index
 from torch import nn
 
 CPU = torch.device("cpu")
-FIRST = index.LanguageFile(index.FOLDER / "first.yaml")
+FIRST = index.LanguageFile(index.FOLDER / "regular" / "first.yaml")
 TASK = Task("first", 1, FIRST(), Classify())
 
 

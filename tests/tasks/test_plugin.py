@@ -12,17 +12,9 @@ from formalbench.contracts import hooks
 from formalbench.contracts.source import Stream
 from formalbench.host import PluginHost
 from formalbench_tasks import plugin
-from formalbench_tasks.automata import index
 from formalbench_tasks.configs import DyckConfig, ParityConfig
 
 TASKS = {spec.name: spec for spec in plugin.formalbench_tasks()}
-
-TWICE = ("reversal", "copy")
-CHECKED = (
-    *("stack-manipulation", "missing-duplicate", "odds-first", "bucket-sort"),
-    *("binary-addition", "binary-multiplication", "square-root"),
-)
-"""Functions that are asked for as languages as well."""
 
 
 def test_listing_imports_nothing_heavy(tmp_path):
@@ -46,22 +38,6 @@ def test_the_hooks_are_spelt_right():
     manager.register(plugin)
     manager.check_pending()
     assert len(manager.hook.formalbench_tasks()[0]) == len(TASKS)
-
-
-def test_names():
-    expected = {"parity", "first", "even-pairs", "cycle-navigation", "modular-arithmetic"}
-    expected |= {f"tomita-{number}" for number in range(1, 8)} | {"d1", "d2", "d3", "d4", "d12"}
-    expected |= {"dyck-{k}", "dyck-{k}-{D}"}
-    expected |= {"modular-arithmetic-brackets", "solve-equation", "missing-duplicate"}
-    expected |= {"reverse-string", "duplicate-string", "odds-first", "bucket-sort"}
-    expected |= {"binary-addition", "binary-multiplication", "square-root", "stack-manipulation"}
-    expected |= {"copy", "repeat-copy", "sort", "first-occurrences", "mqar", "flip-flop"}
-    expected |= {f"group-{name}" for name in ("z{n}", "s3", "s4", "s5", "a4", "a5", "a4xz5")}
-    expected |= {"majority", "shuffle-dyck-{k}", "boolean-{n}", "anbn", "anbncn", "anbncndn"}
-    expected |= {f"{marked}-{what}" for marked in ("marked", "unmarked") for what in TWICE}
-    expected |= {f"{name}-check" for name in CHECKED} | {"hardest-cfl", "reset-dyck-1"}
-    assert set(TASKS) == expected | set(index.index())
-    assert len(plugin.formalbench_tasks()) == len(TASKS)
 
 
 def test_suites_name_known_tasks_once():
@@ -103,47 +79,6 @@ def test_chance_is_not_always_right_on_a_language_of_the_suite_of_all():
         lengths = task.lengths(*task.splits.test)[:3]
         chance = task.objective.chance(task.source, lengths, Stream("chance"))
         assert min(chance.by_length) < 1, title
-
-
-PUBLISHED_LENGTHS = {
-    **dict.fromkeys(("copy", "repeat-copy", "sort"), ((1, 50), (51, 150), 1)),
-    "first-occurrences": ((3, 40), (41, 256), 1),
-    "flip-flop": ((4, 128), (130, 512), 2),
-    "mqar": ((16, 64), (66, 256), 2),
-    **dict.fromkeys(("anbn", "shuffle-dyck-{k}"), ((2, 50), (52, 150), 2)),
-    "anbncn": ((3, 48), (51, 150), 3),
-    "anbncndn": ((4, 48), (52, 148), 4),
-    **dict.fromkeys(("boolean-{n}", "reset-dyck-1"), ((2, 50), (51, 150), 1)),
-}
-
-EVEN, ODD = ((2, 40), (42, 500), 2), ((1, 39), (41, 499), 2)
-
-OTHER_LENGTHS = {
-    **dict.fromkeys(("unmarked-reversal", "unmarked-copy", "missing-duplicate-check"), EVEN),
-    **dict.fromkeys(("marked-reversal", "marked-copy"), ODD),
-    **dict.fromkeys(("odds-first-check", "bucket-sort-check"), ODD),
-    **dict.fromkeys(("stack-manipulation-check", "square-root-check"), ((3, 40), (41, 500), 1)),
-    "hardest-cfl": ((4, 40), (41, 500), 1),
-    **dict.fromkeys(
-        ("binary-addition-check", "binary-multiplication-check"), ((5, 40), (41, 500), 1)
-    ),
-}
-"""Where not every length has members."""
-
-
-def test_lengths():
-    files = {spec.name for spec in index.announce()}
-    for name, spec in TASKS.items():
-        if name in files:  # they say so themselves
-            continue
-        short = name.startswith("tomita") or name in {"d1", "d2", "d3", "d4", "d12"}
-        expected = ((1, 50), (51, 100), 1) if short else ((1, 40), (41, 500), 1)
-        if name.startswith("dyck"):
-            expected = ((2, 50), (52, 100), 2)
-        if name.startswith("group"):
-            expected = ((1, 32), (33, 500), 1)
-        expected = {**PUBLISHED_LENGTHS, **OTHER_LENGTHS}.get(name, expected)
-        assert (spec.splits.train, spec.splits.test, spec.splits.step) == expected
 
 
 def test_specs_are_complete(spec, language):

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
+from typing import Any
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
@@ -49,8 +51,16 @@ from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import brackets
 from formalbench_tasks.dyck.brackets import Shapes, dress
 from formalbench_tasks.dyck.near_misses import NearMisses, NonMembers
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.partition import draw_of
+
+_ANNOUNCED: dict[str, Any] = {
+    "version": 2,
+    "config": DyckConfig,
+    "objectives": ("classify", "tag", "next-symbols", "generate"),
+    "splits": Splits(train=(2, 50), test=(52, 100), step=2),  # at odd lengths nothing is in
+}
 
 Window = tuple[int, int]
 """The least and the greatest length, END included."""
@@ -188,6 +198,31 @@ MOST_STATES = 4_096
 """Of the automaton of a bounded language, one for each stack and a dead one."""
 
 
+@task(
+    "dyck-{k}",
+    "balanced brackets of k types",
+    **_ANNOUNCED,
+    reference="Chomsky and Schützenberger (1963)",
+    theory=replace(
+        Theory.least(
+            "context-free",
+            "Chomsky and Schützenberger (1963); with one type a counter language in C-RASP",
+        ),
+        c_rasp=False,
+        c_rasp_last=False,
+    ),
+)
+@task(
+    "dyck-{k}-{D}",
+    "balanced brackets of k types, nested at most D deep",
+    **_ANNOUNCED,
+    reference="Hewitt et al. (2020); Yao et al. (2021), section 3.1",
+    theory=Theory.least(
+        "c-rasp",
+        "two rounds of the decision procedure of arXiv:2608.13433 tell all stacks apart "
+        "(docs/theory.md has the proof)",
+    ),
+)
 class Dyck(
     Language,
     HasPrefixClasses,

@@ -18,9 +18,12 @@ from math import isqrt
 import numpy as np
 import numpy.typing as npt
 from formalbench.contracts.source import Labels, Mask, Stream, Symbols, Transduction
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.membership import Membership
+from formalbench_tasks.membership import BUTOI, SENSITIVE, Membership
 from formalbench_tasks.near_misses import behind, exchange_parts, exchange_two
 
 Ints = npt.NDArray[np.int64]
@@ -92,6 +95,14 @@ class BinaryOperation(Transduction):
         """Return the result of two numbers."""
 
 
+@task(
+    "binary-addition",
+    "the sum of two binary numbers, least significant bit first",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+    keywords=("addition", "arithmetic"),
+)
 class BinaryAddition(BinaryOperation):
     """The sum: ``001+01101`` (4 + 22) becomes ``01011`` (26).
 
@@ -117,6 +128,14 @@ class BinaryAddition(BinaryOperation):
         return left + right
 
 
+@task(
+    "binary-multiplication",
+    "the product of two binary numbers, least significant bit first",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+    keywords=("multiplication", "arithmetic"),
+)
 class BinaryMultiplication(BinaryOperation):
     """The product: ``001*01101`` (4 · 22) becomes ``0001101`` (88).
 
@@ -146,6 +165,14 @@ class BinaryMultiplication(BinaryOperation):
         return left * right
 
 
+@task(
+    "square-root",
+    "the square root, rounded down, of a binary number, most significant bit first",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+    keywords=("compute sqrt", "sqrt", "arithmetic"),
+)
 class SquareRoot(Transduction):
     """The square root of a number, rounded down, most significant bit first; ceil(N/2) bits.
 
@@ -340,6 +367,14 @@ class Equation(Membership):
         return parts if len(parts) == len(self.weights) and all(parts) else None
 
 
+@task(
+    "binary-addition-check",
+    "x+y=z: is the sum right? least significant bit first",
+    splits=Splits(train=(5, 40)),
+    reference=BUTOI,
+    theory=SENSITIVE,
+    keywords=("addition", "arithmetic", "sum"),
+)
 class AdditionCheck(Equation):
     """Is a sum right? ``10+010=110`` (1 + 2 = 3) is in."""
 
@@ -365,6 +400,14 @@ class AdditionCheck(Equation):
         return result - sum(before)
 
 
+@task(
+    "binary-multiplication-check",
+    "x*y=z: is the product right? least significant bit first",
+    splits=Splits(train=(5, 40)),
+    reference=BUTOI,
+    theory=SENSITIVE,
+    keywords=("multiplication", "arithmetic", "product"),
+)
 class MultiplicationCheck(Equation):
     """Is a product right? ``01*11=0110`` (2 · 3 = 6) is in."""
 
@@ -393,6 +436,14 @@ class MultiplicationCheck(Equation):
         return result // before[0] if before and before[0] else result
 
 
+@task(
+    "square-root-check",
+    "x=z: is the square root, rounded down, right? least significant bit first",
+    splits=Splits(train=(3, 40)),
+    reference=BUTOI,
+    theory=SENSITIVE,
+    keywords=("compute sqrt", "sqrt", "arithmetic"),
+)
 class SquareRootCheck(Equation):
     """Is a square root, rounded down, right? ``101001=011`` (37, 6) is in.
 

@@ -11,7 +11,9 @@ from math import prod
 
 import numpy as np
 from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols
+from formalbench.contracts.theory import Theory
 
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 
 MODULUS = 5
@@ -156,6 +158,12 @@ def _flat(text: str) -> int:
     return sum(map(prod, terms))
 
 
+@task(
+    "modular-arithmetic-brackets",
+    "the value mod 5 of an expression such as ((3+2)*-1)",
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
+)
 class ModularArithmeticBrackets(Language):
     """The class is the value mod 5 of an expression with brackets, ``+``, ``-`` and ``*``.
 
@@ -217,6 +225,12 @@ _TO_EXPRESSION = np.array([SYMBOLS.index(s) if s in SYMBOLS else 0 for s in _ALP
 _TO_EQUATION = np.array([_ALPHABET.index(s) if s in _ALPHABET else -1 for s in SYMBOLS])
 
 
+@task(
+    "solve-equation",
+    "the x in an equation mod 5 such as ((3+x)-1)=4",
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
+)
 class SolveEquation(Language):
     """The class is the x, 0 to 4, for which an equation holds mod 5.
 

@@ -7,17 +7,42 @@ spoilt.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols, balanced
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.membership import Following, Membership
+from formalbench_tasks.membership import BUTOI, FREE, SENSITIVE, Following, Membership
 from formalbench_tasks.near_misses import Rearrange, exchange_parts, exchange_two, shuffle_inside
+
+_DUSELL = "DuSell and Chiang (2020), section 5"
+_EVEN = Splits(train=(2, 40), test=(42, 500), step=2)
+_ODD = Splits(train=(1, 39), test=(41, 499), step=2)
 
 BLANK = 2
 
 
+@task(
+    "missing-duplicate",
+    "which symbol is missing in a string said twice?",
+    reference="Delétang et al. (2023), appendix A",
+    theory=replace(
+        Theory.least(
+            "solvable",
+            "as it is asked, of strings said twice alone: the symbol left out makes the number of "
+            "ones even; context-sensitive in Delétang et al. (2023), Table 1",
+        ),
+        # Of these strings, what tells them apart need not be regular.
+        c_rasp=None,
+        c_rasp_last=None,
+        star_free=None,
+    ),
+    keywords=("missing duplicate string",),
+)
 class MissingDuplicate(Language):
     """Bits are said twice, and one of them is left out: which was it?
 
@@ -210,6 +235,15 @@ class Halves(Following):
         return spoil
 
 
+@task(
+    "marked-reversal",
+    "w#wᴿ: a string and its reversal, # between",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_ODD,
+    reference=f"{_DUSELL}; {BUTOI}",
+    theory=FREE,
+    keywords=("reversal", "palindrome", "marked palindrome", "mirror"),
+)
 def marked_reversal() -> Halves:
     """Return w#w^R.
 
@@ -218,6 +252,15 @@ def marked_reversal() -> Halves:
     return Halves(2, _mirrored, lambda half: half[::-1], marked=True)
 
 
+@task(
+    "unmarked-reversal",
+    "wwᴿ: palindromes of even length",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_EVEN,
+    reference=f"{_DUSELL}; {BUTOI}",
+    theory=replace(FREE, note=f"not {FREE.note}"),
+    keywords=("reversal", "palindrome", "palindromes", "mirror"),
+)
 def unmarked_reversal() -> Halves:
     """Return ww^R, palindromes of even length.
 
@@ -226,6 +269,15 @@ def unmarked_reversal() -> Halves:
     return Halves(2, _mirrored, lambda half: half[::-1], marked=False)
 
 
+@task(
+    "marked-copy",
+    "w#w: a string twice, # between",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_ODD,
+    reference=f"DuSell and Chiang (2023); {BUTOI}",
+    theory=SENSITIVE,
+    keywords=("copy", "copying", "copy language"),
+)
 def marked_copy() -> Halves:
     """Return w#w.
 
@@ -234,6 +286,15 @@ def marked_copy() -> Halves:
     return Halves(2, _same, list, marked=True)
 
 
+@task(
+    "unmarked-copy",
+    "ww: a string twice",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_EVEN,
+    reference="DuSell and Chiang (2023)",
+    theory=SENSITIVE,
+    keywords=("copy", "copying", "copy language", "squares"),
+)
 def unmarked_copy() -> Halves:
     """Return ww.
 
@@ -242,6 +303,15 @@ def unmarked_copy() -> Halves:
     return Halves(2, _same, list, marked=False)
 
 
+@task(
+    "odds-first-check",
+    "w#v: does v have the odd places of w first, the other way round than odds-first?",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_ODD,
+    reference=BUTOI,
+    theory=SENSITIVE,
+    keywords=("odds first",),
+)
 def odds_first() -> Halves:
     """Return w#o e, with the 1st, 3rd, … symbol of w in o and the 2nd, 4th, … in e.
 
@@ -250,6 +320,20 @@ def odds_first() -> Halves:
     return Halves(2, _odds_first, lambda half: half[0::2] + half[1::2], marked=True)
 
 
+@task(
+    "bucket-sort-check",
+    "w#v: are the symbols of w in order in v?",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=_ODD,
+    reference=BUTOI,
+    theory=Theory(
+        "counter",
+        c_rasp=True,
+        context_free=False,
+        note="counts of five symbols and their order; no grammar, as for aⁿbⁿcⁿ",
+    ),
+    keywords=("bucket sort", "sort", "sorting", "counting"),
+)
 def bucket_sort() -> Sorted:
     """Return w#v with the symbols of w in order in v.
 
@@ -303,6 +387,14 @@ def _by_counting(half: list[int]) -> list[int]:
     return [symbol for symbol in range(max(half, default=0) + 1) for _ in range(half.count(symbol))]
 
 
+@task(
+    "missing-duplicate-check",
+    "is a 1 missing in a string said twice?",
+    splits=_EVEN,
+    reference=BUTOI,
+    theory=SENSITIVE,
+    keywords=("missing duplicate string",),
+)
 class MissingDuplicateCheck(Membership):
     """With a 1 for its only blank, the string is a bit string twice: ``01_011`` is in.
 

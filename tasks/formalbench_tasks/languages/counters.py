@@ -7,15 +7,22 @@ to be rearranged, Q states.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels, Mask, Stream, Symbols
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.dyck.brackets import rising_share
-from formalbench_tasks.membership import Following, counts
+from formalbench_tasks.index import task
+from formalbench_tasks.membership import BHATTAMISHRA, BUTOI, COUNTS, Following, counts
 from formalbench_tasks.near_misses import one_of
+
+_ONE_COUNTER = Theory("counter", c_rasp=True, context_free=True, note=f"{COUNTS}; deterministic")
 
 
 class EqualBlocks(Following):
@@ -79,16 +86,41 @@ class EqualBlocks(Following):
         return letters_AN
 
 
+def _blocks(letters: int, shown: str, plain: str) -> dict[str, Any]:
+    """Return what is announced of a language of equal blocks."""
+    several = "no grammar generates it: Bar-Hillel et al. (1961)"
+    return {
+        "summary": f"{shown}: as many of each letter, block by block",
+        "objectives": ("classify", "tag", "next-symbols"),
+        "splits": Splits(
+            train=(letters, 50 // letters * letters),
+            test=(letters * (50 // letters + 1), 150 // letters * letters),
+            step=letters,
+        ),
+        "reference": BHATTAMISHRA,
+        "theory": Theory(
+            "counter",
+            c_rasp=True,
+            context_free=letters == 2,
+            note=f"{COUNTS}; {'deterministic' if letters == 2 else several}",
+        ),
+        "keywords": (shown, plain, "counting", "counter language"),
+    }
+
+
+@task("anbn", **_blocks(2, "aⁿbⁿ", "a^nb^n"))
 def equal_blocks_2() -> EqualBlocks:
     """Return a^n b^n."""
     return EqualBlocks(2)
 
 
+@task("anbncn", **_blocks(3, "aⁿbⁿcⁿ", "a^nb^nc^n"))
 def equal_blocks_3() -> EqualBlocks:
     """Return a^n b^n c^n."""
     return EqualBlocks(3)
 
 
+@task("anbncndn", **_blocks(4, "aⁿbⁿcⁿdⁿ", "a^nb^nc^nd^n"))
 def equal_blocks_4() -> EqualBlocks:
     """Return a^n b^n c^n d^n."""
     return EqualBlocks(4)
@@ -106,6 +138,14 @@ def displace(stream: Stream, strings_AN: Symbols) -> Symbols:
     return np.take_along_axis(strings_AN, np.argsort(keys_AN, axis=1, kind="stable"), axis=1)
 
 
+@task(
+    "majority",
+    "are there more 1s than 0s?",
+    objectives=("classify", "tag", "next-symbols"),
+    reference=BUTOI,
+    theory=replace(_ONE_COUNTER, note=f"{_ONE_COUNTER.note}; in TC⁰ and not in AC⁰"),
+    keywords=("counting", "counter language"),
+)
 class Majority(Following):
     """There are more 1s than 0s.
 
@@ -175,6 +215,15 @@ _VALUES = ("0", "1")
 _OPERATORS = ("~", "+", ">")
 
 
+@task(
+    "boolean-{n}",
+    "expressions in prefix notation, operators of 1 to n operands",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=Splits(train=(2, 50), test=(51, 150)),
+    reference=BHATTAMISHRA,
+    theory=_ONE_COUNTER,
+    keywords=("boolean expressions", "n-ary boolean expressions", "counting"),
+)
 class BooleanExpressions(Following):
     """Well-formed expressions: an operator before its operands, and the values 0 and 1.
 
@@ -263,6 +312,23 @@ STEPS = np.array([1, -1, 0])
 """How far each symbol moves the depth."""
 
 
+@task(
+    "reset-dyck-1",
+    "Σ*#v: balanced brackets behind the last reset",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=Splits(train=(2, 50), test=(51, 150)),
+    reference=BHATTAMISHRA,
+    theory=Theory(
+        "counter",
+        c_rasp=False,
+        c_rasp_last=False,
+        context_free=True,
+        note="counters that may be set to 0, Merrill (2020); deterministic; without closing "
+        "brackets it is Σ*#, as ends-in-b not in C-RASP, and before a closing bracket it is Σ*#(, "
+        "which is not either",
+    ),
+    keywords=("reset dyck", "brackets", "counting", "counter language"),
+)
 class ResetDyck(Following):
     """Σ*#v with v in Dyck-1: there is a reset, and behind the last one brackets are balanced.
 

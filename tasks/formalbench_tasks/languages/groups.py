@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations, product
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -25,9 +26,11 @@ from formalbench.contracts.source import (
     Stream,
     Symbols,
 )
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.configs import GroupConfig
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 
 Permutation = tuple[int, ...]
@@ -231,6 +234,20 @@ def _symbols(group: PermutationGroup, which: str) -> tuple[int, ...]:
     return found
 
 
+def _facts(shown: str, level: str, *keywords: str) -> dict[str, Any]:
+    """Return what is announced of a group."""
+    return {
+        "summary": f"the product of elements of {shown}, by their numbers",
+        "config": GroupConfig,
+        "objectives": ("classify", "tag"),
+        "splits": Splits(train=(1, 32), test=(33, 500)),  # Grazzi et al. (2024), §5.2
+        "reference": "Merrill et al. (2024); Grazzi et al. (2024), section 5.2",
+        "theory": Theory.least(level),
+        "keywords": ("state tracking", "word problem", "group", *keywords),
+    }
+
+
+@task("group-z{n}", **_facts("Z_n, n = 2 … 60", "solvable", "cyclic group", "modular counter"))
 def cyclic_group(config: GroupConfig, n: int) -> WordProblem:
     """Return the word problem of Z_n.
 
@@ -242,31 +259,37 @@ def cyclic_group(config: GroupConfig, n: int) -> WordProblem:
     return WordProblem(cyclic(n), config)
 
 
+@task("group-s3", **_facts("S3", "solvable", "permutations"))
 def s3(config: GroupConfig) -> WordProblem:
     """Return the word problem of S3."""
     return WordProblem(symmetric(3), config)
 
 
+@task("group-s4", **_facts("S4", "solvable", "permutations"))
 def s4(config: GroupConfig) -> WordProblem:
     """Return the word problem of S4."""
     return WordProblem(symmetric(4), config)
 
 
+@task("group-s5", **_facts("S5", "regular", "permutations"))
 def s5(config: GroupConfig) -> WordProblem:
     """Return the word problem of S5."""
     return WordProblem(symmetric(5), config)
 
 
+@task("group-a4", **_facts("A4", "solvable", "permutations"))
 def a4(config: GroupConfig) -> WordProblem:
     """Return the word problem of A4."""
     return WordProblem(alternating(4), config)
 
 
+@task("group-a5", **_facts("A5", "regular", "permutations"))
 def a5(config: GroupConfig) -> WordProblem:
     """Return the word problem of A5."""
     return WordProblem(alternating(5), config)
 
 
+@task("group-a4xz5", **_facts("A4 × Z5", "solvable"))
 def a4xz5(config: GroupConfig) -> WordProblem:
     """Return the word problem of A4 × Z5."""
     return WordProblem(direct_product(alternating(4), cyclic(5)), config)

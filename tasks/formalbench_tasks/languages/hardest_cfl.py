@@ -11,8 +11,11 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 from formalbench.contracts.source import Labels, Stream, Symbols
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.dyck.brackets import dress, rising_share
+from formalbench_tasks.index import task
 from formalbench_tasks.membership import Membership
 
 Ints = npt.NDArray[np.int64]
@@ -32,6 +35,19 @@ SHORTEST = 4
 _SECTIONS = 6  # of a block: decoys, a comma, the real piece, a comma, decoys, its end
 
 
+@task(
+    "hardest-cfl",
+    "brackets in pieces, each hidden among decoys: as hard as any context-free language",
+    splits=Splits(train=(4, 40)),
+    reference="Greibach (1973); DuSell and Chiang (2020), section 5",
+    theory=Theory(
+        "context-free",
+        c_rasp=False,
+        c_rasp_last=False,
+        note="Greibach (1973): every other one is an inverse image of it; complete for LOGCFL",
+    ),
+    keywords=("hardest context-free language", "nondeterministic", "brackets"),
+)
 class HardestContextFree(Membership):
     """Blocks of parts, of which one each, together, are a dollar and then balanced brackets.
 

@@ -8,15 +8,26 @@ from math import prod
 
 import numpy as np
 from formalbench.contracts.source import Labels, Language, Mask, Stream, Symbols
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.automata.automaton import Automaton, from_table
 from formalbench_tasks.automata.regular_language import AutomatonFunction, RegularLanguage
 from formalbench_tasks.configs import ParityConfig
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 
 BITS = ("0", "1")
 
 
+@task(
+    "parity",
+    "is the number of 1s odd?",
+    config=ParityConfig,
+    objectives=("classify", "tag", "next-symbols"),
+    reference="Chiang and Cholak (2022), section 2",
+    theory=Theory.least("solvable"),
+    keywords=("state tracking", "modular counting"),
+)
 class Parity(RegularLanguage):
     """PARITY: class 1 iff the number of 1s is odd.
 
@@ -58,6 +69,14 @@ class Parity(RegularLanguage):
 CYCLE = 5
 
 
+@task(
+    "cycle-navigation",
+    "where does a walk on a cycle of five end?",
+    objectives=("classify", "tag"),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("solvable"),
+    keywords=("state tracking",),
+)
 class CycleNavigation(AutomatonFunction):
     """The class is the sum of the steps -1 (``-``), 0 (``.``) and +1 (``+``), mod 5.
 
@@ -82,6 +101,12 @@ MODULUS = 5
 OUTSIDE = MODULUS  # the automaton's class for strings that are not expressions
 
 
+@task(
+    "modular-arithmetic",
+    "the value mod 5 of an expression such as 3+2*4-1",
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("solvable"),
+)
 class ModularArithmetic(Language):
     """The class is the value mod 5 of digits and operators in turn; ``*`` binds tighter.
 

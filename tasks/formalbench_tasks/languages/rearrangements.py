@@ -13,7 +13,10 @@ from collections.abc import Sequence
 
 import numpy as np
 from formalbench.contracts.source import Labels, Mask, Stream, Symbols, Transduction
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 
 
@@ -59,6 +62,14 @@ class Rearrangement(Transduction):
         """Return the answers, (B, M)."""
 
 
+@task(
+    "reverse-string",
+    "the string from its end",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
+    keywords=("reversal",),
+)
 class ReverseString(Rearrangement):
     """The string from its end: ``011`` becomes ``110``.
 
@@ -78,6 +89,14 @@ class ReverseString(Rearrangement):
         return strings_BN[:, ::-1]
 
 
+@task(
+    "duplicate-string",
+    "the string twice",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+    keywords=("copy", "copying"),
+)
 class DuplicateString(Rearrangement):
     """The string twice: ``01`` becomes ``0101``.
 
@@ -98,6 +117,13 @@ class DuplicateString(Rearrangement):
         return np.concatenate((strings_BN, strings_BN), axis=1)
 
 
+@task(
+    "odds-first",
+    "the 2nd, 4th, … symbol, then the 1st, 3rd, …",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+)
 class OddsFirst(Rearrangement):
     """Every second symbol, then the others: of s1 s2 s3 s4 s5 first s2 s4, then s1 s3 s5.
 
@@ -117,6 +143,14 @@ class OddsFirst(Rearrangement):
         return np.concatenate((strings_BN[:, 1::2], strings_BN[:, 0::2]), axis=1)
 
 
+@task(
+    "bucket-sort",
+    "the symbols in order",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-sensitive", "Delétang et al. (2023), Table 1"),
+    keywords=("sort", "sorting"),
+)
 class BucketSort(Rearrangement):
     """The symbols in order: ``30214`` becomes ``01234``.
 
@@ -159,6 +193,14 @@ class DistinctSymbols(Rearrangement):
         return np.argsort(keys_BS, axis=1, kind="stable")[:, :length]
 
 
+@task(
+    "copy",
+    "the string again, of different symbols",
+    objectives=("transduce",),
+    splits=Splits(train=(1, 50), test=(51, 150)),
+    reference="Huang et al. (2025), unique copy",
+    keywords=("copying", "unique copy", "recall"),
+)
 class Copy(DistinctSymbols):
     """The string itself, of different symbols.
 
@@ -173,6 +215,14 @@ class Copy(DistinctSymbols):
         return strings_BN.copy()
 
 
+@task(
+    "repeat-copy",
+    "the string again, of two symbols",
+    objectives=("transduce",),
+    splits=Splits(train=(1, 50), test=(51, 150)),
+    reference="Huang et al. (2025), repeat copy",
+    keywords=("copy", "copying", "recall"),
+)
 class RepeatCopy(Rearrangement):
     """The string itself, of two symbols, so that each occurs again and again.
 
@@ -187,6 +237,14 @@ class RepeatCopy(Rearrangement):
         return strings_BN.copy()
 
 
+@task(
+    "sort",
+    "the symbols in order, all different",
+    objectives=("transduce",),
+    splits=Splits(train=(1, 50), test=(51, 150)),
+    reference="Huang et al. (2025), sort",
+    keywords=("sorting",),
+)
 class Sort(DistinctSymbols):
     """The symbols in order, all different.
 
@@ -205,6 +263,14 @@ class Sort(DistinctSymbols):
         return np.sort(strings_BN, axis=1)
 
 
+@task(
+    "first-occurrences",
+    "every symbol once, in the order in which they first occur",
+    objectives=("transduce",),
+    splits=Splits(train=(3, 40), test=(41, 256)),
+    reference="Walker et al. (2025), set",
+    keywords=("set", "distinct symbols"),
+)
 class FirstOccurrences(Transduction):
     """Every symbol of the string once, in the order in which they first occur, then END.
 

@@ -20,13 +20,26 @@ from formalbench.contracts.source import (
     Stream,
     Symbols,
 )
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.configs import FlipFlopConfig, RecallConfig
+from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 
 WRITE, READ, IGNORE, ZERO, ONE = range(5)
 
 
+@task(
+    "flip-flop",
+    "the bit last written, whenever it is read",
+    config=FlipFlopConfig,
+    objectives=("tag",),
+    splits=Splits(train=(4, 128), test=(130, 512), step=2),
+    reference="Liu et al. (2023), FFL(p)",
+    theory=Theory.least("star-free", "the flip-flop monoid has no groups"),
+    keywords=("state tracking", "recall", "memory"),
+)
 class FlipFlop(Language, HasPrefixClasses, HasQuestions):
     """The bit last written, asked for after every ``r``.
 
@@ -123,6 +136,15 @@ SYMBOLS_A_PAIR = 16
 _WEIGHT = 1 << 24
 
 
+@task(
+    "mqar",
+    "the value that was paired with a key, whenever the key comes again",
+    config=RecallConfig,
+    objectives=("tag",),
+    splits=Splits(train=(16, 64), test=(66, 256), step=2),
+    reference="Arora et al. (2024), MQAR",
+    keywords=("associative recall", "multi query associative recall", "recall", "memory"),
+)
 class Recall(Language, HasPrefixClasses, HasQuestions):
     """Pairs of a key and a value, and then keys again: the class is the value of the last one.
 

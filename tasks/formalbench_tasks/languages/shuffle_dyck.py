@@ -19,11 +19,13 @@ import numpy as np
 import numpy.typing as npt
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.source import Labels, Mask, Stream, Symbols
+from formalbench.contracts.specs import Splits
 from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.dyck.brackets import rising_share
 from formalbench_tasks.dyck.language import PAIRS
-from formalbench_tasks.membership import Following, counts
+from formalbench_tasks.index import task
+from formalbench_tasks.membership import BHATTAMISHRA, COUNTS, Following, counts
 
 Ints = npt.NDArray[np.int64]
 
@@ -125,6 +127,15 @@ MOST = 32
 """The most types that can be asked for."""
 
 
+@task(
+    "shuffle-dyck-{k}",
+    "brackets of k types, each balanced by itself; pairs may cross",
+    objectives=("classify", "tag", "next-symbols"),
+    splits=Splits(train=(2, 50), test=(52, 150), step=2),
+    reference=f"Suzgun et al. (2019); {BHATTAMISHRA}",
+    theory=Theory("counter", c_rasp=True, note=f"{COUNTS}; not context-free but for k = 1"),
+    keywords=("shuffle", "shuffled dyck", "brackets", "counting", "counter language"),
+)
 class ShuffleDyck(Following):
     """Strings whose brackets of each type are balanced when all others are left out.
 

@@ -12,15 +12,26 @@ from collections.abc import Sequence
 
 import numpy as np
 from formalbench.contracts.source import Labels, Mask, Stream, Symbols, Transduction
+from formalbench.contracts.specs import Splits
+from formalbench.contracts.theory import Theory
 
+from formalbench_tasks.index import task
 from formalbench_tasks.languages.rearrangements import chosen
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.membership import Membership
+from formalbench_tasks.membership import BUTOI, FREE, Membership
 from formalbench_tasks.near_misses import behind, exchange_parts, exchange_two
 
 POP, PUSH = 2, 3  # ids: 0 and 1 lie on the stack, then pop, push0, push1
 
 
+@task(
+    "stack-manipulation",
+    "what a stack holds after it was pushed to and popped from",
+    objectives=("transduce",),
+    reference="Delétang et al. (2023), appendix A",
+    theory=Theory.least("context-free", "Delétang et al. (2023), Table 1"),
+    keywords=("stack", "state tracking"),
+)
 class StackManipulation(Transduction):
     """The stack that is left, top first.
 
@@ -86,6 +97,14 @@ class StackManipulation(Transduction):
 PUSHED, POPPED, MARKER = 2, 3, 4
 
 
+@task(
+    "stack-manipulation-check",
+    "is this what a stack holds after it was pushed to and popped from?",
+    splits=Splits(train=(3, 40)),
+    reference=BUTOI,
+    theory=FREE,
+    keywords=("stack manipulation", "stack"),
+)
 class StackCheck(Membership):
     """A stack, bottom first, what is done to it, ``#``, and what is left, top first.
 
