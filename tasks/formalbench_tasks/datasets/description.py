@@ -23,30 +23,26 @@ if symbols are single characters that stand without spaces, ``theory``, the smal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from formalbench.cache import cached
-from formalbench.contracts.errors import RequestError, nearest
+from formalbench.contracts.protocol import Part
 from formalbench.contracts.specs import Splits, TaskSpec
 from formalbench.contracts.theory import CLASSES, Theory
 from formalbench.host.plugin import data_hash
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from formalbench_tasks.task_file import (
     MOST_VERSIONS,
-    MistakeError,
-    Mistakes,
-    alphabet_of,
-    check_known,
-    distinct,
-    label_of,
-    line_of,
-    list_of,
-    name_of,
+    Alphabet,
+    Distinct,
+    Label,
+    TaskFile,
+    read_file,
     show,
-    version_of,
 )
 
 if TYPE_CHECKING:
@@ -55,19 +51,95 @@ if TYPE_CHECKING:
 READER = 1
 """Raised whenever another string is drawn, or another answer given, of the same files."""
 
-KEYS = (
-    *("name", "data", "alphabet", "classes", "separated", "theory"),
-    *("summary", "reference", "version"),
-)
 SPLITS = ("train", "validation", "test")
-
-_FORMS = ({"strings"}, {"strings", "labels"}, {"strings", "outputs"})
 
 MOST_PARTS = 100
 """Of a test."""
 
-LONGEST_NAME = 64
-"""Of a part, in characters."""
+
+def _existing(name: object, info: ValidationInfo) -> Path:
+    """Return the file of this name, in the folder that is the validation's context."""
+    assert isinstance(info.context, Path)
+    if not isinstance(name, str):
+        raise ValueError(f"must be the name of a file, not {show(name)}")
+    path = info.context / name
+    try:
+        found = name.isprintable() and path.is_file()
+    except OSError:  # its name is longer than any can be
+        found = False
+    if not found:
+        raise ValueError(f"no file {path if name.isprintable() else show(name)}")
+    return path
+
+
+def _parts(value: object) -> object:
+    """Return the parts of a test by name; the only one has none."""
+    return {"": value} if isinstance(value, dict) and "strings" in value else value
+
+
+def _spelt(value: object) -> object:
+    return str(value) if isinstance(value, bool) else value
+
+
+File = Annotated[Path, BeforeValidator(_existing)]
+PartName = Annotated[str, Field(pattern=r"^$|^[a-z0-9]+(-[a-z0-9]+)*$", max_length=64)]
+ClassName = Annotated[Label, BeforeValidator(_spelt)]
+
+
+class PartFiles(Part):
+    """The files of a part."""
+
+    strings: File
+    labels: File | None = None
+    outputs: File | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> PartFiles:
+        if self.labels and self.outputs:
+            raise ValueError("labels or outputs, not both")
+        return self
+
+
+class SplitFiles(Part):
+    """The files of each split."""
+
+    train: PartFiles
+    validation: PartFiles
+    test: Annotated[
+        dict[PartName, PartFiles],
+        Field(min_length=1, max_length=MOST_PARTS),
+        BeforeValidator(_parts),
+    ]
+
+    @property
+    def parts(self) -> list[tuple[str, str, PartFiles]]:
+        """The split, the name and the files of every part."""
+        tests = [("test", name, files) for name, files in self.test.items()]
+        return [("train", "", self.train), ("validation", "", self.validation), *tests]
+
+
+class DataFile(TaskFile):
+    """What the YAML file holds."""
+
+    data: SplitFiles
+    alphabet: Alphabet | None = None
+    classes: Annotated[tuple[ClassName, ...], Field(min_length=2), Distinct] | None = None
+    separated: Annotated[bool, Field(strict=True)] = True
+    theory: Literal[CLASSES] | None = None  # type: ignore[valid-type]
+
+    @property
+    def function(self) -> bool:
+        """Whether answers are strings."""
+        return self.data.train.outputs is not None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> DataFile:
+        if len({files.outputs is None for _, _, files in self.data.parts}) == 2:
+            raise ValueError("data: either all parts have outputs, or none")
+        if self.function and (self.classes or self.theory):
+            given = "classes" if self.classes else "theory"
+            raise ValueError(f"{given} is for labels, and the data has outputs")
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,10 +194,20 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     Raises:
         RequestError: one line, if anything in it, or in a file that it names, cannot be used.
     """
-    try:
-        spec, described = _described(path, data)
-    except MistakeError as problem:
-        raise RequestError(f"{path}: {problem}") from None
+    file = read_file(path, data, DataFile, path.parent)
+    described = Description(
+        path=path,
+        digest=data_hash(path),
+        parts=tuple(
+            FilePart(split, name, files.strings, files.labels or files.outputs)
+            for split, name, files in file.data.parts
+        ),
+        alphabet=file.alphabet,
+        classes=file.classes,
+        separated=file.separated,
+        theory=_theory(file.theory),
+        function=file.function,
+    )
 
     def look() -> dict[str, Any]:
         from formalbench_tasks.datasets.reading import facts_of  # here: it imports numpy
@@ -133,48 +215,16 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
         return facts_of(described)
 
     facts = cached(["data set", READER, described.digest], look)
-    return replace(
-        spec,
-        summary=spec.summary or facts["summary"],
-        splits=Splits(tuple(facts["train"]), tuple(facts["test"])),
-    )
-
-
-def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Description]:
-    found = Mistakes()
-    found.of(check_known, data, KEYS)
-    name = found.of(_required_name, data)
-    version = found.of(version_of, data.get("version", 1))
-    summary, reference = (found.of(line_of, data, key) for key in ("summary", "reference"))
-    alphabet = found.of(alphabet_of, data["alphabet"]) if "alphabet" in data else None
-    classes = found.of(_classes, data["classes"]) if "classes" in data else None
-    separated = found.of(_truth, data, "separated")
-    theory = found.of(_theory, data["theory"]) if "theory" in data else None
-    parts = _parts(path.parent, data["data"], found)
-    function = found.of(_function, data)
-    found.refuse()
-    assert name
-    assert version
-    described = Description(
-        path=path,
-        digest=data_hash(path),
-        parts=tuple(parts),
-        alphabet=alphabet,
-        classes=classes,
-        separated=bool(separated),
-        theory=theory,
-        function=bool(function),
-    )
-    spec = TaskSpec(
-        name=name,
-        version=MOST_VERSIONS * READER + version,
-        summary=summary or "",
+    return TaskSpec(
+        name=file.name,
+        version=MOST_VERSIONS * READER + file.version,
+        summary=file.summary or facts["summary"],
         factory=lambda: _build(described),
-        objectives=("transduce", "decode") if function else ("classify",),
-        reference=reference or "",
-        theory=theory,
+        objectives=("transduce", "decode") if file.function else ("classify",),
+        splits=Splits(tuple(facts["train"]), tuple(facts["test"])),
+        reference=file.reference,
+        theory=described.theory,
     )
-    return spec, described
 
 
 def _build(described: Description) -> DataSet | FunctionSet:
@@ -187,104 +237,10 @@ def _build(described: Description) -> DataSet | FunctionSet:
     return FunctionSet(data) if described.function else data
 
 
-def _parts(folder: Path, data: object, found: Mistakes) -> list[FilePart]:
-    """Return all parts without a mistake; the others are noted."""
-    if not isinstance(data, dict):
-        found.of(_refuse, "data must have train, validation and test, each with its strings")
-        return []
-    found.of(_check_splits, data)
-    parts = []
-    for split in SPLITS:
-        value = data.get(split)
-        named = split == "test" and isinstance(value, dict) and "strings" not in value
-        for group, files in value.items() if named and isinstance(value, dict) else [("", value)]:
-            if split in data and (part := found.of(_part, folder, split, group, files)):
-                parts.append(part)
-    return parts
-
-
-def _check_splits(data: Mapping[str, Any]) -> None:
-    if missing := [split for split in SPLITS if not data.get(split)]:
-        raise MistakeError(f"data has no {' and no '.join(missing)}")
-    if extra := [key for key in data if key not in SPLITS]:
-        raise MistakeError(f"data: unknown key {show(extra[0])}; known: {', '.join(SPLITS)}")
-    if isinstance(data["test"], dict) and len(data["test"]) > MOST_PARTS:
-        raise MistakeError(f"the test has {len(data['test'])} parts: at most {MOST_PARTS}")
-
-
-def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
-    name = name_of(group) if group != "" else ""
-    if len(name) > LONGEST_NAME:
-        raise MistakeError(f"the name of a part has {len(name)} characters: at most {LONGEST_NAME}")
-    place = f"data: {split} {name}".rstrip()
-    keys = set(files) if isinstance(files, dict) else set()
-    if not isinstance(files, dict) or keys not in _FORMS:
-        raise MistakeError(f"{place} must look like {{strings: FILE, labels: FILE}}")
-    for key, file in files.items():
-        if not isinstance(file, str) or not 0 < len(file) < 1000 or not file.isprintable():
-            raise MistakeError(f"{place}: {key} must be the name of a file, not {show(file)}")
-    paths = {key: folder / file for key, file in files.items()}
-    if missing := [path for path in paths.values() if not _is_file(path)]:
-        raise MistakeError(f"{place}: no file {missing[0]}")
-    return FilePart(split, name, paths["strings"], paths.get("labels", paths.get("outputs")))
-
-
-def _function(data: Mapping[str, Any]) -> bool:
-    """Say whether answers are strings: those of all parts, or of none."""
-    kinds = {"outputs" in files for files in _files_of(data["data"])}
-    if kinds == {False, True}:
-        raise MistakeError("data: either all parts have outputs, or none")
-    if kinds == {True} and (extra := [key for key in ("classes", "theory") if key in data]):
-        raise MistakeError(f"{extra[0]} is for labels, and the data has outputs")
-    return kinds == {True}
-
-
-def _files_of(value: object) -> Iterator[dict[str, Any]]:
-    if isinstance(value, dict):
-        if "strings" in value:
-            yield value
-        for inner in value.values():
-            yield from _files_of(inner)
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except OSError:  # its name is longer than any can be
-        return False
-
-
-def _required_name(data: Mapping[str, Any]) -> str:
-    if "name" not in data:
-        raise MistakeError("the key 'name' is missing")
-    return name_of(data["name"])
-
-
-def _classes(value: object) -> tuple[str, ...]:
-    labels = [str(one) if isinstance(one, bool) else one for one in list_of(value, "classes")]
-    names = distinct([label_of(one, "class") for one in labels], "class")
-    if len(names) < 2:
-        raise MistakeError(f"classes must name two labels or more, not {show(value)}")
-    return names
-
-
-def _truth(data: Mapping[str, Any], key: str) -> bool:
-    value = data.get(key, True)
-    if not isinstance(value, bool):
-        raise MistakeError(f"{key} must be true or false, not {show(value)}")
-    return value
-
-
-def _theory(value: object) -> Theory:
-    if value not in CLASSES:
-        close = nearest(str(value), CLASSES, count=1)
-        hint = f" (did you mean {close[0]!r}?)" if close else f"; known: {', '.join(CLASSES)}"
-        raise MistakeError(f"theory: unknown class {show(value)}{hint}")
+def _theory(name: str | None) -> Theory | None:
+    if name is None:
+        return None
     note = "as the data set states it"
-    if value == "regular":  # a group that is not solvable is hardly what it means
+    if name == "regular":  # a group that is not solvable is hardly what it means
         return Theory("regular", note=note)
-    return Theory.least(str(value), note)
-
-
-def _refuse(text: str) -> None:
-    raise MistakeError(text)
+    return Theory.least(name, note)
