@@ -19,12 +19,11 @@ from formalbench.contracts.source import (
     Mask,
     Stream,
     Symbols,
-    balanced,
 )
 from formalbench.contracts.theory import Theory
 
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.near_misses import ORDER, Rearrange, Spoilt, corrupt
+from formalbench_tasks.near_misses import ORDER, Change, NonMembers, in_balance
 
 BHATTAMISHRA = "Bhattamishra et al. (2020), section 5"
 BUTOI = "Butoi et al. (2025), appendix A (FLaRe)"
@@ -39,15 +38,15 @@ class Membership(Language, HasNearMisses):
     """A language: class 1 is in, class 0 is out; not every string of a length above 0 is in.
 
     Half of what is drawn are members, where the length has any. Of the non-members half are members
-    spoilt in the first of `ways`, a quarter in the second, an eighth members after a few random
+    rearranged in the first of `ways`, a quarter in the second, an eighth members after a few random
     edits, an eighth uniform (`formalbench_tasks.near_misses`). Of a length without members strings
     are uniform.
 
     Attributes:
-        ways: how members are spoilt, so that little can be told from counts.
+        ways: how members are rearranged, so that little can be told from counts.
     """
 
-    ways: tuple[Rearrange, Rearrange] = ORDER
+    ways: tuple[Change, Change] = ORDER
 
     @abstractmethod
     def has_members(self, length: int) -> bool:
@@ -76,11 +75,7 @@ class Membership(Language, HasNearMisses):
             return self._any(stream, length, count)
         if length == 0:
             return self.sample_members(stream, length, count)
-        inside_B = balanced(stream, count) == 1
-        strings_BN = np.empty((count, length), dtype=np.int64)
-        strings_BN[inside_B] = self.sample_members(stream, length, int(inside_B.sum()))
-        strings_BN[~inside_B] = self._spoilt.draw(stream, length, int((~inside_B).sum()))
-        return strings_BN
+        return in_balance(stream, length, count, self.sample_members, self._non_members.draw)
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
         """Return the probability of out and in among `sample`'s strings of this length."""
@@ -90,10 +85,10 @@ class Membership(Language, HasNearMisses):
         return (0.5, 0.5) if length else (0.0, 1.0)
 
     def near_misses(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members spoilt in both ways in turn; (count, length), or (0, length)."""
+        """Draw members rearranged in both ways in turn; (count, length), or (0, length)."""
         if length == 0 or not self.has_members(length):
             return np.empty((0, length), dtype=np.int64)
-        return self._spoilt.near(stream, length, count)
+        return self._non_members.near(stream, length, count)
 
     def is_member(self, strings_BN: Symbols) -> Mask:
         """Say which strings are in, (B,)."""
@@ -101,15 +96,9 @@ class Membership(Language, HasNearMisses):
         return inside_B
 
     @cached_property
-    def _spoilt(self) -> Spoilt:
-        members, edited, uniform = self.sample_members, self._edited, self._uniform
-        return Spoilt(members, self.is_member, edited, uniform, self.ways)
-
-    def _edited(self, stream: Stream, members_BN: Symbols) -> Symbols:
-        strings_BN, stuck_B = corrupt(stream, members_BN, len(self.alphabet), self.is_member)
-        length = members_BN.shape[1]
-        strings_BN[stuck_B] = self._uniform(stream, length, int(stuck_B.sum()))
-        return strings_BN
+    def _non_members(self) -> NonMembers:
+        symbols = len(self.alphabet)
+        return NonMembers(self.sample_members, self.is_member, self._uniform, symbols, self.ways)
 
     def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw uniform non-members, (count, length)."""

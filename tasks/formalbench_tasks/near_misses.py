@@ -8,8 +8,7 @@ length.
 What counts symbols, or looks at the first and the last of them, cannot tell such strings apart;
 what counts pairs of neighbours cannot tell those of `exchange_parts`.
 
-Legend: B strings, N positions, A strings still to be edited or strings still to be rearranged or
-strings to be spoilt.
+Legend: B strings, N positions, A strings still to be changed.
 """
 
 from __future__ import annotations
@@ -19,43 +18,71 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from formalbench.contracts.source import Mask, Stream, Symbols
+from formalbench.contracts.source import Mask, Stream, Symbols, balanced
 
 Ints = npt.NDArray[np.int64]
 
 
-ROUNDS = 16
-"""How often the edits of one member are drawn again before it is given up."""
+Change = Callable[[Stream, Symbols], Symbols]
+"""Changes strings, (A, N) -> (A, N)."""
+
+Draw = Callable[[Stream, int, int], Symbols]
+"""Draws strings, called with (stream, length, count)."""
+
+IsMember = Callable[[Symbols], Mask]
+"""Tells members from non-members, (A, N) -> (A,)."""
+
+EDIT_ATTEMPTS, REARRANGE_ATTEMPTS = 16, 8
+"""How often one member is changed before it is given up."""
+
+SHORTEST = 4
+"""With fewer symbols, two of them the ends, there is no other order."""
 
 
-def corrupt(
+def change_until_outside(
     stream: Stream,
     members_BN: Symbols,
-    num_symbols: int,
-    is_member: Callable[[Symbols], Mask],
+    is_member: IsMember,
+    change: Change,
+    attempts: int = EDIT_ATTEMPTS,
+    *,
+    restart: bool = True,
 ) -> tuple[Symbols, Mask]:
-    """Edit members until they are outside the language, or `ROUNDS` times.
+    """Change members until they are outside the language, or `attempts` times.
 
-    Args:
-        stream: where every number comes from.
-        members_BN: (B, N) members, N ≥ 1.
-        num_symbols: the size of the alphabet.
-        is_member: tells members from non-members, (A, N) -> (A,).
+    With `restart` every attempt starts from the member, otherwise from the last attempt's result.
 
     Returns:
-        (B, N) the edited strings, and (B,) which of them could not be brought outside.
+        (B, N) the strings, and (B,) which of them are still members.
     """
-    strings_BN = members_BN.copy()
-    pending = np.arange(len(strings_BN))
-    for _ in range(ROUNDS):
+    strings_BN, pending = members_BN.copy(), np.arange(len(members_BN))
+    for _ in range(attempts):
         if not pending.size:
             break
-        edited_AN = edit(stream, members_BN[pending], num_symbols)
-        strings_BN[pending] = edited_AN
-        pending = pending[is_member(edited_AN)]
-    stuck_B = np.zeros(len(strings_BN), dtype=np.bool_)
-    stuck_B[pending] = True
-    return strings_BN, stuck_B
+        source_BN = members_BN if restart else strings_BN
+        changed_AN = change(stream, source_BN[pending])
+        strings_BN[pending] = changed_AN
+        pending = pending[is_member(changed_AN)]
+    inside_B = np.zeros(len(strings_BN), dtype=np.bool_)
+    inside_B[pending] = True
+    return strings_BN, inside_B
+
+
+def edit_until_outside(
+    stream: Stream, members_BN: Symbols, is_member: IsMember, symbols: int
+) -> tuple[Symbols, Mask]:
+    """Edit members over so many symbols; see `change_until_outside`."""
+    return change_until_outside(
+        stream, members_BN, is_member, lambda stream, one_AN: edit(stream, one_AN, symbols)
+    )
+
+
+def rearrange_until_outside(
+    stream: Stream, members_BN: Symbols, is_member: IsMember, change: Change
+) -> tuple[Symbols, Mask]:
+    """Rearrange members; see `change_until_outside`."""
+    attempts = REARRANGE_ATTEMPTS if members_BN.shape[1] >= SHORTEST else 0
+    return change_until_outside(stream, members_BN, is_member, change, attempts, restart=False)
 
 
 def edit(stream: Stream, strings_AN: Symbols, num_symbols: int) -> Symbols:
@@ -110,44 +137,6 @@ def delete_insert(strings_AN: Symbols, out_A: Ints, in_A: Ints, new_A: Ints) -> 
     return moved_AN
 
 
-Rearrange = Callable[[Stream, Symbols], Symbols]
-
-
-TRIALS = 8
-"""How often one string is rearranged before it is given up."""
-
-
-SHORTEST = 4
-"""With fewer symbols, two of them the ends, there is no other order."""
-
-
-def rearrange_until_outside(
-    stream: Stream, members_BN: Symbols, is_member: Callable[[Symbols], Mask], how: Rearrange
-) -> tuple[Symbols, Mask]:
-    """Rearrange members, each again and again, until they are outside.
-
-    Args:
-        stream: where every number comes from.
-        members_BN: (B, N) members.
-        is_member: tells members from non-members, (A, N) -> (A,).
-        how: `exchange_parts` or `shuffle_inside`.
-
-    Returns:
-        (B, N) the strings, and (B,) which of them are members after `ROUNDS` times.
-    """
-    strings_BN = members_BN.copy()
-    pending = np.arange(len(strings_BN) if strings_BN.shape[1] >= SHORTEST else 0)
-    for _ in range(TRIALS):
-        if not pending.size:
-            break
-        moved_AN = how(stream, strings_BN[pending])
-        strings_BN[pending] = moved_AN
-        pending = pending[is_member(moved_AN)]
-    stuck_B = np.full(len(strings_BN), strings_BN.shape[1] < SHORTEST)
-    stuck_B[pending] = True
-    return strings_BN, stuck_B
-
-
 def exchange_parts(stream: Stream, strings_AN: Symbols) -> Symbols:
     """Exchange two parts that begin alike and end alike: every pair of neighbours stays.
 
@@ -196,75 +185,89 @@ def one_of(stream: Stream, marked_AN: Mask) -> Ints:
     return np.where(number_A > 0, places_A, -1)
 
 
-Draw = Callable[[Stream, int, int], Symbols]
-
-
-ORDER: tuple[Rearrange, Rearrange] = (exchange_parts, shuffle_inside)
-"""Ways to spoil a member that keep its symbols and its ends."""
+ORDER: tuple[Change, Change] = (exchange_parts, shuffle_inside)
+"""Ways to rearrange a member that keep its symbols and its ends."""
 
 
 @dataclass(frozen=True)
-class Spoilt:
-    """Draws non-members of all kinds in turn.
+class NonMembers:
+    """Draws non-members of a language, most of them near misses.
 
-    Half are members spoilt in the first way, a quarter in the second, an eighth members after a few
-    random edits, an eighth uniform. Where one way leads to members only, the other is tried, and
-    then half are edited and half uniform.
+    Of every eight strings four are members rearranged in the first way, two in the second, one is a
+    member after random edits, and one is a uniform non-member. A member that one way cannot bring
+    outside is rearranged in the other; one that neither can is replaced by an edited member or a
+    uniform non-member, in turn.
 
     Attributes:
-        members: draws members, called with (stream, length, count).
-        is_member: tells members from non-members, (B, N) -> (B,).
-        edited: makes non-members of members by random edits.
-        uniform: draws uniform non-members, called with (stream, length, count).
-        ways: how members are spoilt; empty if no way leads outside.
+        members: draws members.
+        is_member: tells members from non-members.
+        uniform: draws uniform non-members.
+        symbols: the size of the alphabet.
+        ways: how members are rearranged; empty if no order of symbols leads outside.
     """
 
     members: Draw
-    is_member: Callable[[Symbols], Mask]
-    edited: Callable[[Stream, Symbols], Symbols]
+    is_member: IsMember
     uniform: Draw
-    ways: tuple[Rearrange, ...] = ORDER
+    symbols: int
+    ways: tuple[Change, ...] = ORDER
 
     def draw(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw non-members of a length that has members, (count, length)."""
         turn_B = (np.arange(count) + stream.integers(8, 1)) % 8
         strings_BN = self.members(stream, length, count)
-        left_B = np.ones(count, dtype=np.bool_)  # to be edited or drawn uniformly
-        if self.ways:
-            for chosen_B, ways in (
-                (turn_B % 2 == 0, self.ways),
-                (turn_B % 4 == 1, self.ways[::-1]),
-            ):
-                left_B[chosen_B] = self._spoil(stream, strings_BN, chosen_B, ways)
-        left = np.flatnonzero(left_B)
-        edited, uniform = left[::2], left[1::2]
+        inside_B = self._rearrange(stream, strings_BN, turn_B % 2 == 0, turn_B % 4 == 1)
+        edited, uniform = np.flatnonzero(inside_B)[::2], np.flatnonzero(inside_B)[1::2]
         strings_BN[edited] = self.edited(stream, self.members(stream, length, len(edited)))
         strings_BN[uniform] = self.uniform(stream, length, len(uniform))
         return strings_BN
 
     def near(self, stream: Stream, length: int, count: int) -> Symbols:
-        """Draw members spoilt in either way in turn, edited where that fails; (count, length)."""
+        """Draw rearranged members, either way in turn, or edited ones; (count, length)."""
         strings_BN = self.members(stream, length, count)
         first_B = np.arange(count) % 2 == 0
-        left_B = np.zeros(count, dtype=np.bool_)
-        for chosen_B, ways in ((first_B, self.ways), (~first_B, self.ways[::-1])):
-            left_B[chosen_B] = self._spoil(stream, strings_BN, chosen_B, ways)
-        members_BN = self.members(stream, length, int(left_B.sum()))
-        strings_BN[left_B] = self.edited(stream, members_BN)
+        inside_B = self._rearrange(stream, strings_BN, first_B, ~first_B)
+        members_BN = self.members(stream, length, int(inside_B.sum()))
+        strings_BN[inside_B] = self.edited(stream, members_BN)
         return strings_BN
 
-    def _spoil(
-        self, stream: Stream, strings_BN: Symbols, chosen_B: Mask, ways: tuple[Rearrange, ...]
+    def edited(self, stream: Stream, members_BN: Symbols) -> Symbols:
+        """Return members after random edits; uniform non-members where that fails, (B, N)."""
+        strings_BN, inside_B = edit_until_outside(stream, members_BN, self.is_member, self.symbols)
+        length = members_BN.shape[1]
+        strings_BN[inside_B] = self.uniform(stream, length, int(inside_B.sum()))
+        return strings_BN
+
+    def _rearrange(
+        self, stream: Stream, strings_BN: Symbols, first_B: Mask, second_B: Mask
     ) -> Mask:
-        """Spoil the chosen members in place; return which of them stay inside, (chosen,)."""
-        pending = np.flatnonzero(chosen_B)
-        for how in ways:
-            moved_AN, stuck_A = rearrange_until_outside(
-                stream, strings_BN[pending], self.is_member, how
-            )
-            strings_BN[pending] = moved_AN
-            pending = pending[stuck_A]
-        return np.isin(np.flatnonzero(chosen_B), pending)
+        """Rearrange members in place; return which strings are still members, (B,).
+
+        Those in `first_B` are rearranged in the first way, then in the second if that fails; those
+        in `second_B` the other way round; the others stay as they are.
+        """
+        inside_B = np.ones(len(strings_BN), dtype=np.bool_)
+        for chosen_B, ways in ((first_B, self.ways), (second_B, self.ways[::-1])):
+            pending = np.flatnonzero(chosen_B)
+            for way in ways:
+                strings_BN[pending], stuck_A = rearrange_until_outside(
+                    stream, strings_BN[pending], self.is_member, way
+                )
+                inside_B[pending] = stuck_A
+                pending = pending[stuck_A]
+        return inside_B
+
+
+def in_balance(
+    stream: Stream, length: int, count: int, members: Draw, non_members: Draw
+) -> Symbols:
+    """Draw as many members as non-members (up to one), in any order; (count, length)."""
+    inside_B = balanced(stream, count) == 1
+    strings_BN = np.empty((count, length), dtype=np.int64)
+    number = int(inside_B.sum())
+    strings_BN[inside_B] = members(stream, length, number)
+    strings_BN[~inside_B] = non_members(stream, length, count - number)
+    return strings_BN
 
 
 def behind(strings_AN: Symbols, marker: int) -> Mask:

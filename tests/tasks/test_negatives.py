@@ -5,7 +5,13 @@ import pytest
 from formalbench.contracts.source import Stream
 from formalbench_tasks.automata.regex import RegexDefinition
 from formalbench_tasks.automata.regular_language import CustomLanguage
-from formalbench_tasks.near_misses import corrupt, delete_insert, edit, edit_once, geometric
+from formalbench_tasks.near_misses import (
+    delete_insert,
+    edit,
+    edit_once,
+    edit_until_outside,
+    geometric,
+)
 from scipy.stats import chisquare
 
 
@@ -53,7 +59,9 @@ def test_edits_stay_within_the_alphabet_and_length():
 def test_corrupted_members_are_outside_and_near(make):
     language = make("d4")
     members = language.sample_members(Stream("members"), 60, 400)
-    edited, stuck = corrupt(Stream("edits"), members, 2, lambda s: language.classify(s) == 1)
+    edited, stuck = edit_until_outside(
+        Stream("edits"), members, lambda s: language.classify(s) == 1, 2
+    )
     assert not stuck.any()
     assert not any(language.oracle(string) for string in edited.tolist())
     # an edit changes the counts by two at most, so the balance is nearly kept
@@ -62,7 +70,9 @@ def test_corrupted_members_are_outside_and_near(make):
 
 def test_what_cannot_be_brought_outside_is_reported():
     strings = np.zeros((5, 4), dtype=np.int64)
-    _, stuck = corrupt(Stream("stuck"), strings, 2, lambda s: np.ones(len(s), dtype=np.bool_))
+    _, stuck = edit_until_outside(
+        Stream("stuck"), strings, lambda s: np.ones(len(s), dtype=np.bool_), 2
+    )
     assert stuck.all()
 
 

@@ -17,17 +17,13 @@ from formalbench.contracts.source import Labels, Mask, Stream, Symbols
 
 from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.automata.paths import Paths
-from formalbench_tasks.near_misses import one_of
+from formalbench_tasks.near_misses import change_until_outside, one_of
 
 Ints = npt.NDArray[np.int64]
 
 
 MOST = 256
 """The longest mean length of a run, at any length of the string."""
-
-
-ROUNDS = 16
-"""How often a border of a member is moved before it is given up."""
 
 
 def mean_runs(length: int) -> tuple[int, ...]:
@@ -110,14 +106,12 @@ class LongRuns:
         means = np.array(mean_runs(length))
         mean_B = means[stream.integers(len(means), count)]
         members_BN = self._drawn(stream, length, np.ones(count, dtype=np.int64), mean_B)
-        strings_BN, inside = members_BN.copy(), np.arange(count)
-        for _ in range(ROUNDS):
-            if not inside.size:
-                return strings_BN
-            strings_BN[inside] = move_border(stream, members_BN[inside])
-            inside = inside[self._is_member(strings_BN[inside])]
-        outside_B = np.zeros(len(inside), dtype=np.int64)
-        strings_BN[inside] = self._drawn(stream, length, outside_B, mean_B[inside])
+        strings_BN, inside_B = change_until_outside(
+            stream, members_BN, self._is_member, move_border
+        )
+        if inside_B.any():
+            outside_A = np.zeros(int(inside_B.sum()), dtype=np.int64)
+            strings_BN[inside_B] = self._drawn(stream, length, outside_A, mean_B[inside_B])
         return strings_BN
 
     def _drawn(self, stream: Stream, length: int, classes_B: Labels, mean_B: Ints) -> Symbols:

@@ -25,7 +25,7 @@ from formalbench_tasks.automata.automaton import Automaton
 from formalbench_tasks.automata.long_runs import LongRuns
 from formalbench_tasks.automata.regex import Definition
 from formalbench_tasks.limits import check_length
-from formalbench_tasks.near_misses import ORDER, Spoilt, corrupt
+from formalbench_tasks.near_misses import ORDER, NonMembers, in_balance
 
 
 class AutomatonFunction(Language, HasPrefixClasses, HasAutomaton):
@@ -91,7 +91,7 @@ class RegularLanguage(AutomatonFunction, HasMembers):
         edited = negatives[balanced(stream, len(negatives)) == 1]
         classes_B[edited] = 1
         strings_BN = self.automaton.paths.sample(stream, length, classes_B)
-        strings_BN[edited] = self._edited(stream, strings_BN[edited])
+        strings_BN[edited] = self._non_members.edited(stream, strings_BN[edited])
         return strings_BN
 
     def class_distribution(self, length: int) -> tuple[float, ...]:
@@ -126,15 +126,29 @@ class RegularLanguage(AutomatonFunction, HasMembers):
             return balanced(stream, count)
         return np.full(count, int(self.has_members(length)), dtype=np.int64)
 
-    def _edited(self, stream: Stream, members_BN: Symbols) -> Symbols:
-        """Return hard negatives made from members; uniform ones where that fails."""
-        strings_BN, stuck_B = corrupt(
-            stream, members_BN, len(self.alphabet), lambda strings: self.classify(strings) == 1
+    @cached_property
+    def _non_members(self) -> NonMembers:
+        return NonMembers(
+            members=self.sample_members,
+            is_member=self._is_member,
+            uniform=self._uniform,
+            symbols=len(self.alphabet),
+            ways=ORDER if self._order_counts else (),
         )
-        outside = np.zeros(np.count_nonzero(stuck_B), dtype=np.int64)
-        length = members_BN.shape[1]
-        strings_BN[stuck_B] = self.automaton.paths.sample(stream, length, outside)
-        return strings_BN
+
+    def _is_member(self, strings_BN: Symbols) -> Mask:
+        inside_B: Mask = self.classify(strings_BN) == 1
+        return inside_B
+
+    def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
+        return self.automaton.paths.sample(stream, length, np.zeros(count, dtype=np.int64))
+
+    @cached_property
+    def _order_counts(self) -> bool:
+        """Whether any two symbols after the first one may lead elsewhere in another order."""
+        table_QS: Labels = self.automaton.transitions
+        two_QSS = table_QS[table_QS[np.unique(table_QS)]]  # from states that some symbol leads to
+        return not np.array_equal(two_QSS, two_QSS.transpose(0, 2, 1))
 
 
 class UniformLanguage(RegularLanguage):
@@ -177,31 +191,7 @@ class CustomLanguage(UniformLanguage):
         """Draw as many members as non-members (up to one) where the length has both."""
         if not self._mixed(length):
             return super().sample(stream, length, count)
-        inside_B = balanced(stream, count) == 1
-        strings_BN = np.empty((count, length), dtype=np.int64)
-        strings_BN[inside_B] = self.sample_members(stream, length, int(inside_B.sum()))
-        strings_BN[~inside_B] = self._spoilt.draw(stream, length, int((~inside_B).sum()))
-        return strings_BN
-
-    @cached_property
-    def _spoilt(self) -> Spoilt:
-        return Spoilt(
-            members=self.sample_members,
-            is_member=lambda strings: self.classify(strings) == 1,
-            edited=self._edited,
-            uniform=self._uniform,
-            ways=ORDER if self._order_counts else (),
-        )
-
-    def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
-        return self.automaton.paths.sample(stream, length, np.zeros(count, dtype=np.int64))
-
-    @cached_property
-    def _order_counts(self) -> bool:
-        """Whether any two symbols after the first one may lead elsewhere in another order."""
-        table_QS: Labels = self.automaton.transitions
-        two_QSS = table_QS[table_QS[np.unique(table_QS)]]  # from states that some symbol leads to
-        return not np.array_equal(two_QSS, two_QSS.transpose(0, 2, 1))
+        return in_balance(stream, length, count, self.sample_members, self._non_members.draw)
 
 
 class LongRunsLanguage(UniformLanguage):
@@ -214,15 +204,9 @@ class LongRunsLanguage(UniformLanguage):
 
     def sample(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw as many members as non-members (up to one) where the length has both."""
-        classes_B = self._classes(stream, length, count)
         if not self._mixed(length):
-            return self._runs.draw(stream, length, classes_B)
-        strings_BN = np.empty((count, length), dtype=np.int64)
-        inside = np.flatnonzero(classes_B == 1)
-        outside = np.flatnonzero(classes_B == 0)
-        strings_BN[inside] = self._runs.draw(stream, length, classes_B[inside])
-        strings_BN[outside] = self._runs.draw_near(stream, length, len(outside))
-        return strings_BN
+            return self._runs.draw(stream, length, self._classes(stream, length, count))
+        return in_balance(stream, length, count, self.sample_members, self._runs.draw_near)
 
     def sample_members(self, stream: Stream, length: int, count: int) -> Symbols:
         """Draw members of exactly this length, (count, length).
@@ -237,7 +221,7 @@ class LongRunsLanguage(UniformLanguage):
 
     @cached_property
     def _runs(self) -> LongRuns:
-        return LongRuns(self.automaton, lambda strings: self.classify(strings) == 1)
+        return LongRuns(self.automaton, self._is_member)
 
 
 DRAWN: Mapping[str, Callable[[Definition], UniformLanguage]] = {

@@ -16,10 +16,10 @@ Legend: B strings, N positions, T symbols of all strings, P = N+1 prefixes, S = 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import product
 from typing import Any
 
@@ -41,7 +41,6 @@ from formalbench.contracts.source import (
     Stream,
     Strings,
     Symbols,
-    balanced,
 )
 from formalbench.contracts.specs import Splits
 from formalbench.contracts.theory import Theory
@@ -53,6 +52,7 @@ from formalbench_tasks.dyck.brackets import Shapes, dress
 from formalbench_tasks.dyck.near_misses import NearMisses, NonMembers
 from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
+from formalbench_tasks.near_misses import Draw, in_balance
 from formalbench_tasks.partition import draw_of
 
 _ANNOUNCED: dict[str, Any] = {
@@ -360,16 +360,13 @@ class Dyck(
         if not self._mixed(length):
             draw = self.sample_members if self.has_members(length) else self._outside
             return self._own(draw, stream, length, count)
-        inside_B = balanced(stream, count) == 1
-        strings_BN = np.empty((count, length), dtype=np.int64)
-        members = int(inside_B.sum())
-        strings_BN[inside_B] = self._own(self.sample_members, stream, length, members)
-        strings_BN[~inside_B] = self._own(self._outside, stream, length, count - members)
-        return strings_BN
+        members, outside = (
+            partial(self._own, self.sample_members),
+            partial(self._own, self._outside),
+        )
+        return in_balance(stream, length, count, members, outside)
 
-    def _own(
-        self, draw: Callable[[Stream, int, int], Symbols], stream: Stream, length: int, count: int
-    ) -> Symbols:
+    def _own(self, draw: Draw, stream: Stream, length: int, count: int) -> Symbols:
         """Draw strings that are for this part of the language, (count, length)."""
         if self._for is None:
             return draw(stream, length, count)

@@ -5,7 +5,7 @@ Legend: B strings, N positions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -15,8 +15,10 @@ from formalbench.contracts.source import Mask, Stream, Symbols
 from formalbench_tasks.automata.paths import Paths
 from formalbench_tasks.dyck.brackets import Shapes, depths, draw_too_deep, dress, read, too_deep
 from formalbench_tasks.near_misses import (
-    ROUNDS,
-    corrupt,
+    Draw,
+    IsMember,
+    change_until_outside,
+    edit_until_outside,
     exchange_parts,
     one_of,
     rearrange_until_outside,
@@ -70,15 +72,15 @@ class NearMisses:
         self,
         types: int,
         deepest: int | None,
-        members: Callable[[Stream, int, int], Symbols],
-        is_member: Callable[[Symbols], Mask],
+        members: Draw,
+        is_member: IsMember,
     ) -> None:
         self._types = types
         self._deepest = deepest
         self._members = members
         self._is_member = is_member
         self._shapes = Shapes(deepest)
-        self._makers: dict[str, Callable[[Stream, int, int], Symbols]] = {
+        self._makers: dict[str, Draw] = {
             "flip": self._flip,
             "type": self._type,
             "exchange": self._exchange,
@@ -155,15 +157,12 @@ class NearMisses:
     def _exchange(self, stream: Stream, length: int, count: int) -> Symbols:
         """Exchange two uniform positions, again and again until the result is outside."""
         members_BN = self._members(stream, length, count)
-        strings_BN = members_BN.copy()
-        inside = np.arange(count)
-        for _ in range(ROUNDS):
-            if not inside.size:
-                return strings_BN
-            here = stream.integers(length, len(inside))
-            there = (here + 1 + stream.integers(length - 1, len(inside))) % length
-            strings_BN[inside] = _exchanged(members_BN[inside], here, there)
-            inside = inside[self._is_member(strings_BN[inside])]
+        strings_BN, inside_B = change_until_outside(
+            stream, members_BN, self._is_member, _exchange_any
+        )
+        inside = np.flatnonzero(inside_B)
+        if not inside.size:
+            return strings_BN
         # Long strings of one type are hard to break this way. A close that goes where its
         # part of the string begins has nothing to close there.
         left_BN = members_BN[inside]
@@ -264,7 +263,12 @@ def _partners(members_BN: Symbols, places: Ints) -> Ints:
     return np.where(open_B >= 0, open_B, close_B)
 
 
-Draw = Callable[[Stream, int, int], Symbols]
+def _exchange_any(stream: Stream, strings_AN: Symbols) -> Symbols:
+    """Exchange two uniform positions."""
+    count, length = strings_AN.shape
+    here_A = stream.integers(length, count)
+    there_A = (here_A + 1 + stream.integers(length - 1, count)) % length
+    return _exchanged(strings_AN, here_A, there_A)
 
 
 class NonMembers:
@@ -287,7 +291,7 @@ class NonMembers:
         self,
         symbols: int,
         members: Draw,
-        is_member: Callable[[Symbols], Mask],
+        is_member: IsMember,
         misses: NearMisses,
     ) -> None:
         self._symbols = symbols
@@ -329,18 +333,20 @@ class NonMembers:
 
     def _edited(self, stream: Stream, length: int, count: int) -> Symbols:
         members_BN = self._members(stream, length, count)
-        strings_BN, stuck_B = corrupt(stream, members_BN, self._symbols, self._is_member)
-        strings_BN[stuck_B, 0] ^= 1  # then it begins with a close
+        strings_BN, inside_B = edit_until_outside(
+            stream, members_BN, self._is_member, self._symbols
+        )
+        strings_BN[inside_B, 0] ^= 1  # then it begins with a close
         return strings_BN
 
     def _uniform(self, stream: Stream, length: int, count: int) -> Symbols:
+        def again(stream: Stream, strings_AN: Symbols) -> Symbols:
+            return stream.integers(self._symbols, strings_AN.shape)
+
         strings_BN = stream.integers(self._symbols, (count, length))
         inside = np.flatnonzero(self._is_member(strings_BN))
-        for _ in range(ROUNDS):
-            if not inside.size:
-                break
-            again_AN = stream.integers(self._symbols, (len(inside), length))
-            strings_BN[inside] = again_AN
-            inside = inside[self._is_member(again_AN)]
-        strings_BN[inside, 0] ^= 1  # then it begins with a close
+        strings_BN[inside], stuck_A = change_until_outside(
+            stream, strings_BN[inside], self._is_member, again
+        )
+        strings_BN[inside[stuck_A], 0] ^= 1  # then it begins with a close
         return strings_BN

@@ -17,7 +17,7 @@ from formalbench.contracts.theory import Theory
 from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.membership import BUTOI, FREE, SENSITIVE, Following, Membership
-from formalbench_tasks.near_misses import Rearrange, exchange_parts, exchange_two, shuffle_inside
+from formalbench_tasks.near_misses import Change, exchange_parts, exchange_two, shuffle_inside
 
 _DUSELL = "DuSell and Chiang (2020), section 5"
 _EVEN = Splits(train=(2, 40), test=(42, 500), step=2)
@@ -220,11 +220,11 @@ class Halves(Following):
         middle = np.full((len(first_BH), int(self.marked)), self.digits)
         return np.concatenate((first_BH, middle, second_BH), axis=1)
 
-    def _spoiling(self) -> tuple[Rearrange, Rearrange]:
+    def _spoiling(self) -> tuple[Change, Change]:
         """Return how members are spoilt."""
         return self._second(exchange_parts), self._second(shuffle_inside)
 
-    def _second(self, how: Rearrange) -> Rearrange:
+    def _second(self, how: Change) -> Change:
         """Return what rearranges the second half."""
 
         def spoil(stream: Stream, strings_AN: Symbols) -> Symbols:
@@ -349,7 +349,7 @@ class Sorted(Halves):
     changed; a quarter have two of its symbols exchanged.
     """
 
-    def _spoiling(self) -> tuple[Rearrange, Rearrange]:
+    def _spoiling(self) -> tuple[Change, Change]:
         return self._others_in_order, self._second(_exchange_two)
 
     def _others_in_order(self, stream: Stream, strings_AN: Symbols) -> Symbols:
