@@ -22,7 +22,6 @@ from formalbench.contracts.source import Mask, Stream, Symbols, balanced
 
 Ints = npt.NDArray[np.int64]
 
-
 Change = Callable[[Stream, Symbols], Symbols]
 """Changes strings, (A, N) -> (A, N)."""
 

@@ -16,16 +16,12 @@ from formalbench.contracts.source import Mask, Split, Stream, Symbols
 
 Draw = Callable[[Stream, int, int], Symbols]
 
-
 QUARTERS: dict[Split, tuple[int, ...]] = {"train": (0, 1), "validation": (2,), "test": (3,)}
-
 
 ROUNDS = 200
 """How often strings of another part are drawn again: a part with one member of twenty is found."""
 
-
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-
 
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 

@@ -127,14 +127,11 @@ class CausalLM(AskedTokens):
 ASKED = 0.15
 """The share of tokens that is asked for; of every window at least one."""
 
-
 HIDDEN = 0.8
 """The share of those that is hidden."""
 
-
 KEPT = 0.9
 """Those from here on stay as they are; between the two stands another token, drawn by lot."""
-
 
 MASK = "<mask>"
 

@@ -46,14 +46,11 @@ class Perplexity(Metric):
 
 NAME = "bleu"
 
-
 ORDER = 4
 """Of the longest n-grams."""
 
-
 DRAWS = 1000
 """Of a bootstrap."""
-
 
 SEED = 12345
 

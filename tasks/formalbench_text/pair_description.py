@@ -55,9 +55,7 @@ from formalbench_text.reading import Pieces, pairs_of
 READER = 1
 """Raised whenever other tokens, or another test, are made of the same files."""
 
-
 SIDES = ("source", "target")
-
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 

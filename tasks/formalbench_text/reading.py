@@ -108,16 +108,12 @@ _OPENERS: dict[str, Opener] = {
     ".zst": _zst,
 }
 
-
 LONGEST_LINE = 1 << 26
 """Bytes; a text without line ends is no text."""
 
-
 Numbered = Iterable[tuple[int, str]]
 
-
 Pieces = Iterator[str | None]
-
 
 _HEADING = re.compile(r" ?= [^=\s](.*[^=\s])? = ?\s*")
 
@@ -237,7 +233,6 @@ _KINDS = {
     "headings": headings,
     "jsonl": _jsonl,
 }
-
 
 Place = tuple[Path, str | None]
 """A file, and the SHA-256 that it must have; None for any."""

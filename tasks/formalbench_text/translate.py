@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 MORE = 50
 """How many tokens longer than the text a translation may be (Vaswani et al. 2017, section 6.1)."""
 
-
 GUESSED_FROM = 4096
 """Translations among which the most frequent one is looked for."""
 

@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 EMPTY = ("<eps>", "<epsilon>", "ε", "@0@", "@_EPSILON_SYMBOL_@")
 """Names of the empty symbol."""
 
-
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 

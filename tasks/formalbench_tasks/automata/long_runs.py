@@ -21,7 +21,6 @@ from formalbench_tasks.near_misses import change_until_outside, one_of
 
 Ints = npt.NDArray[np.int64]
 
-
 MOST = 256
 """The longest mean length of a run, at any length of the string."""
 

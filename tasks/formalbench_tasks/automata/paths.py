@@ -28,41 +28,29 @@ from formalbench_tasks.limits import check_length
 
 Ints = npt.NDArray[np.int64]
 
-
 Floats = npt.NDArray[np.float64]
-
 
 FEW = 4
 """Strings that plain Python walks along faster, one by one, than numpy all together."""
 
-
 _NONE = -(1 << 40)  # the exponent of a count of zero: below every other
-
 
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
 
-
 _POWERS = np.ldexp(1.0, [0, *range(_LEAST, 0)])  # of two, by exponent: -1 is the last
-
 
 BLOCK = 1 << 20  # numbers held at once in a table of thresholds
 
-
 _PLAIN = 1 << 16  # numbers of a table that may become plain ones
-
 
 _AT_ONCE = 1 << 16  # uniform numbers drawn at once
 
-
 _STRETCH = 4096  # lengths whose counts are held at once, unless there are many rows
-
 
 _LARGE = 1 << 12  # transitions of an automaton that are not all looked at for a few strings
 
-
 Row = tuple[Floats, Ints]
 """The counts at one length, (R,): mantissas and exponents."""
-
 
 Choose = Callable[[Ints, Floats], Ints]
 """Returns a symbol for each row and uniform number, (B,)."""

@@ -228,9 +228,7 @@ def _translate(node: Node) -> str:
 
 MOST_SUBSETS = 20_000
 
-
 MOST_TRANSITIONS = 2_000_000
-
 
 MOST_MEMBERS = 3_000_000
 """Of all subsets together."""

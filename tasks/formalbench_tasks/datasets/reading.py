@@ -138,16 +138,12 @@ def as_keys(symbols_BN: Ints) -> npt.NDArray[np.void]:
 MOST_SYMBOLS = 10_000
 """Of the alphabet that data has."""
 
-
 MOST_CLASSES = 1_000
-
 
 MOST_ANSWERS = 1_000_000
 
-
 _AT_ONCE = 1 << 16
 """Strings that are moved at once."""
-
 
 _WHOLE = re.compile(r"-?[0-9]{1,18}")
 

@@ -119,7 +119,6 @@ def _tops(opens_BN: Mask, depths_BN: Ints) -> Ints:
 
 Floats = npt.NDArray[np.float64]
 
-
 _LEAST = 2.0**-900
 """Shares below it are taken for 0, so that none is ever subnormal."""
 

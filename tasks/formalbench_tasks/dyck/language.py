@@ -65,10 +65,8 @@ _ANNOUNCED: dict[str, Any] = {
 Window = tuple[int, int]
 """The least and the greatest length, END included."""
 
-
 PUBLISHED = {3: 84, 5: 180, 10: 700, 15: 1620}
 """The greatest training length by depth, END included (Yao et al., Table 1)."""
-
 
 TOGETHER = 4096
 """Strings that are drawn at once; the corpus depends on it."""
@@ -173,10 +171,8 @@ def _draw_shapes(stream: Stream, deepest: int | None, window: Window) -> tuple[M
 
 PAIRS = ("()", "[]", "{}", "<>")
 
-
 MOST = (500, 1_000)
 """The most types, and the greatest depth that can be asked for."""
-
 
 _ONE = Theory(
     "counter",
@@ -185,14 +181,12 @@ _ONE = Theory(
     note="Fischer et al. (1968); C-RASP: Yang and Chiang (2024)",
 )
 
-
 _MANY = Theory(
     "context-free",
     c_rasp=False,
     c_rasp_last=False,
     note="Chomsky and Schützenberger (1963); counts do not tell what is open: Huang et al. (2025)",
 )
-
 
 MOST_STATES = 4_096
 """Of the automaton of a bounded language, one for each stack and a dead one."""

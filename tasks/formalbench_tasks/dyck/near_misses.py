@@ -27,14 +27,11 @@ from formalbench_tasks.near_misses import (
 
 Ints = npt.NDArray[np.int64]
 
-
 UNBALANCED = ("flip", "type", "unclosed")
 """Kinds that counting brackets tells from members."""
 
-
 BALANCED = ("crossed", "shuffled", "exchange", "too-deep")
 """Kinds that it does not, beside ``rearranged``."""
-
 
 ROOM = 6
 """The shortest strings whose inner brackets can always be brought into a wrong order."""

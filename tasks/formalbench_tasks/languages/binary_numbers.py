@@ -28,9 +28,7 @@ from formalbench_tasks.near_misses import behind, exchange_parts, exchange_two
 
 Ints = npt.NDArray[np.int64]
 
-
 BITS = ("0", "1")
-
 
 SIGN = 2
 

@@ -18,15 +18,11 @@ from formalbench_tasks.limits import check_length
 
 MODULUS = 5
 
-
 SYMBOLS = ("0", "1", "2", "3", "4", "+", "-", "*", "(", ")")
-
 
 PLUS, MINUS, TIMES, OPEN, CLOSE = range(MODULUS, MODULUS + 5)
 
-
 _DIGIT = -1  # a digit still to be drawn
-
 
 _SHORT = {
     1: (_DIGIT,),
@@ -135,7 +131,6 @@ def share_of_zero(length: int) -> float:
 
 _INNERMOST = re.compile(r"\(([^()]*)\)")
 
-
 _FACTOR = re.compile(r"(^|[+\-*])(-*)(\d+)")
 
 
@@ -214,13 +209,10 @@ class ModularArithmeticBrackets(Language):
 
 _ALPHABET = ("0", "1", "2", "3", "4", "+", "-", "(", ")", "x", "=")
 
-
 _X, _EQUALS = _ALPHABET.index("x"), _ALPHABET.index("=")
-
 
 _TO_EXPRESSION = np.array([SYMBOLS.index(s) if s in SYMBOLS else 0 for s in _ALPHABET])
 """What each symbol is in an expression; the unknown is 0."""
-
 
 _TO_EQUATION = np.array([_ALPHABET.index(s) if s in _ALPHABET else -1 for s in SYMBOLS])
 

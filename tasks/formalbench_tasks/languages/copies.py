@@ -121,7 +121,6 @@ class MissingDuplicate(Language):
 Answer = Callable[[Symbols], Symbols]
 """What the second half is, (B, H) -> (B, H)."""
 
-
 MARKER = "#"
 
 

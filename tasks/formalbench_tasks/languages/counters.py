@@ -204,13 +204,10 @@ def just_outside(stream: Stream, strings_AN: Symbols) -> Symbols:
 
 MOST_OPERANDS = 8
 
-
 LONGEST = 5_000
 """The longest string that is drawn: strings are counted by their open operands."""
 
-
 _VALUES = ("0", "1")
-
 
 _OPERATORS = ("~", "+", ">")
 
@@ -306,7 +303,6 @@ class BooleanExpressions(Following):
 
 
 OPEN, CLOSE, RESET = range(3)
-
 
 STEPS = np.array([1, -1, 0])
 """How far each symbol moves the depth."""

@@ -131,7 +131,6 @@ def _inversions(p: Permutation) -> int:
 
 SMALLEST, LARGEST = 2, 60  # cyclic groups
 
-
 _MOVED = {"swaps": 2, "three": 3}
 """By how an option is called, how many points an element may move."""
 

@@ -20,17 +20,14 @@ from formalbench_tasks.membership import Membership
 
 Ints = npt.NDArray[np.int64]
 
-
 COMMA, BLOCK_END, DOLLAR = (
     4,
     5,
     6,
 )  # ids; 0 to 3 are brackets, as in `formalbench_tasks.dyck.language`
 
-
 SHORTEST = 4
 """Of a block: ``,$,;``."""
-
 
 _SECTIONS = 6  # of a block: decoys, a comma, the real piece, a comma, decoys, its end
 

@@ -97,7 +97,6 @@ class CycleNavigation(AutomatonFunction):
 
 MODULUS = 5
 
-
 OUTSIDE = MODULUS  # the automaton's class for strings that are not expressions
 
 

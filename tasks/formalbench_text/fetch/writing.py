@@ -22,7 +22,6 @@ from formalbench_text.pair_description import SIDES
 
 T = TypeVar("T")
 
-
 HELD_OUT = 10
 """Of so many texts one is for validation and one for the test."""
 
@@ -217,7 +216,6 @@ class TextsWriter:
 
 VOCABULARY = 4096
 """Tokens of both languages together."""
-
 
 SHORT = 20
 """Words and marks of the texts that are short; Chiang and Cholak (2022), section 4.4, train on
