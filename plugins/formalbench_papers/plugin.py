@@ -1,65 +1,78 @@
-"""The papers' entry module: what each folder announces, and ``formalbench reproduce``.
+"""The papers' entry module: experiments, their protocols, and ``formalbench reproduce``.
 
 Light by rule: what is heavy is imported inside the functions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.hooks import hookimpl
 from formalbench.contracts.specs import ProtocolSpec, ReproductionSpec, SuiteSpec, TableSpec
 
-from formalbench_papers.chi import specs as chi
-from formalbench_papers.chiang_cholak import specs as chiang_cholak
-from formalbench_papers.deletang import specs as deletang
-from formalbench_papers.grazzi import specs as grazzi
-from formalbench_papers.huang import specs as huang
-from formalbench_papers.path_attention import specs as path_attention
-from formalbench_papers.slice_cde import specs as slice_cde
-from formalbench_papers.steffen import specs as steffen
-from formalbench_papers.yao import specs as yao
+from formalbench_papers import index
 
 if TYPE_CHECKING:
     import typer
 
+TABLES = {
+    name: TableSpec(name, summary, Path(__file__).parent / folder / "published.yaml")
+    for name, summary, folder in (
+        ("chi-2023-table-1", "four models on twelve regular languages", "chi"),
+        ("chi-2023-table-2", "PARITY with more or fewer 1s", "chi"),
+        ("deletang-2023", "five models on eight tasks", "deletang"),
+        ("grazzi-2024-table-3", "recurrences with negative eigenvalues", "grazzi"),
+        ("huang-2025-length-generalization", "majority and parity", "huang"),
+        ("yang-2025-path-table-1", "flip-flop language modelling", "path_attention"),
+        ("walker-2025-table-2", "structured linear CDEs", "slice_cde"),
+    )
+}
+"""The papers' numbers, by name."""
 
-PAPERS = (
-    *(chi, chiang_cholak, deletang, grazzi, huang),
-    *(path_attention, slice_cde, steffen, yao),
+SUITES = (
+    SuiteSpec(
+        name="yao-fig4",
+        version=1,
+        summary="Dyck-(8, 10), generated: Yao et al., Figure 4",
+        tasks=("dyck-8-10:generate",),
+        protocol="yao",
+        reference="Yao et al. (2021), section 6.1",
+    ),
+    SuiteSpec(
+        name="yao-fig5",
+        version=1,
+        summary="sixteen Dyck-(k, D), generated: Yao et al., Figure 5",
+        tasks=tuple(f"dyck-{k}-{d}:generate" for k in (2, 8, 32, 128) for d in (3, 5, 10, 15)),
+        protocol="yao",
+        reference="Yao et al. (2021), section 6.2",
+    ),
 )
-"""The folders; what each of them announces is in its `specs`, by kind."""
-
-
-def _announced(kind: str) -> Iterator[Any]:
-    for paper in PAPERS:
-        yield from getattr(paper, kind, ())
 
 
 @hookimpl
 def formalbench_protocols() -> Iterable[ProtocolSpec]:
-    """Announce how the papers' models are trained anew: NAME-quick for a CPU, NAME as there."""
-    return _announced("PROTOCOLS")
+    """Announce how the papers' models are trained: NAME-quick for a CPU, NAME as in the paper."""
+    return index.protocols()
 
 
 @hookimpl
 def formalbench_suites() -> Iterable[SuiteSpec]:
     """Announce what the papers train on, where the tasks' own package has no suite of it."""
-    return _announced("SUITES")
+    return SUITES
 
 
 @hookimpl
 def formalbench_tables() -> Iterable[TableSpec]:
     """Announce the papers' numbers that boards show."""
-    return _announced("TABLES")
+    return TABLES.values()
 
 
 @hookimpl
 def formalbench_reproductions() -> Iterable[ReproductionSpec]:
-    """Announce the reproductions."""
-    return _announced("REPRODUCTIONS")
+    """Announce the experiments."""
+    return index.reproductions()
 
 
 @hookimpl

@@ -61,7 +61,7 @@ def _place(what: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class LanguageFile:
+class FileFactory:
     """A factory that reads a file.
 
     Attributes:
@@ -100,7 +100,7 @@ def _spec(facts: dict[str, Any], measured: dict[str, Any]) -> TaskSpec:
         key: tuple(one) if isinstance(one, list) else one for key, one in facts.items()
     }
     if ":" not in known["factory"]:
-        known["factory"] = LanguageFile(FOLDER / known["factory"])
+        known["factory"] = FileFactory(FOLDER / known["factory"])
     if "splits" in known:
         train, test = (tuple(known["splits"][key]) for key in ("train", "test"))
         known["splits"] = Splits(train, test, known["splits"]["step"])
@@ -124,7 +124,7 @@ def index() -> list[dict[str, Any]]:
 def _of_file(path: Path) -> TaskSpec:
     from formalbench import theory_of
 
-    theory = theory_of(LanguageFile(path)())
+    theory = theory_of(FileFactory(path)())
     assert theory is not None
     assert theory.note == "", f"{path.name}: {theory.note}"
     return replace(_read(path), factory=f"regular/{path.name}", theory=theory)

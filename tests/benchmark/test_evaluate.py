@@ -24,7 +24,7 @@ from formalbench_tasks import index
 from torch import nn
 
 CPU = torch.device("cpu")
-FIRST = index.LanguageFile(index.FOLDER / "regular" / "first.yaml")
+FIRST = index.FileFactory(index.FOLDER / "regular" / "first.yaml")
 TASK = Task("first", 1, FIRST(), Classify())
 
 

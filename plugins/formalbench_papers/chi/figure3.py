@@ -24,11 +24,13 @@ from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
 
-from formalbench_papers.chi.models import REGULARGPT
+from formalbench_papers.chi import SOURCE
+from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.index import experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -266,6 +268,19 @@ def clustered(vectors: Vectors) -> tuple[Clustered, Points]:
     return found, plane_P2
 
 
+@experiment(
+    "chi-fig3",
+    "RegularGPT's vectors cluster by the state of what they have seen",
+    f"{SOURCE}, Figure 3 and §7.3",
+    about="RegularGPT, trained on strings of length 40 and less, reads one of length 500. The "
+    "vectors of all layers, on their first two principal components: each stands for a "
+    "sub-string, and its colour is the state that the sub-string leads to (the number of "
+    "1s modulo 2; the sum of the steps modulo 5). A network that composes transition "
+    "functions has one cluster for each.",
+    reduced=QUICK_PROTOCOL,
+    core_hours=(0.06, 7),
+    inside=True,
+)
 def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on both languages, and look at every network of the chosen rate."""
     options = REGULARGPT.options(bench.scale)

@@ -37,12 +37,14 @@ from formalbench.documents.text import plural
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from formalbench_papers.chi.models import REGULARGPT, TRANSFORMER
+from formalbench_papers.chi import SOURCE
+from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
+from formalbench_papers.index import experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -231,6 +233,18 @@ PANELS = (
 )
 
 
+@experiment(
+    "chi-fig4a",
+    "The receptive field of RegularGPT covers all 500 symbols",
+    f"{SOURCE}, Figure 4a and §7.4; the tool from Chi et al. (2022b)",
+    about="How much each of 500 symbols moves the answer of a network trained on 40 and less: "
+    "the norm of the gradient with respect to its vector, added up from the most recent "
+    "symbol (right) to the earliest (left). If all count alike, that is a straight line "
+    "from the lower right to the upper left.",
+    reduced=QUICK_PROTOCOL,
+    core_hours=(0.1, 90),
+    inside=True,
+)
 def carry_out(bench: Bench) -> Findings:
     """Train RegularGPT on both languages, a Transformer on the paper's, and measure all."""
     wanted = [_wanted(bench, panel, REGULARGPT, None) for panel in PANELS]

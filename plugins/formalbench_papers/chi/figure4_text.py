@@ -10,12 +10,13 @@ import numpy as np
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import plural
 
+from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
-from formalbench_papers.chi.specs import LENGTHS
-from formalbench_papers.chi.table3 import CORPORA, wanted_runs
+from formalbench_papers.chi.table3 import CORPORA, LENGTHS, wanted_runs
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.tables import text_task
+from formalbench_papers.index import experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,6 +30,19 @@ LENGTH = 2048
 WINDOWS = 96
 
 
+@experiment(
+    "chi-fig4b",
+    "The receptive field of RegularGPT on text is local",
+    f"{SOURCE}, Figure 4b and §7.4; the tool from Chi et al. (2022b)",
+    about="How much each of 2,048 tokens moves the answer for the last one, in a network trained "
+    "on windows of 512: the norm of the gradient with respect to its vector, added up from "
+    "the most recent token (right) to the earliest (left). If recent tokens alone count, "
+    "the curve is up after a few of them.",
+    reduced="bytes of State of the Union addresses instead of OpenWebText2, and the network of "
+    "chi-table3 at the scale quick: width 64, two blocks a level, one seed.",
+    core_hours=(0.6, 2000),
+    inside=True,
+)
 def carry_out(bench: Bench) -> Findings:
     """Train the model of Table 3, unless it is there, and measure its field on longer windows."""
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")

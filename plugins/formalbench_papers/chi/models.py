@@ -31,6 +31,20 @@ TRANSFORMER = PaperModel(
 REGULARGPT = PaperModel("RegularGPT (C=2)", "regulargpt", {}, {"width": 256})
 REGULARGPT_3 = PaperModel("RegularGPT (C=3)", "regulargpt-c3", {}, {"width": 256})
 
+SMALLER = (
+    "networks of width 64 (the RNN 128) instead of 256, and a Transformer of 2 pre-norm layers "
+    "with 4 heads and GELU instead of 5 post-norm ones with 8 and ReLU"
+)
+"""What the models of the scale ``quick`` have less or otherwise."""
+
+QUICK_PROTOCOL = f"the protocol `chi-table1-quick` instead of `chi-table1`; {SMALLER}."
+
+FEWER_STEPS = (
+    "one learning rate, 0.001, instead of three, at most 6,000 steps instead of 100,000, "
+    "half of them on lengths that grow with success, 9 strings of every length instead of "
+    f"512; {SMALLER}."
+)
+
 REMARKS = (
     "§5.1 says that maxima are over hyperparameters and seeds, and the paper's code has one rate "
     "for each task. Here the rate is chosen, like the checkpoint, on strings as long as those "

@@ -14,6 +14,7 @@ from formalbench.contracts.record import Curve
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import percent, plural
 
+from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -31,6 +32,7 @@ from formalbench_papers.framework.claims import (
 )
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score
+from formalbench_papers.index import experiment
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -385,6 +387,18 @@ MODEL = "transformer-chiang-cholak-{}"
 OPTIONS: dict[str, dict[str, Value]] = {STANDARD: {}, SCALED: {"log_length": True}}
 
 
+@experiment(
+    "chiang-cholak-fig4",
+    "Training transformers on FIRST, with standard attention and with log-length scaling",
+    f"{SOURCE}, Figure 4, §4.1 and §4.4",
+    about="Transformers of two layers and width 16 are trained on strings of one length n (see "
+    "the legend) and tested on strings of length 1000, after every epoch of 100 strings: "
+    "cross-entropy, accuracy, and the total weight that CLS gives to position 1 in both "
+    "layers, mean of the runs. Left: standard attention. Right: logits scaled by log n.",
+    reduced="5 runs instead of 20; PARITY with standard attention and training lengths 10 and 100 "
+    "only. All 10,000 updates are done.",
+    core_hours=(0.4, 2.0),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train every model at every length, and read their curves."""
     keys: list[Key] = [(FIRST, kind, n) for n in LENGTHS for kind in (SCALED, STANDARD)]

@@ -14,12 +14,23 @@ from formalbench.contracts.errors import RequestError
 from formalbench.contracts.published import PublishedTable
 from formalbench.contracts.record import Record
 from formalbench.documents.reproduction import Scale
+from formalbench.host.host import read_table
 
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score
+from formalbench_papers.plugin import TABLES
+
+RULE = (
+    "A cell holds if the paper's average, and its maximum where there is one, are no more than 2 "
+    "points from ours. It differs if the paper's average is further away than that and outside "
+    "our 95 % interval (over seeds and test strings), whichever is better; or, where the average "
+    "tells nothing, if the maxima are 10 points apart. Otherwise, or while planned seeds have not "
+    "been run, our seeds cannot tell."
+)
+
 
 Key = tuple[str, str]
 """A task and a model's title."""
@@ -129,6 +140,11 @@ class AccuracyTable:
                 cells.append(cell)
                 rows.append(framework_scores.data(cell, paper, scores.get(key), got.get(key)))
         return Findings(rows, claims, None, remarks, cells, records_of(got))
+
+
+def published(name: str) -> PublishedTable:
+    """Return a table of a paper, by the name that it is announced under."""
+    return read_table(TABLES[name])
 
 
 def records_of(got: Trained) -> list[Record]:

@@ -32,6 +32,8 @@ from formalbench_papers.framework.claims import (
     rises,
 )
 from formalbench_papers.framework.scores import TOLERANCE, Score
+from formalbench_papers.index import experiment
+from formalbench_papers.steffen import SOURCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -301,6 +303,19 @@ MODEL: Mapping[str, Value] = {
 """With 64 hidden units and sinusoidal positions, which are the defaults."""
 
 
+@experiment(
+    "steffen-dyck",
+    "Transformers trained on Dyck-1, Dyck-(1, 2) and Dyck-2, with soft and hard attention",
+    f"{SOURCE} (slides and report), Reproducing Hahn's Results",
+    about="Cross-entropy and accuracy of transformers with two layers and two heads, trained "
+    "to recognise three languages at one string length, against that length. Lines: the "
+    "mean over the seeds; dots: each seed; hollow marks: the authors' run; dashed: "
+    "chance.",
+    reduced="four of the seven lengths, and at most 3,000 updates of 16 strings at the rate "
+    "0.001 instead of 15,000 updates of one string at 0.0003: three times the strings, a "
+    "fifth of the updates.",
+    core_hours=(2.8, 4.2),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train and test at every length."""
     lengths = bench.choose(QUICK_LENGTHS, LENGTHS)

@@ -18,6 +18,8 @@ from formalbench_papers.framework.curves import (
     measure_curves,
     spread_lengths,
 )
+from formalbench_papers.index import experiment
+from formalbench_papers.steffen import SOURCE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,6 +44,16 @@ EXACT = CurveVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0
 VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
 
+@experiment(
+    "steffen-layernorm",
+    "Dyck-1 and Dyck-(1, 3), with and without layer norm",
+    f"{SOURCE} (slides), Layer Normalization",
+    about="Accuracy and mean cross-entropy of constructions for two languages of one type of "
+    "brackets, of any depth and of depth at most 3, over random strings of length n. "
+    "Solid: the mean over the strings; dashed: the worst string.",
+    reduced="12 lengths up to 500 instead of 24 up to 2,000, 100 strings at each instead of 1,000.",
+    core_hours=(0.002, 0.02),
+)
 def carry_out(bench: Bench) -> Findings:
     """Measure every variant on both languages, at even lengths."""
     first, last, steps = bench.choose((2, 500, 12), (2, 2000, 24))

@@ -36,6 +36,8 @@ from formalbench_papers.framework.curves import (
     train_and_test,
 )
 from formalbench_papers.framework.scores import score_of
+from formalbench_papers.index import experiment
+from formalbench_papers.steffen import SOURCE
 from formalbench_papers.steffen.dyck import (
     FEWEST,
     LEARNED,
@@ -94,6 +96,16 @@ LAST = 10
 """Epochs at the end of the training that are tested."""
 
 
+@experiment(
+    "steffen-learnability",
+    "Constructions for Dyck-1 and Dyck-(1, 3), trained with and without layer norm",
+    f"{SOURCE} (slides and report), report, Figures 3 and 4",
+    about="Cross-entropy and accuracy of constructions that were trained further on strings of "
+    "one length, with and without layer norm, against that length. Lines: the mean over "
+    "the seeds; hollow marks: the authors' run; dashed: chance.",
+    reduced="lengths 50 and 100 instead of six from 26 to 200, and two seeds instead of three.",
+    core_hours=(0.25, 1.2),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train each construction at every length with enough members."""
     curves: Curves = {}

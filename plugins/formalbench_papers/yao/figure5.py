@@ -23,6 +23,8 @@ from formalbench_papers.framework.claims import (
 )
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.scores import Score
+from formalbench_papers.index import experiment
+from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
     DEEP,
     PAPER,
@@ -36,12 +38,14 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.specs import DEPTHS, TYPES, point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+
+TYPES, DEPTHS = (2, 8, 32, 128), (3, 5, 10, 15)
+"""The languages of Figures 5 and 8."""
 
 QUICK = "yao-fig5-quick"
 
@@ -58,6 +62,11 @@ TWO, LSTM, FIVE = MODELS
 
 DEGRADED = 0.02
 """By how much less five layers must have than two to be degraded; the paper gives no number."""
+
+
+def point(types: int, depth: int) -> str:
+    """Name a language, as a point of Figure 5."""
+    return f"k = {types}, D = {depth}"
 
 
 class DyckSetting(NamedTuple):
@@ -106,6 +115,20 @@ def wanted(setting: DyckSetting, protocol: str, seeds: int) -> Wanted:
     return Wanted(row, column, name, task, protocol, options, seeds=seeds, cells=cells)
 
 
+@experiment(
+    "yao-fig5",
+    "Transformer and LSTM on Dyck-(k, D)",
+    f"{SOURCE}, Figures 5 and 8",
+    about="Share of close brackets predicted with confidence on the training lengths "
+    "(validation) and on strings up to twice as long (test), at the memory dimension of "
+    "10, 30 and 50 that validation chose: a two-layer Transformer with positions i/6000, "
+    "a one-layer LSTM, and the five-layer Transformer of Figure 8.",
+    reduced="k = 2 and 8 with D = 3 and 5 instead of four by four (`--only 'k = 32, D = 10'` "
+    "trains one); one learning rate, 0.005, instead of two; 5,000 steps of 1,024 fresh "
+    "tokens instead of up to 100 passes over 2,000,000; 50,000 tokens of validation "
+    "instead of 200,000, and 200,000 of test instead of 1,000,000.",
+    core_hours=(0.6, 215),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train every model on every language at every width."""
     trials = {model: bench.choose(1 if model == FIVE else 2, 2) for model in MODELS}

@@ -13,6 +13,8 @@ from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import text_task
+from formalbench_papers.index import experiment
+from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.figure6 import (
     BEGINNING,
     CORPORA,
@@ -39,6 +41,17 @@ SAME = 0.02
 """Share of the loss by which the same curves may differ, on average, after the beginning."""
 
 
+@experiment(
+    "yao-gpt2",
+    "Causal language modelling with learned, scalar and no positions",
+    f"{SOURCE}, footnote 5",
+    about="The held-out loss of causal language models over their training: LEARN has learned "
+    "positions, POS/N one number, i/6000, and the third no positions at all.",
+    reduced="bytes of State of the Union addresses (`formalbench corpus fetch sotu`) instead of "
+    "WikiText-103; 2 layers of width 64 instead of 12 of 768; 3,000 steps of 8 windows of "
+    "512 tokens, about one pass, instead of 150 passes.",
+    core_hours=(0.8, 480000),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train a causal model with each kind of positions."""
     task = text_task(bench, CORPORA[bench.scale], "causal-lm")

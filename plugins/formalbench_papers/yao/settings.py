@@ -12,9 +12,12 @@ from formalbench.documents.text import percent
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite
 from formalbench_papers.framework.runs import Wanted
+from formalbench_papers.index import experiment
+from formalbench_papers.yao import SOURCE
 from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
     PAPER,
+    REDUCED,
     REMARKS,
     Trials,
     failed,
@@ -62,6 +65,16 @@ Found = Mapping[str, Trials]
 """By setting."""
 
 
+@experiment(
+    "yao-settings",
+    "Dropout, more heads and a second LSTM layer on Dyck-(8, 10)",
+    f"{SOURCE}, footnote 3 and appendix D.1",
+    about="Share of close brackets predicted with confidence by the paper's Transformer and LSTM "
+    "with 30 dimensions, and by those with dropout, with more heads and with a second "
+    "layer, which the paper tried and left out. Dots are trials.",
+    reduced=f"{REDUCED}.",
+    core_hours=(1.3, 8),
+)
 def carry_out(bench: Bench) -> Findings:
     """Train the paper's two models, and the settings that it left out."""
     wanted = {

@@ -15,6 +15,7 @@ from formalbench.documents.charts import BLUES, GREY, INK, RED
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
+from formalbench_papers.index import experiment
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,6 +59,17 @@ class Break:
         return max(right, default=0)
 
 
+@experiment(
+    "yao-theorem-4-3",
+    "How many bits of position a hard-attention network needs for Dyck-(2, 2)",
+    "Yao, Peng, Papadimitriou & Narasimhan (2021), Self-attention networks can process "
+    "bounded hierarchical languages, Theorem 4.3",
+    about="The recogniser of Theorem 4.1 with positions rounded to b bits: the length up to "
+    "which it makes no error, against b. It doubles with every bit, so that the bits "
+    "must grow as the logarithm of the length.",
+    reduced="Positions of up to 11 bits instead of 16.",
+    core_hours=(0.003, 0.14),
+)
 def carry_out(bench: Bench) -> Findings:
     """Measure, for each number of bits, the first length at which something is answered wrong."""
     task = bench.task(TASK)

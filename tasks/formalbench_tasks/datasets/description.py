@@ -86,7 +86,7 @@ PartName = Annotated[str, Field(pattern=r"^$|^[a-z0-9]+(-[a-z0-9]+)*$", max_leng
 ClassName = Annotated[Label, BeforeValidator(_spelt)]
 
 
-class PartFiles(Part):
+class DataFiles(Part):
     """The files of a part."""
 
     strings: File
@@ -94,25 +94,25 @@ class PartFiles(Part):
     outputs: File | None = None
 
     @model_validator(mode="after")
-    def _one_kind(self) -> PartFiles:
+    def _one_kind(self) -> DataFiles:
         if self.labels and self.outputs:
             raise ValueError("labels or outputs, not both")
         return self
 
 
-class SplitFiles(Part):
+class DataParts(Part):
     """The files of each split."""
 
-    train: PartFiles
-    validation: PartFiles
+    train: DataFiles
+    validation: DataFiles
     test: Annotated[
-        dict[PartName, PartFiles],
+        dict[PartName, DataFiles],
         Field(min_length=1, max_length=MOST_PARTS),
         BeforeValidator(_parts),
     ]
 
     @property
-    def parts(self) -> list[tuple[str, str, PartFiles]]:
+    def parts(self) -> list[tuple[str, str, DataFiles]]:
         """The split, the name and the files of every part."""
         tests = [("test", name, files) for name, files in self.test.items()]
         return [("train", "", self.train), ("validation", "", self.validation), *tests]
@@ -121,7 +121,7 @@ class SplitFiles(Part):
 class DataFile(TaskFile):
     """What the YAML file holds."""
 
-    data: SplitFiles
+    data: DataParts
     alphabet: Alphabet | None = None
     classes: Annotated[tuple[ClassName, ...], Field(min_length=2), Distinct] | None = None
     separated: Annotated[bool, Field(strict=True)] = True

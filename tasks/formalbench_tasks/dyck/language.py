@@ -49,7 +49,7 @@ from formalbench_tasks.automata.automaton import Automaton, from_table
 from formalbench_tasks.configs import DyckConfig
 from formalbench_tasks.dyck import brackets
 from formalbench_tasks.dyck.brackets import Shapes, dress
-from formalbench_tasks.dyck.near_misses import NearMisses, NonMembers
+from formalbench_tasks.dyck.near_misses import BracketNonMembers, NearMisses
 from formalbench_tasks.index import task
 from formalbench_tasks.limits import check_length
 from formalbench_tasks.near_misses import Draw, in_balance
@@ -234,7 +234,7 @@ class Dyck(
 
     Members are uniform: the shape among all of the length, types of pairs uniform and
     independent. Non-members are of many kinds, three quarters of them balanced type by type
-    (`NonMembers`). The splits offer even lengths only: at odd ones rejecting all is right.
+    (`BracketNonMembers`). The splits offer even lengths only: at odd ones rejecting all is right.
 
     Args:
         config: says which non-members are drawn at even lengths: ``mixed``, as said above, or
@@ -273,7 +273,7 @@ class Dyck(
             return inside_B
 
         self.misses = NearMisses(k, D, self.sample_members, is_member)
-        self._non_members = NonMembers(2 * k, self.sample_members, is_member, self.misses)
+        self._non_members = BracketNonMembers(2 * k, self.sample_members, is_member, self.misses)
 
     def splits(self, objective: str) -> Splits | None:
         """Return the papers' windows for `generate`, the empty string left out."""

@@ -268,7 +268,7 @@ def _exchange_any(stream: Stream, strings_AN: Symbols) -> Symbols:
     return _exchanged(strings_AN, here_A, there_A)
 
 
-class NonMembers:
+class BracketNonMembers:
     """Draws non-members of a language of brackets.
 
     At even lengths three quarters are balanced type by type, so that counting does not tell them

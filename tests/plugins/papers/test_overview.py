@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from announced import SPECS
 from formalbench.cli.main import run_command_line
 from formalbench.host import PluginHost
 from formalbench.store.records import REPRODUCTIONS
+from formalbench_papers import index
 from formalbench_papers.framework.checks import reproductions_problems
 from formalbench_papers.framework.report import RESULTS, overview
 
@@ -64,3 +66,7 @@ def test_the_list_is_rendered_with_every_page_and_checked(folder):
     (folder / "README.md").write_text(overview(folder).replace("scale", "SCALE"))
     (line,) = reproductions_problems(root, PluginHost.load())
     assert "README.md: not what the pages give" in line
+
+
+def test_the_index_is_up_to_date():
+    assert json.loads(index.INDEX.read_text(encoding="utf-8")) == index.index()
