@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from formalbench.contracts.published import PublishedTable
-from formalbench.documents.reproduction import CellTold, Document
+from formalbench.documents.reproduction import Document, TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench_leaderboard.page.descriptions import MOST_LINKED, details
@@ -67,9 +67,9 @@ def test_what_reproductions_found_on_a_task_is_told_with_its_verdict(
     make_record, told, repository: Path
 ):
     cells = [
-        CellTold(row="parity, long", column="RNN", paper="100.0", ours="99.0", verdict="holds"),
-        CellTold(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
-        CellTold(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
+        TableCell(row="parity, long", column="RNN", paper="100.0", ours="99.0", verdict="holds"),
+        TableCell(row="RNN", column="parity", paper="50.0", ours="99.0", verdict="differs"),
+        TableCell(row="parity-like", column="first", paper="1", ours="2", verdict="differs"),
     ]
     document = Document(
         reproduction="table",

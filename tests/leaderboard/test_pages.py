@@ -9,7 +9,7 @@ from urllib.parse import unquote
 
 import pytest
 from built_records import build_record
-from formalbench.documents.reproduction import CellTold, Document
+from formalbench.documents.reproduction import Document, TableCell
 from formalbench.statistics.build import View, build_page
 from formalbench.store import Store
 from formalbench.store.records import PUBLISHED_RESULTS
@@ -207,7 +207,7 @@ def test_files_left_over_are_noticed_and_removed(clone, host):
 def document(title, source="A paper"):
     """Return what a reproduction found: one cell holds and two do not, no claim was looked at."""
     said = {"row": "a", "column": "b", "paper": "1", "ours": "2"}
-    cells = [CellTold(**said, verdict=verdict) for verdict in ("holds", "differs", "differs")]
+    cells = [TableCell(**said, verdict=verdict) for verdict in ("holds", "differs", "differs")]
     return Document(
         reproduction="chi-table2",
         title=title,

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal, get_args
 
-from pydantic import ValidationError
+from pydantic import BeforeValidator, ConfigDict, ValidationError
+from pydantic.dataclasses import dataclass
 
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.protocol import Part
@@ -36,23 +37,75 @@ UNFINISHED = "cells of this scale lack runs"
 """In a remark: the page lacks runs that belong to its scale, and the same command trains them."""
 
 
-class CellTold(Part):
-    """A cell of the paper's table, beside ours."""
+Answer = bool | Literal["approx", "cannot tell"] | None
+"""Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
+used, so that a number cannot be the paper's."""
+
+NOT_RUN: Verdict = "not run at this scale"
+
+
+Said = Answer | Verdict
+"""An answer, or the words for it."""
+
+
+def _in_words(answer: object) -> object:
+    if answer is None:
+        return NOT_RUN
+    if isinstance(answer, str):
+        if answer not in get_args(Verdict):
+            raise ValueError(f"unknown verdict {answer!r:.40}")
+        return answer
+    return "holds" if answer else "differs"
+
+
+InWords = Annotated[Said, BeforeValidator(_in_words)]
+
+
+class Judged:
+    """What has a verdict."""
+
+    verdict: Said
+
+    @property
+    def holds(self) -> Answer:
+        """The verdict as an answer."""
+        answers: dict[Said, Answer] = {"holds": True, "differs": False, NOT_RUN: None}
+        return answers.get(self.verdict, self.verdict)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class TableCell(Judged):
+    """One cell of a paper's table, beside ours.
+
+    Attributes:
+        row, column: where it stands in the table.
+        paper: the paper's number, as text.
+        ours: what was measured, with its interval and the number of seeds; empty if not run.
+        verdict: whether they agree; an `Answer` is put into words.
+    """
 
     row: str
     column: str
     paper: str
     ours: str
-    verdict: Verdict
+    verdict: InWords
 
 
-class ClaimTold(Part):
-    """A claim of the paper, beside what was found."""
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Claim(Judged):
+    """One claim of the paper, compared with what was measured.
+
+    Attributes:
+        claim: what is claimed.
+        paper: what the paper says or shows: a number, or where.
+        ours: what was found.
+        verdict: whether it holds here; an `Answer` is put into words.
+    """
 
     claim: str
     paper: str
     ours: str
-    verdict: Verdict
+    verdict: InWords
 
 
 class Document(Part):
@@ -95,8 +148,8 @@ class Document(Part):
     figure: bool
     holds: bool
     notes: tuple[str, ...] = ()
-    cells: tuple[CellTold, ...]
-    claims: tuple[ClaimTold, ...]
+    cells: tuple[TableCell, ...]
+    claims: tuple[Claim, ...]
     remarks: tuple[str, ...]
     data: tuple[dict[str, Plain], ...]
 
@@ -115,13 +168,13 @@ def read_document(file: Path) -> Document:
         raise RequestError(f"{file}: not the data of a reproduction: {told}") from None
 
 
-def all_hold(claims: Iterable[Verdict]) -> bool:
+def all_hold(claims: Iterable[Said]) -> bool:
     """Say whether one of some claims holds and none differs."""
     given = set(claims)
     return "holds" in given and "differs" not in given
 
 
-def count_verdicts(verdicts: Iterable[Verdict]) -> str:
+def count_verdicts(verdicts: Iterable[Said]) -> str:
     """Return how many of each there are, as in ``18 hold, 1 differs``."""
     counts, many = Counter(verdicts), {"holds": "hold", "differs": "differ"}
     return ", ".join(

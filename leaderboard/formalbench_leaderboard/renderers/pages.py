@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from formalbench.documents.markup import Markdown, link, name
-from formalbench.documents.reproduction import CellTold, ClaimTold, Document, count_verdicts
+from formalbench.documents.reproduction import TableCell, Claim, Document, count_verdicts
 from formalbench.documents.table import Column, Sheet
 from formalbench.documents.text import MISSING, count, percent, plural, ranks
 from formalbench.statistics.board import Board, ExactModel, ExactModels, Row
@@ -122,7 +122,7 @@ def _models(site: Site, links: Links) -> Sheet[ModelPage]:
     )
 
 
-def _verdicts(parts: Iterable[CellTold | ClaimTold]) -> str:
+def _verdicts(parts: Iterable[TableCell | Claim]) -> str:
     return count_verdicts(part.verdict for part in parts) or MISSING
 
 

@@ -21,7 +21,7 @@ from formalbench.contracts.errors import FormalbenchError, RequestError
 from formalbench.contracts.identity import ids_of
 from formalbench.contracts.record import Record
 from formalbench.contracts.specs import ReproductionSpec
-from formalbench.documents.reproduction import Document, Plain, all_hold, read_document
+from formalbench.documents.reproduction import NOT_RUN, Document, Plain, all_hold, read_document
 from formalbench.documents.text import plural, spreadsheet
 from formalbench.files import read_plain
 from formalbench.statistics.selection import current_of
@@ -34,12 +34,9 @@ from formalbench_papers.framework.claims import Findings
 from formalbench_papers.framework.measurements import Measurements, UnmeasuredError
 from formalbench_papers.framework.report import (
     MEASURED,
-    NOT_RUN,
     OVERVIEW,
     RECORDS,
     as_markdown,
-    cells_told,
-    claims_told,
     command,
     data_told,
     overview,
@@ -316,7 +313,7 @@ def _by_records(
     if notes != told.notes:
         why = "it is stale and does not say so" if notes else "it is not stale any more"
     elif found is None or (
-        (cells_told(found), claims_told(found)) == (told.cells, told.claims)
+        (tuple(found.cells), tuple(found.claims)) == (told.cells, told.claims)
         and _same_rows(data_told(found.rows), told.data)
     ):
         return

@@ -12,78 +12,21 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
-from formalbench.documents.reproduction import all_hold
+from formalbench.documents.reproduction import Answer, Claim, TableCell, all_hold
 from scipy.stats import t
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
-    from formalbench.documents.reproduction import Verdict
     from matplotlib.figure import Figure
 
     from formalbench_papers.framework.scores import Score
 
 
-Answer = bool | Literal["approx", "cannot tell"] | None
-"""Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
-used, so that a number cannot be the paper's."""
+__all__ = ["Answer", "Claim", "TableCell"]
 
 Row = Mapping[str, str | int | float]
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """One claim of the paper, held against what was measured.
-
-    Attributes:
-        text: what is claimed.
-        paper: what the paper says or shows: a number, or where.
-        ours: what was found.
-        holds: whether it holds here.
-    """
-
-    text: str
-    paper: str
-    ours: str
-    holds: Answer
-
-    @property
-    def verdict(self) -> Verdict:
-        """In words."""
-        return verdict(self.holds)
-
-
-@dataclass(frozen=True, slots=True)
-class TableCell:
-    """One cell of a paper's table, beside ours.
-
-    Attributes:
-        row, column: where it stands in the table.
-        paper: the paper's number, as text.
-        ours: what was measured, with its interval and the number of seeds; empty if not run.
-        holds: whether they agree; None if it was not run.
-    """
-
-    row: str
-    column: str
-    paper: str
-    ours: str
-    holds: Answer
-
-    @property
-    def verdict(self) -> Verdict:
-        """In words."""
-        return verdict(self.holds)
-
-
-def verdict(holds: Answer) -> Verdict:
-    """Return the words for an answer."""
-    if holds is None:
-        return "not run at this scale"
-    if isinstance(holds, str):
-        return holds
-    return "holds" if holds else "differs"
 
 
 @dataclass(frozen=True, slots=True)

@@ -266,14 +266,16 @@ def _can_draw(chosen: ReproductionSpec) -> bool:
 
 def _show(told: Document, paths: Sequence[Path], as_json: bool) -> None:
     """Print the verdicts, and which files were written."""
+    from formalbench.documents.text import harmless
     from formalbench.ui.terminal import console
+    from rich.markdown import Markdown
 
-    from formalbench_papers.framework.report import document_text
-    from formalbench_papers.framework.terminal import print_document
+    from formalbench_papers.framework.report import as_markdown, document_text
 
     if as_json:
         typer.echo(document_text(told), nl=False)
     else:
-        print_document(told, console())
+        lines = (harmless(line) for line in as_markdown(told).splitlines())
+        console().print(Markdown("\n".join(lines), hyperlinks=False))
     for path in paths:
         typer.echo(f"wrote {path}", err=as_json)

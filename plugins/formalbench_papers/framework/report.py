@@ -18,12 +18,12 @@ from formalbench.device import describe_environment
 from formalbench.documents.charts import picture, styled
 from formalbench.documents.markup import Markdown
 from formalbench.documents.reproduction import (
-    CellTold,
-    ClaimTold,
+    NOT_RUN,
+    Claim,
     Document,
     Plain,
     Scale,
-    Verdict,
+    TableCell,
     count_verdicts,
     read_document,
 )
@@ -96,28 +96,10 @@ def document(
         core_hours=spec.core_hours,
         figure=findings.draw is not None and len(findings.rows) > 0,
         holds=findings.holds,
-        cells=cells_told(findings),
-        claims=claims_told(findings),
+        cells=tuple(findings.cells),
+        claims=tuple(findings.claims),
         remarks=tuple(findings.remarks),
         data=data_told(findings.rows),
-    )
-
-
-def cells_told(findings: Findings) -> tuple[CellTold, ...]:
-    """Return the cells of a table as a document has them."""
-    return tuple(
-        CellTold(
-            row=one.row, column=one.column, paper=one.paper, ours=one.ours, verdict=one.verdict
-        )
-        for one in findings.cells
-    )
-
-
-def claims_told(findings: Findings) -> tuple[ClaimTold, ...]:
-    """Return the claims as a document has them."""
-    return tuple(
-        ClaimTold(claim=one.text, paper=one.paper, ours=one.ours, verdict=one.verdict)
-        for one in findings.claims
     )
 
 
@@ -159,15 +141,13 @@ def _plain(value: Any) -> Plain:
     return None if isinstance(plain, float) and not math.isfinite(plain) else plain
 
 
-T = TypeVar("T", CellTold, ClaimTold)
+T = TypeVar("T", TableCell, Claim)
 
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""
 
 MEASURED = ".measured.jsonl"
 """Ends the name of the file of what was measured without training."""
-
-NOT_RUN: Verdict = "not run at this scale"
 
 _TEMPLATES = Templates(Path(__file__).parent / "templates")
 
@@ -222,8 +202,8 @@ def _held(one: Document) -> str:
     return f"{held} of {len(one.claims)} hold"
 
 
-def _emphasised(part: CellTold | ClaimTold) -> str:
-    return Markdown(f"**{part.verdict}**") if part.verdict == "differs" else part.verdict
+def _emphasised(part: TableCell | Claim) -> str:
+    return Markdown(f"**{part.verdict}**") if part.holds is False else str(part.verdict)
 
 
 OVERVIEW = "README.md"

@@ -292,7 +292,7 @@ def data(one: TableCell, paper: PublishedResult, ours: Score | None, got: Got | 
         "seeds": len(runs),
         "finished": sum(run.status == "finished" for run in runs),
         "runs": " ".join(run.test_id for run in runs),
-        "verdict": one.verdict,
+        "verdict": str(one.verdict),
     }
 
 
@@ -336,7 +336,7 @@ def stays_below(said: str, paper: str, score: Score | None, share: float) -> Cla
     if score is None:
         return one
     unknown = score.best is None
-    return replace(one, holds="cannot tell" if unknown else opposite(best_reaches(score, share)))
+    return replace(one, verdict="cannot tell" if unknown else opposite(best_reaches(score, share)))
 
 
 def is_at_chance(said: str, paper: str, score: Score | None, *, learned: bool = True) -> Claim:

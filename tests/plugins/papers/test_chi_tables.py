@@ -273,14 +273,14 @@ def claims_2(scores, learned=None):
 def test_what_learned_no_training_lengths_does_not_refute_table_2():
     key = ("extrapolation", "RegularGPT", 0.9)
     scores = scores_2() | {key: score(0.6)}
-    every = {one.text: one for one in claims_2(scores)}
+    every = {one.claim: one for one in claims_2(scores)}
     (text,) = [text for text, one in every.items() if one.verdict == "differs"]
     unlearned = {other: one for other, one in scores.items() if other != key}
-    found = {one.text: one for one in claims_2(scores, unlearned)}[text]
+    found = {one.claim: one for one in claims_2(scores, unlearned)}[text]
     assert found.verdict == "cannot tell"
     assert "no seed learned the training lengths at 0.9" in found.ours
     some = unlearned | {key: score(1.0)}  # the one seed that learned is perfect
-    assert {one.text: one.verdict for one in claims_2(scores, some)}[text] == "cannot tell"
+    assert {one.claim: one.verdict for one in claims_2(scores, some)}[text] == "cannot tell"
 
 
 def test_the_claims_of_table_2():
@@ -301,16 +301,16 @@ def test_the_claims_of_table_2():
         (further, "the Transformer, extrapolation: "),
     ):
         differing = [c for c in claims_2(scores | changed) if c.holds is False]
-        assert [claim.text.startswith(text) for claim in differing] == [True]
+        assert [claim.claim.startswith(text) for claim in differing] == [True]
 
 
 def test_a_transformer_that_learned_nothing_leaves_table_2_open():
     scores = scores_2()
     learned = {key: one for key, one in scores.items() if key[1] != "Transformer"}
-    found = {one.text: one for one in claims_2(scores, learned)}
+    found = {one.claim: one for one in claims_2(scores, learned)}
     unsure = [one for one in found.values() if one.verdict == "cannot tell"]
     assert len(unsure) == 4
-    assert all(one.text.startswith("the Transformer, ") for one in unsure)
+    assert all(one.claim.startswith("the Transformer, ") for one in unsure)
     assert all("no seed learned the training lengths at 0.1, " in one.ours for one in unsure)
 
 
@@ -321,7 +321,7 @@ def test_wide_intervals_cannot_tell():
         ("extrapolation", "Transformer", 0.1): wide,
         ("extrapolation", "RNN", 0.1): score(0.9, best=1.0, low=0.6, high=1.0),
     }
-    unsure = [one.text for one in claims_2(scores) if one.verdict == "cannot tell"]
+    unsure = [one.claim for one in claims_2(scores) if one.verdict == "cannot tell"]
     assert len(unsure) == 2
     assert unsure[0].startswith("RNN, extrapolation: ")
     assert unsure[1].startswith("the Transformer, extrapolation: ")

@@ -174,7 +174,7 @@ def test_scaled_attention_that_did_not_learn_its_training_length_is_not_refuted(
 def test_without_runs_nothing_is_claimed():
     assert {claim.verdict for claim in claims({})} == {"not run at this scale"}
     some = {key: got(*key) for key in KEYS if key[1] == SCALED}
-    verdict = {claim.text[:20]: claim.verdict for claim in claims(some)}
+    verdict = {claim.claim[:20]: claim.verdict for claim in claims(some)}
     assert verdict["Attention scaled by "] != "differs"
 
 

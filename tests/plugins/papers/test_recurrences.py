@@ -58,7 +58,7 @@ def score(mean, best=None, worst=None):
 
 
 def verdicts(claims):
-    return {claim.text: claim.holds for claim in claims}
+    return {claim.claim: claim.holds for claim in claims}
 
 
 @pytest.mark.slow

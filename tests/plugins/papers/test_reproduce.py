@@ -111,7 +111,7 @@ OPEN = {
 @pytest.mark.parametrize("name", OPEN)
 def test_a_small_one_is_carried_out_and_drawn(name, host, tmp_path):
     findings = carry_out(name, Small(host, "quick", lambda line: None))
-    left = {claim.text: claim.holds for claim in findings.claims if claim.holds is not True}
+    left = {claim.claim: claim.holds for claim in findings.claims if claim.holds is not True}
     assert left == dict.fromkeys(OPEN[name], "cannot tell")
     assert len(as_csv(findings.rows).splitlines()) > 12
     findings.draw().savefig(tmp_path / "figure.svg")

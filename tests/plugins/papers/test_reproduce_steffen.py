@@ -144,7 +144,7 @@ def test_carried_out_with_given_results(trained, tmp_path):
     row = next(r for r in findings.rows if (r["task"], r["length"], r["run"]) == ("dyck-1", 50, 2))
     assert (row["accuracy"], row["bits"], row["chance"]) == (0.52, 0.992, 0.5)
     assert (row["paper_accuracy"], row["paper_bits"]) == (0.525, 0.9994)
-    held = {claim.text: claim.holds for claim in findings.claims}
+    held = {claim.claim: claim.holds for claim in findings.claims}
     assert sum(holds is True for holds in held.values()) == len(held) - 1
     (differs,) = [text for text, holds in held.items() if holds is False]
     assert differs.startswith("Dyck-2: hard attention stays at chance")
@@ -190,12 +190,12 @@ def curves(soft=(1.0, 1.0, 0.5), hard=(0.5, 0.5, 0.5), bits=(0.0, 0.1, 1.0)):
 )
 def test_the_claims_can_fail(changed, fails):
     for claim in claims(curves(**changed)):
-        assert claim.holds is not any(words in claim.text for words in fails), claim
+        assert claim.holds is not any(words in claim.claim for words in fails), claim
 
 
 def test_seeds_that_disagree_cannot_tell():
     split = (1.0, 1.0, 0.5)
-    found = {claim.text[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
+    found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}
     assert {claim.verdict for text, claim in found.items() if "Dyck-1: " in text} == {"cannot tell"}
     assert "83.3 % (" in next(iter(found.values())).ours
 
@@ -239,7 +239,7 @@ def learned(bits, accuracy=1.0):
 
 
 def verdicts(curves, task="Dyck-1"):
-    return [one.holds for one in learnability.claims(curves) if one.text.startswith(f"{task}:")]
+    return [one.holds for one in learnability.claims(curves) if one.claim.startswith(f"{task}:")]
 
 
 def test_the_claims_on_learnability_can_fail():

@@ -47,7 +47,7 @@ class Small(Bench):
 
 def test_a_small_one_is_carried_out_and_drawn(host, tmp_path):
     findings = carry_out(Small(host, "quick", lambda line: None))
-    assert [claim.text for claim in findings.claims if not claim.holds] == []
+    assert [claim.claim for claim in findings.claims if not claim.holds] == []
     wrong = [(row["position_bits"], row["length"]) for row in findings.rows if row["accuracy"] < 1]
     assert wrong == [(4, 16), (5, 32), (6, 64)]
     findings.draw().savefig(tmp_path / "figure.svg")
