@@ -127,7 +127,8 @@ def findings(got: Mapping[str, Got]) -> Findings:
         cells.append(TableCell(model, f"L = {length}", f"{numbers[place]:.2f}", told, holds))
         rows.append(_row(model, length, numbers[place], seeds))
     records = [record for one in got.values() for record in one.records]
-    return Findings(rows, claims(found), None, REMARKS, cells, records)
+    missing = {model: one.unfinished for model, one in got.items()}
+    return Findings(rows, claims(found, missing), None, REMARKS, cells, records)
 
 
 def _told(seeds: Sequence[float]) -> str:
@@ -152,34 +153,58 @@ def _mean(values: Sequence[float]) -> float:
     return math.fsum(values) / len(values)
 
 
-def claims(found: Perplexities) -> list[Claim]:
-    """Hold the shape of what was found against the paper's; other texts have other numbers."""
+def claims(found: Perplexities, missing: Mapping[str, int]) -> list[Claim]:
+    """Hold the shape of what was found against the paper's; other texts have other numbers.
+
+    Args:
+        found: what finished.
+        missing: the number of seeds without a result, by model.
+    """
+
+    def claim(model: str, length: int, text: str, holds: Callable[[float], bool]) -> Claim:
+        """Claim something of a perplexity, times that at 512."""
+        paper = PAPER[model][LENGTHS.index(length)] / PAPER[model][0]
+        times = [seed[length] / seed[LENGTHS[0]] for seed in found.get(model, ())]
+        ours = ", ".join(f"{one:.4g} times" for one in times)
+        answer = across(map(holds, times), missing.get(model, 0))
+        return Claim(text, f"{paper:.3g} times", ours, answer)
+
+    def flat(model: str, length: int) -> Claim:
+        text = f"{model} is flat up to {length}: at most {FLAT:g} times its perplexity at 512"
+        return claim(model, length, text, lambda times: times <= FLAT)
+
+    def blown_up(model: str, length: int) -> Claim:
+        text = (
+            f"{model} blows up at {length}, beyond two levels: at least {BLOWN:g} times its "
+            "perplexity at 512"
+        )
+        return claim(model, length, text, lambda times: times >= BLOWN)
+
     return [
-        *(_flat(found, model, 8192) for model in ("RegularGPT 128/6", "RegularGPT 128/12")),
-        *(_flat(found, f"RegularGPT {c}/6", c * c) for c in (32, 64)),
-        *(_blown_up(found, f"RegularGPT {c}/6", 2 * c * c) for c in (32, 64)),
-        *(_flat(found, model, 8192) for model in ("KERPLE", "ALiBi")),
-        _claim(
-            found,
+        *(flat(model, 8192) for model in ("RegularGPT 128/6", "RegularGPT 128/12")),
+        *(flat(f"RegularGPT {c}/6", c * c) for c in (32, 64)),
+        *(blown_up(f"RegularGPT {c}/6", 2 * c * c) for c in (32, 64)),
+        *(flat(model, 8192) for model in ("KERPLE", "ALiBi")),
+        claim(
             "T5",
             8192,
             f"T5 is no longer flat at 8192: more than {FLAT:g} times its perplexity at 512",
             lambda times: times > FLAT,
         ),
-        _claim(
-            found,
+        claim(
             "RegularGPT 256/6",
             1024,
             "too large a chunk deteriorates: RegularGPT 256/6 is no longer flat at 1024, more than "
             f"{FLAT:g} times its perplexity at 512",
             lambda times: times > FLAT,
         ),
-        _thicker_is_better(found),
-        _close_to_others(found),
+        _thicker_is_better(found, missing),
+        _close_to_others(found, missing),
     ]
 
 
-def _thicker_is_better(found: Perplexities) -> Claim:
+def _thicker_is_better(found: Perplexities, missing: Mapping[str, int]) -> Claim:
+    lacking = sum(missing.get(f"RegularGPT 128/{blocks}", 0) for blocks in (6, 12))
     thin, thick = (found.get(f"RegularGPT 128/{blocks}", ()) for blocks in (6, 12))
     gaps = {
         length: _mean([seed[length] for seed in thick]) - _mean([seed[length] for seed in thin])
@@ -190,13 +215,15 @@ def _thicker_is_better(found: Perplexities) -> Claim:
         "26.37 for 28.80 at 512, 27.39 for 29.41 at 8192 (§6)",
         ", ".join(f"{gap:+.3f} at {length}" for length, gap in gaps.items()),
         every(
-            higher([seed[length] for seed in thin], [seed[length] for seed in thick])
+            higher(
+                [seed[length] for seed in thin], [seed[length] for seed in thick], missing=lacking
+            )
             for length in gaps
         ),
     )
 
 
-def _close_to_others(found: Perplexities) -> Claim:
+def _close_to_others(found: Perplexities, missing: Mapping[str, int]) -> Claim:
     said = (
         "RegularGPT 128/12 is close to KERPLE, T5 and ALiBi: at every length at most "
         f"{CLOSE:g} times the best of them"
@@ -211,30 +238,8 @@ def _close_to_others(found: Perplexities) -> Claim:
     }
     times = [max(seed[length] / best[length] for length in LENGTHS) for seed in model]
     ours = f"{', '.join(f'{one:.3g} times' for one in times)} at most"
-    return Claim(said, paper, ours, across(one <= CLOSE for one in times))
-
-
-def _flat(found: Perplexities, model: str, length: int) -> Claim:
-    text = f"{model} is flat up to {length}: at most {FLAT:g} times its perplexity at 512"
-    return _claim(found, model, length, text, lambda times: times <= FLAT)
-
-
-def _blown_up(found: Perplexities, model: str, length: int) -> Claim:
-    text = (
-        f"{model} blows up at {length}, beyond two levels: at least {BLOWN:g} times its perplexity "
-        "at 512"
-    )
-    return _claim(found, model, length, text, lambda times: times >= BLOWN)
-
-
-def _claim(
-    found: Perplexities, model: str, length: int, text: str, holds: Callable[[float], bool]
-) -> Claim:
-    """Return a claim about a perplexity, times that at 512."""
-    paper = PAPER[model][LENGTHS.index(length)] / PAPER[model][0]
-    times = [seed[length] / seed[LENGTHS[0]] for seed in found.get(model, ())]
-    ours = ", ".join(f"{one:.4g} times" for one in times)
-    return Claim(text, f"{paper:.3g} times", ours, across(map(holds, times)))
+    lacking = sum(missing.get(one, 0) for one in ("RegularGPT 128/12", *POSITIONS))
+    return Claim(said, paper, ours, across((one <= CLOSE for one in times), lacking))
 
 
 REMARKS = (

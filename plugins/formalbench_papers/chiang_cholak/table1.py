@@ -117,6 +117,10 @@ def findings(got: Mapping[tuple[str, str], Got]) -> Findings:
         cells.append(TableCell(*key, f"{PAPER[key]:.1f}", _told(seeds), holds))
         rows.append(_row(*key, seeds))
     records = [record for one in got.values() for record in one.records]
+    missing = {
+        column: sum(one.unfinished for (_, other), one in got.items() if other == column)
+        for column in (ALL, LONG)
+    }
     near = {
         model: {
             run.seed: bleu for run in one.chosen if (bleu := bleu_of(run, longer=False)) is not None
@@ -125,7 +129,7 @@ def findings(got: Mapping[tuple[str, str], Got]) -> Findings:
         if column == LONG
     }
     return Findings(
-        rows, claims(scores, near), None, (*REMARKS, *_signatures(records)), cells, records
+        rows, claims(scores, near, missing), None, (*REMARKS, *_signatures(records)), cells, records
     )
 
 
@@ -145,12 +149,15 @@ def bleu_of(run: Record, *, longer: bool = True) -> float | None:
     return 100 * cells.correct[index] / cells.asked[index]
 
 
-def claims(scores: Scores, near: Mapping[str, Mapping[int, float]]) -> list[Claim]:
+def claims(
+    scores: Scores, near: Mapping[str, Mapping[int, float]], missing: Mapping[str, int]
+) -> list[Claim]:
     """Hold the two things that the paper says of its table against what was found.
 
     Args:
         scores: BLEU by model and column.
         near: of those trained on short texts, by model: on texts as short as these.
+        missing: the number of seeds without a result, by column.
     """
     short, every = _differences(scores, LONG), _differences(scores, ALL)
     plain, scaled = (list(near.get(model, {}).values()) for model in MODELS)
@@ -166,7 +173,7 @@ def claims(scores: Scores, near: Mapping[str, Mapping[int, float]]) -> list[Clai
             "1.0 BLEU better (p < 0.01)",
             f"{_by(short)}{told}",
             # Of models that differ on texts like those trained on, length is not the reason.
-            across(difference > 0 for difference in short)
+            across((difference > 0 for difference in short), missing[LONG])
             if level == "cannot tell" or not short
             else "cannot tell",
         ),
@@ -178,7 +185,7 @@ def claims(scores: Scores, near: Mapping[str, Mapping[int, float]]) -> list[Clai
             # One seed says nothing of how far two models are apart by chance.
             "cannot tell"
             if len(every) == 1
-            else across(abs(difference) <= ALIKE for difference in every),
+            else across((abs(difference) <= ALIKE for difference in every), missing[ALL]),
         ),
     ]
 

@@ -164,10 +164,16 @@ def every(answers: Iterable[Answer]) -> Answer:
     return True if all(answer is True for answer in given) else "cannot tell"
 
 
-def across(seeds: Iterable[bool]) -> Answer:
-    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any."""
+def across(seeds: Iterable[bool], missing: int = 0) -> Answer:
+    """Join what each seed says: all of them yes, all no, or they cannot tell; None without any.
+
+    Args:
+        seeds: what those say that finished.
+        missing: the number of seeds that have not been run, or did not finish: any of them might
+            have said otherwise.
+    """
     said = set(seeds)
-    return "cannot tell" if len(said) > 1 else next(iter(said), None)
+    return "cannot tell" if missing or len(said) > 1 else next(iter(said), None)
 
 
 def opposite(answer: Answer) -> Answer:

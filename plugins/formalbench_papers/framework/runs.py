@@ -95,6 +95,11 @@ class Got:
         return max(0, planned - len(self.chosen))
 
     @property
+    def unfinished(self) -> int:
+        """How many seeds of the chosen rate have no result: not run yet, or did not finish."""
+        return self.missing + sum(record.test is None for record in self.chosen)
+
+    @property
     def learned(self) -> Got | None:
         """Those of the chosen runs that learned the training lengths; None if none did.
 

@@ -160,7 +160,8 @@ def findings(got: Mapping[str, Got]) -> Findings:
     ]
     records = [record for one in got.values() for record in one.records]
     cells = [_cell(name, found.get(name, ())) for name in POSITIONS]
-    return Findings(rows, claims(found), lambda: _draw(found), REMARKS, cells, records)
+    missing = sum(one.unfinished for one in got.values())
+    return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, cells, records)
 
 
 def curve_of(run: Record) -> LossCurve | None:
@@ -178,8 +179,18 @@ def _cell(name: str, curves: Sequence[LossCurve]) -> TableCell:
     return TableCell(name, "loss at the end", f"{PAPER[name]:.2f}", ours, holds)
 
 
-def claims(found: Curves) -> list[Claim]:
-    """Hold the shape of the curves against section 6.3."""
+def claims(found: Curves, missing: int = 0) -> list[Claim]:
+    """Hold the shape of the curves against section 6.3.
+
+    Args:
+        found: what finished.
+        missing: the number of seeds without a result.
+    """
+
+    def once_left(left: Sequence[bool], said: Sequence[bool]) -> Answer:
+        """Join what seeds say; while one is where frequencies bring it, they cannot tell."""
+        return across(said, missing) if all(left) else "cannot tell"
+
     learned, scalar = found.get(LEARN, ()), found.get(SCALAR, ())
     pairs = list(zip(learned, scalar, strict=False))
     return [
@@ -187,7 +198,7 @@ def claims(found: Curves) -> list[Claim]:
             "The loss with learned positions ends below that with POS/N",
             "1.31 against 1.55",
             ", ".join(f"{one.final:.2f} against {other.final:.2f}" for one, other in pairs),
-            _once_left(
+            once_left(
                 [one.left and other.left for one, other in pairs],
                 [one.final < other.final for one, other in pairs],
             ),
@@ -198,20 +209,15 @@ def claims(found: Curves) -> list[Claim]:
             f"the tenth before it at most {PLATEAU:.0%} of that",
             "“a sudden drop of loss around 20-30 epochs” of 150 (§6.3)",
             _shares(learned),
-            _once_left([one.left for one in learned], [one.drops for one in learned]),
+            once_left([one.left for one in learned], [one.drops for one in learned]),
         ),
         Claim(
             f"With POS/N it falls gradually: no tenth has {SUDDEN:.0%} of it",
             "“a gradual decrease of loss” (§6.3)",
             _shares(scalar),
-            _once_left([one.left for one in scalar], [one.steepest < SUDDEN for one in scalar]),
+            once_left([one.left for one in scalar], [one.steepest < SUDDEN for one in scalar]),
         ),
     ]
-
-
-def _once_left(left: Sequence[bool], said: Sequence[bool]) -> Answer:
-    """Join what seeds say; while one is where frequencies bring it, they cannot tell."""
-    return across(said) if all(left) else "cannot tell"
 
 
 def _shares(curves: Sequence[LossCurve]) -> str:

@@ -49,6 +49,7 @@ def as_the_paper(seeds=(0, 1)):
 
 LEVEL = {"baseline": {0: 16.6, 1: 17.3}, "scaled": {0: 16.7, 1: 17.2}}
 """On texts as short as those trained on."""
+NONE_MISSING = {ALL: 0, LONG: 0}
 
 
 def verdicts(found):
@@ -56,7 +57,7 @@ def verdicts(found):
 
 
 def test_the_papers_own_numbers_hold():
-    assert verdicts(claims(as_the_paper(), LEVEL)) == ["holds", "holds"]
+    assert verdicts(claims(as_the_paper(), LEVEL, NONE_MISSING)) == ["holds", "holds"]
 
 
 @pytest.mark.parametrize(("column", "bleu", "index"), [(LONG, 11.3, 0), (ALL, 30.0, 1)])
@@ -65,27 +66,32 @@ def test_a_claim_differs_if_its_column_does(column, bleu, index):
     found["scaled", column] = {0: bleu, 1: bleu}
     expected = ["holds", "holds"]
     expected[index] = "differs"
-    assert verdicts(claims(found, LEVEL)) == expected
+    assert verdicts(claims(found, LEVEL, NONE_MISSING)) == expected
     found["scaled", column] = {0: bleu, 1: PAPER["scaled", column]}
     expected[index] = "cannot tell"
-    assert verdicts(claims(found, LEVEL)) == expected
+    assert verdicts(claims(found, LEVEL, NONE_MISSING)) == expected
 
 
 def test_models_that_are_not_level_on_short_texts_say_nothing_of_longer_ones():
     behind = {"baseline": {0: 16.7, 1: 17.3}, "scaled": {0: 16.2, 1: 16.4}}
     found = as_the_paper()
     found["scaled", LONG] = {0: 10.0, 1: 10.1}
-    assert verdicts(claims(found, behind)) == ["cannot tell", "holds"]
-    assert "-0.7 BLEU" in claims(found, behind)[0].ours
+    assert verdicts(claims(found, behind, NONE_MISSING)) == ["cannot tell", "holds"]
+    assert "-0.7 BLEU" in claims(found, behind, NONE_MISSING)[0].ours
 
 
 def test_one_seed_does_not_say_that_there_is_no_difference():
-    assert verdicts(claims(as_the_paper(seeds=(0,)), LEVEL))[1] == "cannot tell"
+    assert verdicts(claims(as_the_paper(seeds=(0,)), LEVEL, NONE_MISSING))[1] == "cannot tell"
+
+
+def test_while_a_seed_is_missing_nothing_is_told():
+    told = verdicts(claims(as_the_paper(), LEVEL, {ALL: 1, LONG: 1}))
+    assert told == ["cannot tell", "cannot tell"]
 
 
 def test_only_runs_of_one_seed_are_compared():
     found = {("baseline", LONG): {0: 50.0, 1: 10.0}, ("scaled", LONG): {1: 11.0, 2: 1.0}}
-    first, second = claims(found, LEVEL)
+    first, second = claims(found, LEVEL, NONE_MISSING)
     assert first.ours.startswith("+1.0 BLEU (on texts as short")
     assert first.verdict == "holds"
     assert second.verdict == "not run at this scale"

@@ -193,6 +193,16 @@ def test_the_claims_can_fail(changed, fails):
         assert claim.holds is not any(words in claim.claim for words in fails), claim
 
 
+@pytest.mark.parametrize(("finished", "missing"), [(0, 0), (0, 3), (2, 1)])
+def test_without_all_seeds_it_cannot_be_told_whether_longer_strings_are_harder(finished, missing):
+    runs = [Measured(0.5, 1000)] * finished
+    score = score_of(runs, str(finished), 0.5, ("test", 100), missing=missing)
+    last = DyckPoint(100, score, (0.5,) * finished, (1.0,) * finished)
+    found = {("dyck-1", "soft"): [point(26, 1.0, 0.0), last]}
+    (told,) = [c for c in claims(found) if "Dyck-1: accuracy and cross-entropy" in c.claim]
+    assert told.verdict == "cannot tell"
+
+
 def test_seeds_that_disagree_cannot_tell():
     split = (1.0, 1.0, 0.5)
     found = {claim.claim[:40]: claim for claim in claims(curves(soft=(split, split, split)))}

@@ -51,7 +51,7 @@ def as_the_paper():
 
 
 def test_every_claim_holds_of_the_numbers_of_table_3():
-    assert verdicts(table3.claims(as_the_paper())) == ["holds"] * 12
+    assert verdicts(table3.claims(as_the_paper(), {})) == ["holds"] * 12
 
 
 @pytest.mark.parametrize(
@@ -74,10 +74,10 @@ def test_a_claim_of_table_3_differs_if_its_row_does(model, length, times, index)
     found[model][0][length] = times * found[model][0][512]
     expected = ["holds"] * 10
     expected[index] = "differs"
-    assert verdicts(table3.claims(found))[:10] == expected
+    assert verdicts(table3.claims(found, {}))[:10] == expected
     found[model].append(as_the_paper()[model][0])  # a seed that says otherwise
     expected[index] = "cannot tell"
-    assert verdicts(table3.claims(found))[:10] == expected
+    assert verdicts(table3.claims(found, {}))[:10] == expected
 
 
 @pytest.mark.parametrize(
@@ -88,12 +88,21 @@ def test_thicker_must_be_better_and_close_to_others(times, expected):
     found = as_the_paper()
     for length in table3.LENGTHS:
         found["RegularGPT 128/12"][0][length] *= times
-    assert verdicts(table3.claims(found))[10:] == expected
+    assert verdicts(table3.claims(found, {}))[10:] == expected
     found["RegularGPT 128/12"].append(dict.fromkeys(table3.LENGTHS, 20.0))
     if times == 1.08:
-        assert verdicts(table3.claims(found))[10:] == ["cannot tell"] * 2
+        assert verdicts(table3.claims(found, {}))[10:] == ["cannot tell"] * 2
     del found["T5"]
-    assert verdicts(table3.claims(found))[11] == "not run at this scale"
+    assert verdicts(table3.claims(found, {}))[11] == "not run at this scale"
+
+
+@pytest.mark.parametrize("model", [*table3.PAPER])
+def test_while_a_seed_of_table_3_is_missing_what_rests_on_it_cannot_be_told(model):
+    told = verdicts(table3.claims(as_the_paper(), {model: 1}))
+    names = [claim.claim for claim in table3.claims(as_the_paper(), {})]
+    resting = [text for text, verdict in zip(names, told, strict=True) if verdict != "holds"]
+    assert all(text in resting for text in names if f"{model} is" in text)
+    assert {told[names.index(text)] for text in resting} == {"cannot tell"}
 
 
 def test_what_was_not_run_is_not_judged():
