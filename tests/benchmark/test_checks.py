@@ -6,7 +6,8 @@ from formalbench.contracts.errors import RequestError
 from formalbench.host import PluginHost
 
 HOST = PluginHost.load()
-TASKS = [e.spec.name for e in HOST.tasks.all() if "{" not in e.spec.name]
+FAMILIES = ("dyck-1", "dyck-2-3", "shuffle-dyck-2", "boolean-3", "group-z6")
+TASKS = [e.spec.name for e in HOST.tasks.all() if "{" not in e.spec.name] + [*FAMILIES]
 MODELS = [
     e.spec.name
     for e in HOST.models.all()

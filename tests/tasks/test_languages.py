@@ -1,6 +1,5 @@
 """Every language of the plugin: the fast implementation against the oracle, and the contract."""
 
-import math
 from collections import Counter
 
 import numpy as np
@@ -10,26 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 LONGEST = {1: 30, 2: 11, 3: 7, 4: 6, 5: 5, 6: 5, 8: 5, 9: 4, 10: 5, 11: 5}
-MANY = 4000  # strings of a length over any other alphabet
-
-
-def test_classify_agrees_with_the_oracle_on_every_short_string(language, every_string):
-    symbols = len(language.alphabet)
-    for length in range((LONGEST.get(symbols) or int(math.log(MANY, symbols))) + 1):
-        if not language.has_length(length):
-            continue
-        strings_BN = every_string(symbols, length)
-        strings_BN = strings_BN[language.in_domain(strings_BN)]
-        expected = [language.oracle(string) for string in strings_BN.tolist()]
-        assert language.classify(strings_BN).tolist() == expected
-        assert len(strings_BN) > 0
-
-
-def test_classify_agrees_with_the_oracle_on_long_samples(language):
-    for length in (40, 101, 500):
-        strings_BN = language.sample(Stream("long", length), language.round_length(length), 30)
-        expected = [language.oracle(string) for string in strings_BN.tolist()]
-        assert language.classify(strings_BN).tolist() == expected
 
 
 @settings(max_examples=25, deadline=None)
@@ -40,37 +19,6 @@ def test_classify_agrees_with_the_oracle_on_arbitrary_strings(taggable, data):
     assert taggable.classify(np.array([string], dtype=np.int64).reshape(1, -1)).tolist() == [
         taggable.oracle(string)
     ]
-
-
-def test_tags_are_the_classes_of_the_prefixes(taggable):
-    strings_BN = taggable.sample(Stream("tags"), 37, 20)
-    tags_BN = taggable.classify_prefixes(strings_BN)
-    assert tags_BN.shape == (20, 37)
-    for string, tags in zip(strings_BN.tolist(), tags_BN.tolist(), strict=True):
-        assert tags == [taggable.oracle(string[: end + 1]) for end in range(37)]
-
-
-def test_samples_have_the_right_shape_domain_and_numbers(language):
-    for length in (*range(8), 41, 500):
-        if not language.has_length(length):
-            continue
-        for count in (0, 1, 7):
-            strings_BN = language.sample(Stream("shape", length), length, count)
-            assert strings_BN.shape == (count, length)
-            assert strings_BN.dtype == np.int64
-            assert language.in_domain(strings_BN).all()
-            labels_B = language.classify(strings_BN)
-            assert ((labels_B >= 0) & (labels_B < language.num_classes)).all()
-
-
-def test_equal_streams_give_equal_strings(language, make, spec):
-    again = make(spec.name)
-    again.sample(Stream("other"), language.round_length(300), 3)  # grows its tables first
-    length = language.round_length(60)
-    first = language.sample(Stream("same"), length, 50)
-    assert np.array_equal(first, again.sample(Stream("same"), length, 50))
-    other = language.sample(Stream("different"), length, 50)
-    assert np.array_equal(first, other) == (len(language.alphabet) == 1)
 
 
 def test_two_classes_are_balanced_where_a_length_has_both(membership, every_string):
