@@ -18,12 +18,15 @@ from formalbench.contracts.example import Batch
 from formalbench.contracts.network import Traceable
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
-from formalbench.documents.charts import GREY
 from formalbench.documents.text import plural
 from scipy.cluster.vq import ClusterError, kmeans2
 from scipy.spatial.distance import cdist
 from torch import nn
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
@@ -31,11 +34,6 @@ from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 Points = npt.NDArray[np.float64]
 
@@ -396,32 +394,20 @@ def _points(
 
 
 def _draw(rows: Sequence[Row]) -> Figure:
-    from matplotlib.figure import Figure
+    def points(language: PlottedLanguage, state: int) -> Line:
+        own = [row for row in rows if (row["language"], row["state"]) == (language.title, state)]
+        x, y = ([float(row[name]) for row in own] for name in ("pc1", "pc2"))
+        return Line(x, y, COLORS[state], f"state {state}", style="o", alpha=0.65)
 
-    figure = Figure(figsize=(9.2, 4.2), layout="constrained")
-    for axes, language in zip(figure.subplots(1, len(LANGUAGES)), LANGUAGES, strict=True):
-        _draw_panel(axes, language, rows)
-    return figure
-
-
-def _draw_panel(axes: Axes, language: PlottedLanguage, rows: Sequence[Row]) -> None:
-    mine = [row for row in rows if row["language"] == language.title]
-    for state in range(language.clusters):
-        own = [row for row in mine if row["state"] == state]
-        axes.scatter(
-            [float(row["pc1"]) for row in own],
-            [float(row["pc2"]) for row in own],
-            s=26,
-            color=COLORS[state],
-            alpha=0.65,
-            linewidths=0.4,
-            edgecolors="white",
-            label=str(state),
-            zorder=3,
+    panels = [
+        Panel(
+            [points(one, state) for state in range(one.clusters)],
+            title=one.title,
+            x="PCA 1",
+            y="PCA 2",
+            level=0,
+            equal=True,
         )
-    axes.axhline(0, color=GREY, linewidth=0.6, zorder=1)
-    axes.axvline(0, color=GREY, linewidth=0.6, zorder=1)
-    axes.set(xlabel="PCA 1", ylabel="PCA 2")
-    axes.set_title(language.title)
-    axes.set_aspect("equal", adjustable="datalim")
-    axes.legend(title="state", loc="best", handletextpad=0.1, borderpad=0.2)
+        for one in LANGUAGES
+    ]
+    return draw([panels], share=False)

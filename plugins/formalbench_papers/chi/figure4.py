@@ -37,6 +37,10 @@ from formalbench.documents.text import plural
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.models import QUICK_PROTOCOL, REGULARGPT, TRANSFORMER
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
@@ -45,10 +49,6 @@ from formalbench_papers.framework.curves import random_strings
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.tables import PaperModel
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 
 def input_gradients(network: nn.Module, batch: Batch, answer: Callable[[Tensor], Tensor]) -> Tensor:
@@ -219,7 +219,7 @@ STRAIGHT = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class PlottedLanguage:
     """One language: its task, and whether it is the paper's."""
 
     title: str
@@ -228,8 +228,8 @@ class Panel:
 
 
 PANELS = (
-    Panel("PARITY", "parity", "Figure 4a"),
-    Panel("Cycle Navigation", "cycle-navigation", "not shown"),
+    PlottedLanguage("PARITY", "parity", "Figure 4a"),
+    PlottedLanguage("Cycle Navigation", "cycle-navigation", "not shown"),
 )
 
 
@@ -267,7 +267,7 @@ def carry_out(bench: Bench) -> Findings:
     )
 
 
-def _look(network: TrainedNetwork, model: str, panel: Panel, bench: Bench) -> Field:
+def _look(network: TrainedNetwork, model: str, panel: PlottedLanguage, bench: Bench) -> Field:
     """Return the receptive field of a network; of RegularGPT, also whether answers follow."""
     change = model == REGULARGPT.title
 
@@ -282,7 +282,7 @@ def _look(network: TrainedNetwork, model: str, panel: Panel, bench: Bench) -> Fi
     return Field(**{**found, **{name: np.array(found[name]) for name in ("cumulative", "one")}})
 
 
-def _wanted(bench: Bench, panel: Panel, model: PaperModel, seeds: int | None) -> Wanted:
+def _wanted(bench: Bench, panel: PlottedLanguage, model: PaperModel, seeds: int | None) -> Wanted:
     return Wanted(
         model.title,
         panel.title,
@@ -317,7 +317,7 @@ def _on_contrast(field: Field) -> str:
     )
 
 
-def _claims(panel: Panel, fields: Sequence[Field], learned: bool) -> list[Claim]:
+def _claims(panel: PlottedLanguage, fields: Sequence[Field], learned: bool) -> list[Claim]:
     said = "§7.4" if panel is PANELS[0] else panel.paper
     answers = [field.answers for field in fields if field.answers is not None]
     least = min((field.least for field in fields), default=0.0)
@@ -378,29 +378,24 @@ def _rows(fields: dict[str, list[Field]]) -> list[Row]:
 
 
 def _draw(fields: dict[str, list[Field]]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.2, 4.3), layout="constrained")
-    panels = figure.subplots(1, len(PANELS), sharey=True)
-    for axes, panel in zip(panels, PANELS, strict=True):
-        _draw_panel(axes, panel, fields[panel.title])
-    panels[0].set_ylabel("cumulative share of the gradient")
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
-    return figure
+    return draw([[_panel(panel, fields[panel.title]) for panel in PANELS]])
 
 
-def _draw_panel(axes: Axes, panel: Panel, fields: Sequence[Field]) -> None:
-    position = np.arange(1, LENGTH + 1)
-    axes.plot(
-        position, diagonal(LENGTH), color=GREY, linewidth=1, linestyle=(0, (4, 3)), label="diagonal"
-    )
+def _panel(panel: PlottedLanguage, fields: Sequence[Field]) -> Panel:
+    places = range(1, LENGTH + 1)
+    lines = [Line(places, diagonal(LENGTH).tolist(), GREY, "diagonal", "--", width=1)]
     for field in fields:
         ours = field.model == REGULARGPT.title
         color = BLUES[1 + field.seed % 3] if ours else ORANGE
-        axes.plot(position, field.cumulative, color=color, zorder=3)
+        label = f"{field.model}, mean of strings{', each seed' * ours}"
+        lines.append(Line(places, field.cumulative.tolist(), color, label))
     for field in fields[:1]:
-        axes.plot(position, field.one, color=GREY, linewidth=0.8, label="RegularGPT, one string")
-    axes.plot([], [], color=BLUES[2], label="RegularGPT, mean of strings, each seed")
-    axes.plot([], [], color=ORANGE, label="Transformer")
-    axes.set(title=panel.title, xlabel="position", xlim=(0, LENGTH), ylim=(0, 1.02))
+        lines.append(Line(places, field.one.tolist(), GREY, "RegularGPT, one string", width=0.8))
+    return Panel(
+        lines,
+        title=panel.title,
+        x="position",
+        y="cumulative share of the gradient",
+        xlim=(0, LENGTH),
+        ylim=(0, 1.02),
+    )

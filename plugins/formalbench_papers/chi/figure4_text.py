@@ -10,6 +10,10 @@ import numpy as np
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import plural
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chi import SOURCE
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
 from formalbench_papers.chi.table3 import CORPORA, LENGTHS, wanted_runs
@@ -17,10 +21,6 @@ from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of
 from formalbench_papers.framework.claims import Claim, Findings, Row, across
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 MODEL = "RegularGPT 128/6"
 """Of Table 3: the largest chunk whose perplexity stays flat."""
@@ -107,17 +107,16 @@ def _rows(fields: Sequence[Field]) -> list[Row]:
 
 
 def _draw(fields: Sequence[Field]) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 3.8), layout="constrained")
-    axes = figure.subplots()
-    places = np.arange(1, LENGTH + 1)
-    style: dict[str, Any] = {"color": GREY, "linewidth": 1, "linestyle": (0, (4, 3))}
-    axes.plot(places, diagonal(LENGTH), label="all tokens alike", **style)
+    places = range(1, LENGTH + 1)
+    lines = [Line(places, diagonal(LENGTH).tolist(), GREY, "all tokens alike", "--", width=1)]
     for field in fields:
-        label = "_" if field is not fields[0] else "RegularGPT, mean of windows"
-        axes.plot(places, field.cumulative, color=BLUES[1 + field.seed % 3], label=label)
-    axes.set(xlabel="position", ylabel="cumulative share of the gradient", xlim=(0, LENGTH))
-    axes.set_ylim(0, 1.02)
-    axes.legend()
-    return figure
+        color = BLUES[1 + field.seed % 3]
+        lines.append(Line(places, field.cumulative.tolist(), color, "RegularGPT, mean of windows"))
+    panel = Panel(
+        lines,
+        x="position",
+        y="cumulative share of the gradient",
+        xlim=(0, LENGTH),
+        ylim=(0, 1.02),
+    )
+    return draw([[panel]])

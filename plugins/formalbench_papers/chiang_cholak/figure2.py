@@ -6,8 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from formalbench.documents.charts import BLUES, GREY, INK, RED
+from formalbench.documents.charts import BLUES, INK, RED
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
@@ -23,11 +27,6 @@ from formalbench_papers.framework.curves import (
     spread_lengths,
 )
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LANGUAGES = (
     Recogniser("PARITY", "parity", "exact-parity"),
@@ -147,30 +146,22 @@ def _grows(bits: Sequence[float]) -> bool:
 
 
 def _draw(curves: Curves) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.2, 4.1), layout="constrained")
-    panels = figure.subplots(1, 2, sharey=True)
-    for axes, language in zip(panels, LANGUAGES, strict=True):
-        _draw_language(axes, language.title, curves)
-    panels[0].set_ylabel("cross-entropy (bits)")
-    handles, names = panels[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
-    return figure
-
-
-def _draw_language(axes: Axes, language: str, curves: Curves) -> None:
-    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-    for variant in VARIANTS:
+    def line(language: str, variant: CurveVariant) -> Line:
         curve = curves[language, variant.name]
-        heavy = not variant.options.get("eps")
-        axes.plot(
-            [one.length for one in curve],
-            [one.mean_bits for one in curve],
-            color=variant.color,
-            label=variant.name,
-            linewidth=2.4 if heavy else 1.9,
-            zorder=4 if heavy else 3,
+        x, y = [one.length for one in curve], [one.mean_bits for one in curve]
+        width = 1.9 if variant.options.get("eps") else 2.4
+        return Line(x, y, variant.color, variant.name, width=width)
+
+    panels = [
+        Panel(
+            [line(one.title, variant) for variant in VARIANTS],
+            title=one.title,
+            x="string length n",
+            y="cross-entropy (bits)",
+            level=1.0,
+            ylim=(-0.03, 1.08),
+            log="x",
         )
-    axes.set(title=language, xlabel="string length n", xscale="log", ylim=(-0.03, 1.08))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+        for one in LANGUAGES
+    ]
+    return draw([panels])

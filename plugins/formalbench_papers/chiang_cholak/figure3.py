@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import torch
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
-from formalbench.documents.charts import BLUES, GREEN, GREY, INK, ORANGE, RED
+from formalbench.documents.charts import BLUES, GREEN, INK, ORANGE, RED
 from formalbench.documents.text import percent, plural
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, across, below
@@ -30,11 +34,6 @@ from formalbench_papers.framework.curves import (
 )
 from formalbench_papers.framework.scores import score_of
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 MODEL = "exact-parity"
 
@@ -341,38 +340,33 @@ _COLORS_OF = dict(zip((RECOVERY, *FROM_SCRATCH), (GREEN, RED, ORANGE), strict=Tr
 
 
 def _draw(sweep: Sweep, courses: Sequence[Course]) -> Figure:
-    from matplotlib.figure import Figure
+    def panels(value: Callable[[MeasuredAt], float], **facts: Any) -> list[Panel]:
+        varied = [
+            Line([entry for entry, _ in curve], [value(m) for _, m in curve], color, f"length {n}")
+            for (n, curve), color in zip(sweep.items(), COLORS, strict=False)
+        ]
+        trained = [
+            Line(
+                course.steps,
+                [value(m) for m in course.tests],
+                _COLORS_OF[course.training],
+                f"{course.training.start}, {course.training.name}",
+                width=1.3,
+                alpha=0.85,
+            )
+            for course in courses
+        ]
+        return [Panel(varied, **facts), Panel(trained, **facts)]
 
-    figure = Figure(figsize=(9.2, 5.4), layout="constrained")
-    (top_left, top_right), (bottom_left, bottom_right) = figure.subplots(
-        2, 2, sharex="col", sharey="row"
+    above = panels(lambda one: one.mean_bits, y="cross-entropy (bits)", level=1.0)
+    below = panels(lambda one: one.accuracy, y="accuracy", level=0.5, ylim=(-0.03, 1.06))
+    entry = r"entry $[\overline{W}^{1,1,V}]_{6,2}$"
+    return draw(
+        [
+            [
+                replace(above[0], title="One entry varied, ε = 0"),
+                replace(above[1], title="Trained, one string per update"),
+            ],
+            [replace(below[0], x=entry), replace(below[1], x="updates")],
+        ]
     )
-    for (length, curve), color in zip(sweep.items(), COLORS, strict=False):
-        entries = [entry for entry, _ in curve]
-        bits, accuracy = [m.mean_bits for _, m in curve], [m.accuracy for _, m in curve]
-        top_left.plot(entries, bits, color=color, label=f"length {length}")
-        bottom_left.plot(entries, accuracy, color=color)
-    for course in courses:
-        color = _COLORS_OF[course.training]
-        name = f"{course.training.start}, {course.training.name}" if course.seed == 0 else "_"
-        style = {"color": color, "linewidth": 1.3, "alpha": 0.85}
-        top_right.plot(course.steps, [m.mean_bits for m in course.tests], label=name, **style)
-        bottom_right.plot(course.steps, [m.accuracy for m in course.tests], **style)
-    for axes in (top_left, top_right):
-        _mark(axes, 1.0)
-    top_right.legend(loc="upper right")
-    handles, names = top_left.get_legend_handles_labels()
-    bottom_left.legend(handles, names, loc="lower center", ncols=len(names))
-    for axes in (bottom_left, bottom_right):
-        _mark(axes, 0.5)
-    top_left.set(title="One entry varied, ε = 0", ylabel="cross-entropy (bits)", ylim=(-0.25, None))
-    top_right.set(title="Trained, one string per update")
-    bottom_left.set(xlabel=r"entry $[\overline{W}^{1,1,V}]_{6,2}$", ylabel="accuracy")
-    bottom_left.set(ylim=(-0.03, 1.06))
-    bottom_right.set(xlabel="updates")
-    return figure
-
-
-def _mark(axes: Axes, level: float) -> None:
-    """Draw what a coin reaches."""
-    axes.axhline(level, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING
 
 from formalbench.contracts.config import Value
 from formalbench.contracts.record import Curve
-from formalbench.documents.charts import BLUES, GREY
+from formalbench.documents.charts import BLUES
 from formalbench.documents.text import percent, plural
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.chiang_cholak import SOURCE
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
@@ -33,11 +37,6 @@ from formalbench_papers.framework.claims import (
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LENGTHS = (10, 30, 100, 300)
 """Of the strings trained on; `TEST` of those tested."""
@@ -431,7 +430,7 @@ def findings(got: Mapping[Key, Got]) -> Findings:
     means = {key: mean for key, one in got.items() if (mean := mean_of(one)) is not None}
     rows = [row for key, mean in means.items() for row in _rows(key, mean)]
     every = [record for one in got.values() for record in one.records]
-    return Findings(rows, claims(got), lambda: draw(means), _REMARKS, records=every)
+    return Findings(rows, claims(got), lambda: _draw(means), _REMARKS, records=every)
 
 
 def _rows(key: Key, mean: Mean) -> list[Row]:
@@ -486,34 +485,23 @@ _PANELS = (
 )
 
 
-def draw(means: Mapping[Key, Mean]) -> Figure:
-    """Draw the figure: cross-entropy, accuracy, attention; standard on the left, scaled right."""
-    from matplotlib.figure import Figure
+def _draw(means: Mapping[Key, Mean]) -> Figure:
+    """Draw cross-entropy, accuracy, attention; standard on the left, scaled right."""
 
-    figure = Figure(figsize=(8.2, 8.0), layout="constrained")
-    grid = figure.subplots(len(_PANELS), 2, sharex=True, sharey="row")
-    for row, (what, label) in zip(grid, _PANELS, strict=True):
-        for axes, kind in zip(row, OPTIONS, strict=True):
-            _draw_panel(axes, kind, what, means)
-        row[0].set_ylabel(label)
-        # Only when both are drawn: to set a limit ends the search for the other.
-        row[0].set_ylim(*((0.45, 1.02) if what == "accuracy" else (0, None)))
-    for axes, kind in zip(grid[0], OPTIONS, strict=True):
-        axes.set_title(f"{kind[0].upper()}{kind[1:]}")
-    for axes in grid[-1]:
-        axes.set_xlabel("epoch")
-    handles, names = grid[0][0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names))
-    return figure
+    def panel(kind: str, what: str, label: str) -> Panel:
+        lines = [
+            Line(mean.epoch, getattr(mean, what), _COLORS[n], f"n = {n}")
+            for n in LENGTHS
+            if (mean := means.get((FIRST, kind, n))) is not None
+        ]
+        return Panel(
+            lines,
+            title=f"{kind[0].upper()}{kind[1:]}",
+            x="epoch",
+            y=label,
+            level={"bits": 1.0, "accuracy": 0.5}.get(what),
+            xlim=(0, None),
+            ylim=(0.45, 1.02) if what == "accuracy" else (0, None),
+        )
 
-
-def _draw_panel(axes: Axes, kind: str, what: str, means: Mapping[Key, Mean]) -> None:
-    if what != "total":
-        chance = 1.0 if what == "bits" else 0.5
-        axes.axhline(chance, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-    for length in LENGTHS:
-        mean = means.get((FIRST, kind, length))
-        if mean is not None:
-            label = f"n = {length}"
-            axes.plot(mean.epoch, getattr(mean, what), color=_COLORS[length], label=label)
-    axes.set_xlim(left=0)
+    return draw([[panel(kind, *one) for kind in OPTIONS] for one in _PANELS])

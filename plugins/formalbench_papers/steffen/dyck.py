@@ -11,13 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.config import Value
-from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import wilson
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -36,9 +40,6 @@ from formalbench_papers.index import experiment
 from formalbench_papers.steffen import SOURCE
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from formalbench_papers.framework.runs import Got, Wanted
 
 
@@ -428,48 +429,54 @@ _REMARKS = (
 
 
 def _draw(curves: Curves) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.6, 5.6), layout="constrained")
-    panels = figure.subplots(2, 3, sharex=True, sharey="row")
-    lengths = sorted({point.length for curve in curves.values() for point in curve})
-    for column, (task, title) in enumerate(LANGUAGES.items()):
-        above, below = panels[0][column], panels[1][column]
-        for attention in ATTENTIONS:
-            if (task, attention) in curves:
-                _draw_curve(above, below, (task, attention), curves[task, attention])
-        above.set(title=title, ylim=(-0.05, 1.12))
-        below.set(xlabel="string length n", ylim=(-0.03, 1.05), xscale="log")
-        below.set_xticks(lengths, [str(length) for length in lengths], minor=False)
-        below.set_xticks([], minor=True)
-    panels[0][0].set_ylabel("cross-entropy (bits)")
-    panels[1][0].set_ylabel("accuracy")
-    lines = {line.get_label(): line for axes in panels.flat for line in axes.get_lines()}
-    shown = {name: line for name, line in lines.items() if not str(name).startswith("_")}
-    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=3)
-    return figure
+    return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{} attention")
 
 
-def _draw_curve(above: Axes, below: Axes, key: tuple[str, str], curve: Sequence[DyckPoint]) -> None:
-    name, color = f"{key[1]} attention", COLORS[key[1]]
-    lengths = [point.length for point in curve]
-    for axes, index, chance in ((above, 1, 1.0), (below, 0, curve[0].chance)):
-        means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
-        axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (3, 2)), label="chance")
-        axes.plot(lengths, means, color=color, label=f"{name}, mean of seeds", zorder=3)
-        for point in curve:
-            each = (point.accuracies, point.bits)[index]
-            axes.plot([point.length] * len(each), each, ".", color=color, ms=5, alpha=0.6, zorder=4)
-        if key in PUBLISHED:
-            theirs = [PUBLISHED[key][LENGTHS.index(length)][index] for length in lengths]
-            axes.plot(
-                lengths,
-                theirs,
-                linestyle="none",
-                marker="o" if key[1] == "soft" else "s",
-                markersize=8,
-                markerfacecolor="none",
-                markeredgecolor=color,
-                label=f"{name}, the authors' run",
-                zorder=5,
-            )
+def draw_points(
+    curves: Curves,
+    published: Published,
+    titles: Mapping[str, str],
+    colors: Mapping[str, str],
+    name: str,
+) -> Figure:
+    """Draw bits above accuracies, a column a language, with the authors' run as rings.
+
+    Args:
+        curves: what was found.
+        published: what the authors have.
+        titles: of the languages.
+        colors: of the kinds of networks.
+        name: of a kind, in the legend.
+    """
+    lengths = {float(point.length): str(point.length) for one in curves.values() for point in one}
+
+    def panel(task: str, index: int, **facts: Any) -> Panel:
+        lines = []
+        for kind, color in colors.items():
+            curve, title = curves.get((task, kind), ()), name.format(kind)
+            x = [point.length for point in curve]
+            means = [(point.score.mean or 0.0, point.mean_bits)[index] for point in curve]
+            lines.append(Line(x, means, color, f"{title}, mean of seeds"))
+            for point in curve:
+                each = (point.accuracies, point.bits)[index]
+                lines.append(Line([point.length] * len(each), each, color, style=".", alpha=0.6))
+            if (task, kind) in published:
+                theirs = [published[task, kind][LENGTHS.index(n)][index] for n in x]
+                label = f"{title}, the authors' run"
+                lines.append(Line(x, theirs, color, label, "o", hollow=True, size=8))
+        return Panel(
+            lines,
+            title=titles[task] * index,
+            log="x",
+            xticks=dict(sorted(lengths.items())),
+            **facts,
+        )
+
+    bits = [
+        panel(task, 1, y="cross-entropy (bits)", level=1.0, ylim=(-0.05, 1.12)) for task in titles
+    ]
+    accuracy = [
+        panel(task, 0, x="string length n", y="accuracy", level=0.5, ylim=(-0.03, 1.05))
+        for task in titles
+    ]
+    return draw([bits, accuracy])

@@ -6,6 +6,10 @@ from typing import TYPE_CHECKING
 
 from formalbench.documents.charts import BLUES, GREEN, GREY, INK, RED
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import (
@@ -20,11 +24,6 @@ from formalbench_papers.framework.curves import (
 )
 from formalbench_papers.index import experiment
 from formalbench_papers.steffen import SOURCE
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 LANGUAGES = (
     Recogniser("Dyck-1", "dyck-1", "exact-dyck-1"),
@@ -123,50 +122,34 @@ def _claims_on(language: str, curves: Curves) -> list[Claim]:
 
 
 def _draw(curves: Curves) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(9.2, 6.6), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey=True)
-    for row, language in zip(panels, LANGUAGES, strict=True):
-        for axes, normed in zip(row, (False, True), strict=True):
-            _draw_panel(axes, language.title, normed, curves)
-        row[0].set_ylabel("cross-entropy (bits), accuracy")
-    for axes in panels[1]:
-        axes.set_xlabel("string length n")
-    lines = {line.get_label(): line for axes in panels.flat for line in axes.get_lines()}
-    shown = {name: line for name, line in lines.items() if not str(name).startswith("_")}
-    figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=3)
-    return figure
+    return draw(
+        [[_panel(one.title, normed, curves) for normed in (False, True)] for one in LANGUAGES]
+    )
 
 
-def _draw_panel(axes: Axes, language: str, normed: bool, curves: Curves) -> None:
-    axes.axhline(1.0, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
+def _panel(language: str, normed: bool, curves: Curves) -> Panel:
     shown = [variant for variant in VARIANTS if bool(variant.options) == normed]
-    for variant in shown:
-        curve = curves[language, variant.name]
-        lengths = [one.length for one in curve]
-        axes.plot(
-            lengths,
-            [one.mean_bits for one in curve],
-            color=variant.color,
-            label=variant.name,
-            linewidth=2.4,
-        )
-        axes.plot(
-            lengths,
-            [one.max_bits for one in curve],
-            color=variant.color,
-            linewidth=1.1,
-            linestyle=(0, (4, 2)),
-        )
-    worst = [
-        min(points)
-        for points in zip(
-            *([one.accuracy for one in curves[language, v.name]] for v in shown), strict=True
-        )
+    found = [curves[language, variant.name] for variant in shown]
+    lengths = [one.length for one in found[0]]
+    lines = [
+        Line(lengths, [one.mean_bits for one in curve], variant.color, variant.name, width=2.4)
+        for variant, curve in zip(shown, found, strict=True)
     ]
-    axes.plot([], [], color=GREY, linewidth=1.1, linestyle=(0, (4, 2)), label="worst string")
-    axes.plot(lengths, worst, color=GREEN, label="accuracy", linestyle="none", marker="o", ms=3.5)
-    title = f"{language}, {'with' if normed else 'without'} layer norm"
-    axes.set(title=title, xscale="log", ylim=(-0.03, 1.08))
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    lines += [
+        Line(lengths, [one.max_bits for one in curve], variant.color, style="--", width=1.1)
+        for variant, curve in zip(shown, found, strict=True)
+    ]
+    worst = [min(one.accuracy for one in tests) for tests in zip(*found, strict=True)]
+    lines += [
+        Line((), (), GREY, "worst string", "--", width=1.1),
+        Line(lengths, worst, GREEN, "accuracy", "o", size=3.5),
+    ]
+    return Panel(
+        lines,
+        title=f"{language}, {'with' if normed else 'without'} layer norm",
+        x="string length n",
+        y="cross-entropy (bits), accuracy",
+        level=1.0,
+        ylim=(-0.03, 1.08),
+        log="x",
+    )

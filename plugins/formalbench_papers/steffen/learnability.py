@@ -13,11 +13,13 @@ import numpy as np
 from formalbench.contracts.config import Value
 from formalbench.contracts.example import Example
 from formalbench.contracts.task import Task
-from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 from formalbench.statistics.intervals import Measured
 from torch import nn
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -46,12 +48,10 @@ from formalbench_papers.steffen.dyck import (
     DyckPoint,
     Published,
     cells,
+    draw_points,
     first_alone,
     members,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-3": "Dyck-(1, 3)"}
 
@@ -284,30 +284,4 @@ _REMARKS = (
 
 
 def _draw(curves: Curves) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.4, 5.4), layout="constrained")
-    panels = figure.subplots(2, 2, sharex=True, sharey="row")
-    lengths = sorted({point.length for curve in curves.values() for point in curve})
-    for column, (task, title) in enumerate(LANGUAGES.items()):
-        above, below = panels[0][column], panels[1][column]
-        for axes, chance in ((above, 1.0), (below, 0.5)):
-            axes.axhline(chance, color=GREY, linewidth=0.9, linestyle=(0, (3, 2)))
-        for how, color in COLORS.items():
-            curve = curves.get((task, how), ())
-            places = [point.length for point in curve]
-            above.plot(places, [point.mean_bits for point in curve], color=color, label=how)
-            below.plot(places, [point.score.mean or 0.0 for point in curve], color=color)
-            theirs = [PUBLISHED[task, how][LENGTHS.index(length)] for length in places]
-            hollow = {"marker": "o", "linestyle": "none", "markerfacecolor": "none", "color": color}
-            label = f"{how}, the authors' run"
-            above.plot(places, [bits for _, bits in theirs], label=label, **hollow)
-            below.plot(places, [accuracy for accuracy, _ in theirs], **hollow)
-        above.set(title=title, ylim=(-0.05, 1.12))
-        below.set(xlabel="string length n", ylim=(-0.03, 1.05), xscale="log")
-        below.set_xticks(lengths, [str(length) for length in lengths], minor=False)
-        below.set_xticks([], minor=True)
-    panels[0][0].set_ylabel("cross-entropy (bits)")
-    panels[1][0].set_ylabel("accuracy")
-    figure.legend(*panels[0][0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+    return draw_points(curves, PUBLISHED, LANGUAGES, COLORS, "{}")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.record import Record
@@ -18,10 +17,7 @@ from formalbench.evaluation.evaluate import CellScore
 from formalbench.metrics.close_brackets import MICRO, CloseBrackets
 
 from formalbench_papers.framework.bench import Bench, NoWeightsError, score_again
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
+from formalbench_papers.framework.figures import Line
 
 TASK = "dyck-8-10:generate"
 
@@ -40,15 +36,16 @@ BUDGET = (
 """What ``quick`` has less, as a remark says it."""
 
 
-def draw_curve(
-    axes: Axes, places: Sequence[float], trials: Sequence[Sequence[float]], label: str, color: str
-) -> None:
-    """Draw the means as a line, every trial as a dot."""
+def lines_of(
+    places: Sequence[float], trials: Sequence[Sequence[float]], label: str, color: str
+) -> list[Line]:
+    """Return the means as a line, and every trial as a dot."""
     means = [100 * sum(values) / len(values) for values in trials]
-    axes.plot(places, means, marker="o", color=color, label=label)
-    for place, values in zip(places, trials, strict=True):
-        dots = [100 * value for value in values]
-        axes.plot([place] * len(dots), dots, ".", color=color, alpha=0.45, markersize=4)
+    dots = [
+        Line([place] * len(values), [100 * one for one in values], color, style=".", alpha=0.45)
+        for place, values in zip(places, trials, strict=True)
+    ]
+    return [Line(places, means, color, label, "o-"), *dots]
 
 
 _AT = f"{MICRO}-at-"

@@ -8,6 +8,11 @@ from typing import TYPE_CHECKING
 from formalbench.documents.charts import BLUES, GREEN, GREY, ORANGE
 from formalbench.documents.text import percent, plural
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.yao.figure4 import lines_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -43,13 +48,8 @@ from formalbench_papers.yao.figure4 import (
     TASK,
     Positions,
     by_position,
-    draw_curve,
     share,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 LAYERS = (1, 2, 3, 4, 5, 10)
 """Of Figure 4(a)."""
@@ -272,27 +272,32 @@ def _on_positions(placed: Placed, two: Mapping[str, Trials]) -> Claim:
 
 
 def _draw(found: ByPositions, placed: Placed) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(11.4, 3.9), layout="constrained")
-    left, right, along = figure.subplots(1, 3, sharey=True, width_ratios=(2, 2, 3))
-    left.set(title="(a) test: longer strings", ylabel="close-bracket accuracy (%)")
-    right.set(title="validation (figure 7)")
-    along.set(title="test, two layers, by position", xlabel="position", xlim=(0, LONGEST))
-    along.axvline(SEEN, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-    along.text(SEEN - 15, 3, "longest training string", ha="right", color=GREY, fontsize=8)
     layers = sorted({number for _, number in found})
-    for name in POSITIONS:
+    left: list[Line] = []
+    right: list[Line] = []
+    along = [Line([SEEN, SEEN], [0, 103], GREY, "longest training string", "--", width=0.8)]
+    for name, color in COLORS.items():
         ones = {i: found[name, n] for i, n in enumerate(layers) if (name, n) in found}
-        label = {"label": name, "color": COLORS[name]}
-        draw_curve(left, list(ones), [one.tests for one in ones.values()], **label)
-        draw_curve(right, list(ones), [one.validations for one in ones.values()], **label)
+        left += lines_of(list(ones), [one.tests for one in ones.values()], name, color)
+        right += lines_of(list(ones), [one.validations for one in ones.values()], name, color)
         trials = [trial for trial in placed[name] if trial]
         firsts = range(0, LONGEST, STRETCH) if trials else ()
         parts = [[share(trial, at, at + STRETCH) for trial in trials] for at in firsts]
-        draw_curve(along, [at + STRETCH / 2 for at in firsts], parts, **label)
-    for axes in (left, right):
-        axes.set(xlabel="layers", ylim=(0, 103), xlim=(-0.3, len(layers) - 0.7))
-        axes.set_xticks(range(len(layers)), [str(number) for number in layers])
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    return figure
+        along += lines_of([at + STRETCH / 2 for at in firsts], parts, name, color)
+    ticks: dict[float, str] = {i: str(number) for i, number in enumerate(layers)}
+    y, ylim = "close-bracket accuracy (%)", (0.0, 103.0)
+    return draw(
+        [
+            [
+                Panel(left, "(a) test: longer strings", "layers", y, ylim=ylim, xticks=ticks),
+                Panel(right, "validation (figure 7)", "layers", ylim=ylim, xticks=ticks),
+                Panel(
+                    along,
+                    "test, two layers, by position",
+                    "position",
+                    xlim=(0, LONGEST),
+                    ylim=ylim,
+                ),
+            ]
+        ]
+    )

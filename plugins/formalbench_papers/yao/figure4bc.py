@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from statistics import fmean
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from formalbench.documents.charts import BLUES, GREY, RED
+from formalbench.documents.charts import BLUES, RED
 from formalbench.documents.text import percent
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+from formalbench_papers.yao.figure4 import lines_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
 from formalbench_papers.framework.runs import Wanted
@@ -27,11 +32,7 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK, draw_curve
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
+from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 WIDTHS = tuple(range(10, 101, 10))
 """The memory dimensions of Figure 4(b) and 4(c)."""
@@ -152,20 +153,25 @@ def _is_first(found: ByModel, model: str, first: int, least: float) -> Claim:
 
 
 def _draw(found: ByModel) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(8.6, 3.9), layout="constrained")
-    left, right = figure.subplots(1, 2, sharey=True)
-    left.set(title="(b) validation", ylabel="close-bracket accuracy (%)")
-    right.set(title="(c) test: longer strings")
     widths = sorted({width for _, width in found})
+    left: list[Line] = []
+    right: list[Line] = []
     for model, color in (("Transformer", BLUES[2]), ("LSTM", RED)):
         ones = {width: found[model, width] for width in widths if (model, width) in found}
-        style = {"label": model, "color": color}
-        draw_curve(left, list(ones), [one.validations for one in ones.values()], **style)
-        draw_curve(right, list(ones), [one.tests for one in ones.values()], **style)
-    for axes in (left, right):
-        axes.axhline(95, color=GREY, linewidth=0.8, linestyle=(0, (2, 2)))
-        axes.set(xlabel="memory dimension", ylim=(0, 103), xticks=widths)
-    figure.legend(*left.get_legend_handles_labels(), loc="outside lower center", ncols=2)
-    return figure
+        left += lines_of(list(ones), [one.validations for one in ones.values()], model, color)
+        right += lines_of(list(ones), [one.tests for one in ones.values()], model, color)
+    facts: dict[str, Any] = {
+        "x": "memory dimension",
+        "level": 95,
+        "ylim": (0, 103),
+        "xticks": {width: str(width) for width in widths},
+    }
+    y = "close-bracket accuracy (%)"
+    return draw(
+        [
+            [
+                Panel(left, "(b) validation", y=y, **facts),
+                Panel(right, "(c) test: longer strings", **facts),
+            ]
+        ]
+    )

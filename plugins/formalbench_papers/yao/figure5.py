@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from itertools import product
 from statistics import fmean
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,6 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench.documents.charts import BLUES, GREEN, RED
 from formalbench.documents.text import percent, plural
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -38,11 +42,6 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 
 TYPES, DEPTHS = (2, 8, 32, 128), (3, 5, 10, 15)
 """The languages of Figures 5 and 8."""
@@ -270,32 +269,23 @@ def _least(found: Mapping[tuple[int, int], Trials], split: str) -> str:
 
 def _draw(best: Best) -> Figure:
     """Draw a panel for each k and split, D along the axis."""
-    from matplotlib.figure import Figure
+    depths = sorted({depth for _, _, depth in best})
+
+    def panel(split: str, k: int) -> Panel:
+        lines = []
+        for model, color in MODELS.items():
+            there = [depth for depth in depths if (model, k, depth) in best]
+            means = [100 * (_score(best[model, k, d], split).mean or 0.0) for d in there]
+            style = "s--" if model == FIVE else "o-"
+            lines.append(Line([depths.index(d) for d in there], means, color, model, style))
+        return Panel(
+            lines,
+            title=f"k = {k}",
+            x="depth D",
+            y=f"{split}: accuracy (%)",
+            ylim=(0, 103),
+            xticks={place: str(depth) for place, depth in enumerate(depths)},
+        )
 
     types = sorted({k for _, k, _ in best})
-    figure = Figure(figsize=(2.6 + 2.3 * len(types), 5.2), layout="constrained")
-    panels = figure.subplots(2, len(types), sharex=True, sharey=True, squeeze=False)
-    for row, split in zip(panels, SPLITS, strict=True):
-        row[0].set_ylabel(f"{split}: accuracy (%)")
-        for axes, k in zip(row, types, strict=True):
-            _draw_panel(axes, split, {key[::2]: one for key, one in best.items() if key[1] == k})
-    for axes, k in zip(panels[0], types, strict=True):
-        axes.set_title(f"k = {k}")
-    for axes in panels[1]:
-        axes.set_xlabel("depth D")
-    handles = panels[0][0].get_legend_handles_labels()
-    figure.legend(*handles, loc="outside lower center", ncols=len(handles[1]))
-    return figure
-
-
-def _draw_panel(axes: Axes, split: str, best: Mapping[tuple[str, int], Trials]) -> None:
-    depths = sorted({depth for _, depth in best})
-    for model, color in MODELS.items():
-        there: Sequence[int] = [depth for depth in depths if (model, depth) in best]
-        ones = [best[model, depth] for depth in there]
-        means = [100 * (_score(one, split).mean or 0.0) for one in ones]
-        places = [depths.index(depth) for depth in there]
-        style = "s--" if model == FIVE else "o-"
-        axes.plot(places, means, style, color=color, label=model)
-    axes.set(ylim=(0, 103), xlim=(-0.4, len(depths) - 0.6))
-    axes.set_xticks(range(len(depths)), [str(depth) for depth in depths])
+    return draw([[panel(split, k) for k in types] for split in SPLITS])

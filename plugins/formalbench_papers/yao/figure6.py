@@ -11,16 +11,16 @@ from formalbench.contracts.config import Value
 from formalbench.contracts.record import Record
 from formalbench.documents.charts import BLUES, RED
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, TableCell, across
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.tables import text_task
 from formalbench_papers.index import experiment
 from formalbench_papers.yao import SOURCE
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 
 LEARN, SCALAR = "LEARN", "POS/N"
 
@@ -161,7 +161,14 @@ def findings(got: Mapping[str, Got]) -> Findings:
     records = [record for one in got.values() for record in one.records]
     cells = [_cell(name, found.get(name, ())) for name in POSITIONS]
     missing = sum(one.unfinished for one in got.values())
-    return Findings(rows, claims(found, missing), lambda: _draw(found), REMARKS, cells, records)
+    return Findings(
+        rows,
+        claims(found, missing),
+        lambda: draw_losses(found, {LEARN: RED, SCALAR: BLUES[2]}),
+        REMARKS,
+        cells,
+        records,
+    )
 
 
 def curve_of(run: Record) -> LossCurve | None:
@@ -229,20 +236,14 @@ def _shares(curves: Sequence[LossCurve]) -> str:
     )
 
 
-def _draw(found: Curves) -> Figure:
-    """Draw the losses over training."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for name, color in ((LEARN, RED), (SCALAR, BLUES[2])):
-        for seed, curve in enumerate(found.get(name, ())):
-            label = name if seed == 0 else None
-            axes.plot(curve.steps, curve.nats, color=color, label=label)
-    axes.set(xlabel="steps", ylabel="held-out loss (nats)")
-    if found:
-        axes.legend()
-    return figure
+def draw_losses(found: Curves, colors: Mapping[str, str]) -> Figure:
+    """Draw the losses over training, by the kind of positions."""
+    lines = [
+        Line(curve.steps, curve.nats, color, name, alpha=0.85)
+        for name, color in colors.items()
+        for curve in found.get(name, ())
+    ]
+    return draw([[Panel(lines, x="steps", y="held-out loss (nats)")]])
 
 
 REMARKS = (

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREEN, RED
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, Row, across
 from formalbench_papers.framework.runs import Wanted
@@ -23,10 +25,8 @@ from formalbench_papers.yao.figure6 import (
     Curves,
     LossCurve,
     curve_of,
+    draw_losses,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NONE = "none"
 POSITIONS = {SCALAR: "scalar-6000", LEARN: "learned", NONE: "none"}
@@ -168,15 +168,4 @@ def _shown(found: Curves, one: str, other: str) -> str:
 
 
 def _draw(found: Curves) -> Figure:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(5.6, 3.6), layout="constrained")
-    axes = figure.subplots()
-    for name, color in COLORS.items():
-        for seed, curve in enumerate(found.get(name, ())):
-            label = name if seed == 0 else "_"
-            axes.plot(curve.steps, curve.nats, color=color, label=label, alpha=0.85)
-    axes.set(xlabel="steps", ylabel="held-out loss (nats)")
-    if found:
-        axes.legend(title="positions")
-    return figure
+    return draw_losses(found, COLORS)

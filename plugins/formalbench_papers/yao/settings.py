@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, NamedTuple
 from formalbench.contracts.config import Value
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import percent
+from formalbench.metrics.close_brackets import MICRO
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, opposite
 from formalbench_papers.framework.runs import Wanted
@@ -27,9 +32,6 @@ from formalbench_papers.yao.close_brackets import (
     transformer,
 )
 from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WIDTH = 30
 COLUMN = f"d = {WIDTH}"
@@ -151,19 +153,15 @@ def _shown(found: Found, *names: str) -> str:
 
 
 def _draw(found: Found) -> Figure:
-    from matplotlib.figure import Figure
+    names = [name for name in reversed(SETTINGS) if name in found]
 
-    figure = Figure(figsize=(6.4, 3.2), layout="constrained")
-    axes = figure.subplots()
-    names = list(reversed([name for name in SETTINGS if name in found]))
-    for split, color, marker in (("validation", BLUES[2], "o"), ("test", GREY, "s")):
-        for place, name in enumerate(names):
-            one = found[name]
-            values = one.validations if split == "validation" else one.tests
-            label = split if place == 0 else "_"
-            shares = [100 * value for value in values]
-            axes.plot(shares, [place] * len(shares), marker, color=color, label=label)
-    axes.set(xlabel="close-bracket accuracy (%)", yticks=range(len(names)), yticklabels=names)
-    if names:
-        axes.legend()
-    return figure
+    def dots(split: str, color: str, style: str) -> list[Line]:
+        each = [found[name].accuracies(split, MICRO) for name in names]
+        return [
+            Line([100 * one for one in shares], [place] * len(shares), color, split, style)
+            for place, shares in enumerate(each)
+        ]
+
+    lines = [*dots("validation", BLUES[2], "o"), *dots("test", GREY, "s")]
+    panel = Panel(lines, x="close-bracket accuracy (%)", yticks=dict(enumerate(names)))
+    return draw([[panel]])

@@ -12,13 +12,14 @@ from formalbench.contracts.source import Symbols
 from formalbench.contracts.task import Task
 from formalbench.documents.charts import BLUES, GREY, INK, RED
 
+from formalbench_papers.framework.figures import Line, Panel, draw
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings
 from formalbench_papers.framework.curves import MeasuredAt, measure, random_strings, spread_lengths
 from formalbench_papers.index import experiment
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MODEL, TASK = "yao-hard-2-2", "dyck-2-2"
 
@@ -189,53 +190,27 @@ def claims(found: Sequence[Break], exact: Break) -> list[Claim]:
 
 
 def _draw(found: Sequence[Break]) -> Figure:
-    from matplotlib.figure import Figure
+    def tested(right: bool, color: str, label: str, style: str) -> Line:
+        points = [
+            (one.bits, test.length)
+            for one in found
+            for test in one.tests
+            if (test.accuracy == 1) is right
+        ]
+        return Line([x for x, _ in points], [y for _, y in points], color, label, style)
 
-    figure = Figure(figsize=(6.4, 4.2), layout="constrained")
-    axes = figure.subplots()
-    tokens = [2**one.bits for one in found]
-    axes.plot(
-        tokens, tokens, color=GREY, linewidth=1.0, linestyle=(0, (4, 2)), label="2ᵇ", zorder=2
-    )
-    axes.plot(
-        tokens,
-        [one.length for one in found],
-        color=INK,
-        marker="o",
-        markersize=5,
-        label="break length: all right up to here",
-        zorder=4,
-    )
-    for index, one in enumerate(found):
-        wrong = [test for test in one.tests if test.accuracy < 1]
-        right = [test for test in one.tests if test.accuracy == 1]
-        axes.plot(
-            [2**one.bits] * len(right),
-            [test.length for test in right],
-            color=BLUES[1],
-            linestyle="none",
-            marker="_",
-            markersize=6,
-            label="_" if index else "tested, no error",
-        )
-        axes.plot(
-            [2**one.bits] * len(wrong),
-            [test.length for test in wrong],
-            color=RED,
-            linestyle="none",
-            marker="x",
-            markersize=6,
-            zorder=5,
-            label="_" if index else "first error",
-        )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log", base=2)
-    axes.set_xticks(tokens, [str(one.bits) for one in found])
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    axes.set(
+    bits = [one.bits for one in found]
+    lines = [
+        Line(bits, [2**b for b in bits], GREY, "2ᵇ", "--", width=1),
+        tested(True, BLUES[1], "tested, no error", "_"),
+        Line(bits, [one.length for one in found], INK, "break length: all right up to here", "o-"),
+        tested(False, RED, "first error", "x"),
+    ]
+    panel = Panel(
+        lines,
         title="Dyck-(2, 2), three hard-attention layers",
-        xlabel="bits of a position, b",
-        ylabel="string length",
+        x="bits of a position, b",
+        y="string length",
+        log="y",
     )
-    axes.legend(loc="upper left")
-    return figure
+    return draw([[panel]])
