@@ -23,7 +23,7 @@ if symbols are single characters that stand without spaces, ``theory``, the smal
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,6 +152,7 @@ def _described(path: Path, data: Mapping[str, Any]) -> tuple[TaskSpec, Descripti
     theory = found.of(_theory, data["theory"]) if "theory" in data else None
     parts = _parts(path.parent, data["data"], found)
     function = found.of(_function, data)
+    found.of(_check_apart, parts)
     found.refuse()
     assert name
     assert version
@@ -227,6 +228,15 @@ def _part(folder: Path, split: str, group: object, files: object) -> FilePart:
     if missing := [path for path in paths.values() if not _is_file(path)]:
         raise MistakeError(f"{place}: no file {missing[0]}")
     return FilePart(split, name, paths["strings"], paths.get("labels", paths.get("outputs")))
+
+
+def _check_apart(parts: Sequence[FilePart]) -> None:
+    """Refuse one file of strings for two splits."""
+    splits: dict[Path, str] = {}
+    for part in parts:
+        before = splits.setdefault(part.strings.resolve(), part.split)
+        if before != part.split:
+            raise MistakeError(f"data: {part.strings} is both the {before} and the {part.split}")
 
 
 def _function(data: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from formalbench.contracts.source import Split
 from formalbench.files import sweep, unfinished_prefix
 
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import SPLITS
+from formalbench_text.description import SPLITS, WindowLengths, fitted
 from formalbench_text.pair_description import SIDES
 
 T = TypeVar("T")
@@ -174,6 +174,7 @@ class TextsWriter:
         self._folder = folder
         self._texts: Counter[Split] = Counter()
         self._words: Counter[Split] = Counter()
+        self._longest: Counter[Split] = Counter()
         self._files = ExitStack()
         self._open: dict[Split, TextIO] = {}
 
@@ -191,6 +192,8 @@ class TextsWriter:
         self._open[split].write(json.dumps(text._asdict(), ensure_ascii=False) + "\n")
         self._texts[split] += 1
         self._words[split] += sum(1 for _ in WORD.finditer(text.text))
+        tokens = len(text.text.encode()) + 1  # bytes, and the end
+        self._longest[split] = max(self._longest[split], tokens)
 
     def describe(self, about: CorpusFacts) -> list[str]:
         """Write the description of a corpus beside its texts; return how many there are.
@@ -199,6 +202,7 @@ class TextsWriter:
             RequestError: one line, if a split has none.
         """
         check_parts(about, {split: range(self._texts[split]) for split in SPLITS})
+        lengths = fitted(WindowLengths(), self._longest)
         data = {
             "name": about.name,
             "summary": about.summary,
@@ -206,7 +210,7 @@ class TextsWriter:
             "corpus": {split: [{"file": f"{split}.jsonl"}] for split in SPLITS},
             "documents": "jsonl",
             "tokeniser": {"kind": "bytes"},
-            "lengths": {"train": 512, "test": [512, 1024, 2048, 4096, 8192]},
+            "lengths": {"train": lengths.train, "test": list(lengths.test)},
             "windows": 256,
             "within": True,
         }
