@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
 from formalbench.contracts.hooks import Session, Workplace
+from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
 from formalbench.host.host import load
-from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.host.options import (
+    Settings,
+    chosen_options,
+    instance_options,
+    make_config,
+    option_facts,
+    parse_instance,
+)
 from formalbench.running.dispatch import Dispatcher, Execution
 from formalbench.running.estimate import Estimate, due, estimate
 from formalbench.running.plan import (
@@ -50,14 +58,32 @@ def asked_trackers(
 ) -> list[AskedTracker]:
     """Return the trackers that were asked for; nothing is imported for them yet.
 
+    Args:
+        host: the plugins.
+        names: each with its own options in brackets, if it has any.
+        settings: what was set for all of them.
+
     Raises:
-        RequestError: for an unknown name, or options that cannot be.
+        RequestError: for an unknown name, one given in two ways, or options that cannot be.
     """
-    specs = [host.trackers.get(name)[0].spec for name in dict.fromkeys(names)]
-    chosen = chosen_of("tracker", specs, settings)
-    return [
-        AskedTracker(spec, make_config(spec, of)) for spec, of in zip(specs, chosen, strict=True)
-    ]
+    own: dict[str, dict[str, str]] = {}
+    for text in dict.fromkeys(names):
+        name, options = parse_instance(text)
+        if name in own:
+            raise RequestError(f"--tracker {text}: {name} is given twice")
+        own[name] = options
+    specs = [host.trackers.get(name)[0].spec for name in own]
+    asked = []
+    for spec, common in zip(specs, chosen_of("tracker", specs, settings), strict=True):
+        table = option_facts(spec)
+        texts = own[spec.name]
+        for owner, key, text in settings:
+            if owner == "tracker" and key in texts:
+                where = f"as well in {display(spec.name, texts)}"
+                raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
+        chosen = common | instance_options(spec.name, texts, table)
+        asked.append(AskedTracker(spec, make_config(spec, chosen)))
+    return asked
 
 
 def chosen_of(
