@@ -1,10 +1,13 @@
 """Where a cohort is saved: what goes on from there is of the same numbers, and of the same code."""
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 from formalbench.cache import cache_folder
+from formalbench.files import unfinished_prefix
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
 from formalbench.running.plan import RunPlan, RunRequest, make_plan
@@ -240,9 +243,20 @@ def test_a_kill_after_the_last_record_leaves_nothing(unit_of, monkeypatch):
     assert saved() != []
     store = Store(unit.store)
     before = store.path_of(unit.runs[0]).stat().st_mtime_ns
+    half = unfinished(cache_folder() / "progress")
     execute(PluginHost.load(), RunPlan(unit.runs), store)  # as the same command does
     assert saved() == []
+    assert not half.exists()
     assert store.path_of(unit.runs[0]).stat().st_mtime_ns == before
+
+
+def unfinished(folder):
+    """Return a folder that a process left which has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = folder / unfinished_prefix().replace(f"-{os.getpid()}-", f"-{process.pid}-")
+    left.mkdir(parents=True)
+    return left
 
 
 def test_what_is_saved_of_unfinished_runs_stays(unit_of, killed_at):

@@ -32,7 +32,10 @@ TABLE = "<!-- written by `make campaign` -->\n", "<!-- end -->\n"
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Write what the faults of a campaign did (the property ``fault`` of a test) into a page."""
+    """Write what the faults of a campaign did (the property ``fault`` of a test) into a page.
+
+    Rows of faults that were not among them stay.
+    """
     page = config.getoption("--campaign-table")
     totals: dict[str, Counter[str]] = {}
     for report in chain(*terminalreporter.stats.values()):
@@ -43,11 +46,14 @@ def pytest_terminal_summary(
     if page is None or not totals:
         return
     columns = list(dict.fromkeys(chain(*totals.values())))
-    rows = [("fault", *columns), ("---",) * (1 + len(columns))]
-    rows += [(fault, *(str(totals[fault][one]) for one in columns)) for fault in sorted(totals)]
     before, begin, rest = page.read_text("utf-8").partition(TABLE[0])
-    _, end, after = rest.partition(TABLE[1])
-    table = "".join(f"| {' | '.join(row)} |\n" for row in rows)
+    old, end, after = rest.partition(TABLE[1])
+    rows = {line.split(" | ")[0]: line for line in old.splitlines()[2:]}
+    for fault, total in totals.items():
+        cells = (f"| {fault}", *(str(total[one]) for one in columns))
+        rows[cells[0]] = f"{' | '.join(cells)} |"
+    head = [f"| {' | '.join(('fault', *columns))} |", f"|{' --- |' * (1 + len(columns))}"]
+    table = "".join(f"{line}\n" for line in [*head, *(rows[fault] for fault in sorted(rows))])
     page.write_text(f"{before}{begin}{table}{end}{after}", "utf-8")
 
 

@@ -1,11 +1,16 @@
 """Kills and full disks: the same command, once more, loses nothing and leaves nothing behind."""
 
+import os
 from dataclasses import asdict
 
 import pytest
 from commands import COMMANDS, Campaign, can_mount
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not hasattr(os, "fork"), reason="needs forks"),
+    pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning"),
+]
 
 COLUMNS = {
     "lost": "results lost",

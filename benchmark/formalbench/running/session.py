@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
 from formalbench.contracts.hooks import Session, Workplace
 from formalbench.contracts.specs import display
@@ -206,6 +207,7 @@ def execute(
         RequestError: for what a task or model refuses, before anything was run; later it becomes
             the record of its runs.
     """
+    sweep_cache()
     forget_ended()
     every = dict(finished(plan, store) if done is None else done)
     devices = (device,) if isinstance(device, str) else tuple(device)

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
@@ -108,6 +109,7 @@ def publish(
         raise RequestError(f"{results} is what this repository publishes: {again}")
     sweep(store.path.parent)
     sweep(archive.parent if archive else repository, below=False)
+    sweep_cache()
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
     with CarefulAdmission(host) as admission:
