@@ -269,12 +269,11 @@ class Campaign:
             place = self._new(partial(_copy, reference.start))
             timed = jobs > 1 or rng.random() < 0.5  # workers write by themselves
             write = None if timed else rng.randrange(reference.writes)
-            with self._started(name, jobs, place, write) as process:
-                if timed:
-                    time.sleep(rng.random() * reference.seconds)
-                    os.kill(process, signal.SIGKILL)
-                _, status = os.waitpid(process, 0)
-            if os.WIFSIGNALED(status):
+            process = self._start(name, jobs, place, write)
+            if timed:
+                time.sleep(rng.random() * reference.seconds)
+                os.kill(process, signal.SIGKILL)
+            if _code_of(process) == -signal.SIGKILL:
                 break
         with suppress(ProcessLookupError):  # its workers, if they have not ended with it
             os.killpg(process, signal.SIGKILL)
@@ -288,8 +287,7 @@ class Campaign:
             _copy(reference.start, place)
             used = _kilobytes(place.root)
             _resize(place.root, f"{used + int(share * reference.kilobytes)}k")
-            with self._started(name, jobs, place) as process:
-                code = _code_of(process)
+            code = _code_of(self._start(name, jobs, place))
             told = self._told(place)
             _resize(place.root, ROOM)
             harm = self._harm(name, jobs, place, reference)
@@ -301,8 +299,7 @@ class Campaign:
         """Carry a command out after a fault, and say what is not as it should be."""
         harm = Harm()
         before = _whole_records(place)
-        with self._started(name, jobs, place) as process:
-            code = _code_of(process)
+        code = _code_of(self._start(name, jobs, place))
         if code or "Traceback" in self._told(place):
             harm.broken.append(f"again, exit code {code}: {self._told(place)[-2000:]}")
             harm.lost.extend(reference.results)
@@ -317,8 +314,7 @@ class Campaign:
         return harm
 
     def _succeed(self, name: str, jobs: int, place: Place) -> None:
-        with self._started(name, jobs, place) as process:
-            code = _code_of(process)
+        code = _code_of(self._start(name, jobs, place))
         assert code == 0, self._told(place)
 
     def _new(self, make: Callable[[Place], object]) -> Place:
@@ -331,10 +327,8 @@ class Campaign:
     def _told(self, place: Place) -> str:
         return place.root.with_name("log").read_text(errors="replace")
 
-    @contextmanager
-    def _started(
-        self, name: str, jobs: int, place: Place, killed_at: int | None = None
-    ) -> Iterator[int]:
+    def _start(self, name: str, jobs: int, place: Place, killed_at: int | None = None) -> int:
+        """Start a command, and return its process; it dies before one of its writes, if asked."""
         words = COMMANDS[name].words.format(root=place.root).split()
         if name in ("run", "fill", "reproduce"):
             words += ["--jobs", str(jobs)]
@@ -343,7 +337,7 @@ class Campaign:
         if process == 0:
             _be_command(words, place, log, killed_at)
         os.close(log)
-        yield process
+        return process
 
 
 WRITES = {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"}
