@@ -78,7 +78,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Say how many cases of each kind a campaign has (`make campaign`), and which."""
     campaign = parser.getgroup("campaign", "faults on purpose: tests/campaign")
     campaign.addoption("--campaign-seed", default="0", help="decides the cases")
-    campaign.addoption("--campaign-size", type=int, default=3, help="cases of each kind")
+    campaign.addoption("--campaign-size", type=int, default=10, help="cases of each kind")
+    campaign.addoption("--campaign-table", type=Path, help="the page to write what was lost into")
     parser.addoption("--device", help="where tests/device computes, with every model")
 
 

@@ -7,7 +7,6 @@ import hashlib
 import json
 import math
 import os
-import shutil
 import sys
 import tempfile
 import time
@@ -17,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from formalbench.contracts.errors import RequestError
-from formalbench.files import read_plain
+from formalbench.files import delete_abandoned, read_plain, sweep, unfinished_prefix
 
 ENVIRONMENT = "FORMALBENCH_CACHE"
 
@@ -29,7 +28,8 @@ FORGOTTEN = 2 * DAY
 MAX_BYTES = 2 << 30
 """What may lie in one folder of the cache; the files not used for longest go first."""
 
-_SEAL = hashlib.sha256().digest_size
+SEAL = hashlib.sha256().digest_size
+"""Bytes before the contents of a sealed file."""
 
 
 def cache_folder() -> Path:
@@ -42,17 +42,22 @@ def cache_folder() -> Path:
 
 
 def temporary_folder(name: str) -> tempfile.TemporaryDirectory[str]:
-    """Return a folder for a while, below the cache; what kills left there days ago goes."""
+    """Return a temporary folder below the cache, and delete those that killed processes left."""
     folder = cache_folder() / name
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for old in folder.iterdir():
-            written = max(path.stat().st_mtime for path in (old, *old.glob("*")))
-            if time.time() - written > FORGOTTEN:
-                shutil.rmtree(old, ignore_errors=True)
-        return tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True)
+            delete_abandoned(old, FORGOTTEN)
+        return tempfile.TemporaryDirectory(
+            dir=folder, prefix=unfinished_prefix(), ignore_cleanup_errors=True
+        )
     except OSError:  # a read-only home
         return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+
+
+def sweep_cache() -> None:
+    """Delete the unfinished files and folders that killed processes left in the cache."""
+    sweep(cache_folder(), age=FORGOTTEN)
 
 
 def cached(key: object, compute: Callable[[], Any]) -> Any:
@@ -104,7 +109,7 @@ def read_sealed(path: Path, key: str) -> bytes | None:
         sealed = read_plain(path, MAX_BYTES)
     except RequestError:
         return None
-    seal, contents = sealed[:_SEAL], sealed[_SEAL:]
+    seal, contents = sealed[:SEAL], sealed[SEAL:]
     if seal != _seal(key, contents):
         return None
     with contextlib.suppress(OSError):
@@ -124,12 +129,12 @@ def prune(folder: Path, max_age: float = math.inf) -> None:
         max_age: seconds after which a file goes in any case.
     """
     with contextlib.suppress(OSError):  # another process prunes, too
+        sweep(folder, below=False, age=FORGOTTEN)
         aged = sorted((time.time() - file.stat().st_mtime, file) for file in folder.iterdir())
         total = 0
         for age, file in aged:
-            half_written = file.name.startswith(".") and age > FORGOTTEN
             total += file.stat().st_size
-            if total > MAX_BYTES or age > max_age or half_written:
+            if total > MAX_BYTES or age > max_age:
                 file.unlink(missing_ok=True)
 
 

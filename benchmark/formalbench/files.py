@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import platform
+import shutil
 import stat
 import tempfile
 import time
@@ -82,7 +83,7 @@ def check_replaceable(path: Path) -> None:
 
 
 UNFINISHED = ".writing-"
-"""What the name of a file begins with until it is written."""
+"""What the name of a file or a folder begins with until it is complete."""
 
 
 ABANDONED = 3600
@@ -110,8 +111,9 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
     temporary: Path | None = None
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        prefix = f"{UNFINISHED}{_own_mark()}{os.getpid()}-"
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=prefix, delete=False) as file:
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=unfinished_prefix(), delete=False
+        ) as file:
             temporary = Path(file.name)
             yield file
             file.flush()
@@ -127,21 +129,39 @@ def replacing(path: Path) -> Iterator[IO[bytes]]:
         raise
 
 
-def sweep(folder: Path, *, below: bool = True) -> None:
-    """Delete what processes that were killed left half-written in a folder.
-
-    Another process may be writing there: only files go whose writer ran on this machine and runs
-    no more, or that nobody has touched for an hour.
+def sweep(folder: Path, *, below: bool = True, age: float = ABANDONED) -> None:
+    """Delete the unfinished files and folders that killed processes left in a folder.
 
     Args:
         folder: that was written to.
         below: whether its subfolders are swept, too.
+        age: as `delete_abandoned` takes it.
     """
-    for file in (folder.rglob if below else folder.glob)(f"{UNFINISHED}*"):
-        with contextlib.suppress(OSError):
-            old = time.time() - file.lstat().st_mtime > ABANDONED
-            if file.is_file() and (old or _writer_is_gone(file.name)):
-                file.unlink()
+    for path in [*(folder.rglob if below else folder.glob)(f"{UNFINISHED}*")]:
+        delete_abandoned(path, age)
+
+
+def delete_abandoned(path: Path, age: float) -> None:
+    """Delete an unfinished file or folder, unless another process may still be writing to it.
+
+    Args:
+        path: its name begins with the writer's `unfinished_prefix`.
+        age: seconds since the last write after which it goes, also if its writer ran on another
+            machine. If it ran on this one and has ended, it goes at once.
+    """
+    with contextlib.suppress(OSError):
+        written = max(one.lstat().st_mtime for one in (path, *path.rglob("*")))
+        if time.time() - written <= age and not _writer_is_gone(path.name):
+            return
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink()
+
+
+def unfinished_prefix() -> str:
+    """Return what the names of this process's unfinished files and folders begin with."""
+    return f"{UNFINISHED}{_own_mark()}{os.getpid()}-"
 
 
 def _own_mark() -> str:

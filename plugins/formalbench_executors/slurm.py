@@ -168,6 +168,7 @@ class SlurmExecutor(DetachedExecutor):
         self._closed = threading.Event()
         self._detached = False
         self._asked = self._looked = time.monotonic()
+        self._ledger.settle(cluster.find)
         alive = cluster.alive(self._ledger.submitted())
         if alive is None:
             raise RequestError("executor slurm: Slurm does not say which jobs are queued")
@@ -269,24 +270,29 @@ class SlurmExecutor(DetachedExecutor):
         for one in batch:
             if one.unit.progress is not None:  # of an earlier job of the same runs
                 one.unit.progress.unlink(missing_ok=True)
+        units = [Job("", _key(one.unit), one.unit.names) for one in batch]
         try:
-            ids = self._cluster.submit([(one.function, one.unit) for one in batch], minutes)
+            name = self._ledger.intend(units)
         except RequestError as error:
+            self._refuse(batch, error)
+            return
+        try:
+            ids = self._cluster.submit([(one.function, one.unit) for one in batch], minutes, name)
+        except RequestError as error:
+            self._ledger.withdraw(name)
             if self._cluster.alive(()) is None:
                 for one in batch:
                     one.since = time.monotonic() + self._config.poll
             else:
                 self._refuse(batch, error)
             return
-        jobs = [
-            Job(job_id, _key(one.unit), one.unit.names)
-            for job_id, one in zip(ids, batch, strict=True)
-        ]
+        jobs = [replace(job, job_id=job_id) for job_id, job in zip(ids, units, strict=True)]
         try:
             with self._lock:
-                self._ledger.add(jobs)
+                self._ledger.add(name, jobs)
         except RequestError as error:  # nobody would find them
             self._cluster.cancel(ids)
+            self._ledger.withdraw(name)
             self._refuse(batch, error)
             return
         with self._lock:

@@ -19,8 +19,10 @@ import stat
 import subprocess
 import tempfile
 import threading
+import time
+import uuid
 from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -95,11 +97,18 @@ class Cluster(Protocol):
     array: int
     """How many units go into one submission."""
 
-    def submit(self, calls: Sequence[Call], minutes: int) -> list[str]:
-        """Submit units together, and return the jobs' ids.
+    def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
+        """Submit units together under a name, and return the jobs' ids.
 
         Raises:
             RequestError: one line, if they are refused.
+        """
+
+    def find(self, name: str) -> str | None:
+        """Return the id of what was submitted under a name; None if it is not in the queue.
+
+        Raises:
+            RequestError: one line, if the queue does not answer.
         """
 
     def alive(self, jobs: Collection[str]) -> set[str] | None:
@@ -138,13 +147,13 @@ class SlurmCluster:
         self._folder, self._config = folder, config
         self._limit = _partition_limit(config.partition)
 
-    def submit(self, calls: Sequence[Call], minutes: int) -> list[str]:
+    def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
         """Submit units as one array."""
         from submitit import SlurmExecutor as Submitter
         from submitit.core.utils import FailedJobError, FailedSubmissionError
 
         submitter = Submitter(self._folder)
-        submitter.update_parameters(**self._parameters(minutes))
+        submitter.update_parameters(job_name=name, **self._parameters(minutes))
         functions, units = zip(*calls, strict=True)
         try:
             with _no_interrupts():
@@ -167,7 +176,6 @@ class SlurmCluster:
             "mem": f"{config.memory}GB" if config.memory else "",
         }
         return {
-            "job_name": "formalbench",
             "time": minutes if self._limit is None else min(minutes, self._limit),
             "cpus_per_task": config.cpus,
             "array_parallelism": config.parallel,
@@ -180,6 +188,13 @@ class SlurmCluster:
         """Ask the queue: all that is this user's, whatever is asked about."""
         done = _slurm("squeue", "--me", "--noheader", "--array", "--format=%i")
         return None if done.returncode else set(done.stdout.split())
+
+    def find(self, name: str) -> str | None:
+        """Ask the queue for this user's job of a name."""
+        done = _slurm("squeue", "--me", "--noheader", f"--name={name}", "--format=%F")
+        if done.returncode:
+            raise RequestError("executor slurm: Slurm does not say which jobs are queued")
+        return next(iter(done.stdout.split()), None)
 
     def cancel(self, jobs: Sequence[str]) -> None:
         """Have them cancelled; those that are over are none of Slurm's concern."""
@@ -269,8 +284,8 @@ class LocalCluster:
         self._folder, self._gpus = folder, config.gpus
         self._started: dict[str, Any] = {}
 
-    def submit(self, calls: Sequence[Call], minutes: int) -> list[str]:
-        """Start a process for each."""
+    def submit(self, calls: Sequence[Call], minutes: int, name: str) -> list[str]:
+        """Start a process for each; their names are their own."""
         from submitit import LocalExecutor as Submitter
 
         submitter = Submitter(self._folder)
@@ -284,6 +299,10 @@ class LocalCluster:
     def alive(self, jobs: Collection[str]) -> set[str]:
         """Look for their processes."""
         return {job for job in jobs if self._is_alive(job)}
+
+    def find(self, name: str) -> str | None:
+        """Return None: processes have no names, and are done again."""
+        return None
 
     def _is_alive(self, job: str) -> bool:
         if started := self._started.get(job):
@@ -307,10 +326,10 @@ MAX_BYTES = 64 << 20
 
 @dataclass(frozen=True)
 class Job:
-    """A unit that was submitted.
+    """A unit that was submitted, or is about to be.
 
     Attributes:
-        job_id: as the queue shows it, ``12`` or ``12_3``.
+        job_id: as the queue shows it, ``12`` or ``12_3``; empty until it is known.
         key: what the unit's files are named after.
         runs: the names of its runs.
     """
@@ -341,6 +360,33 @@ def forget_files(folder: Path, job: Job) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def hand_over(folder: Path, name: str, jobs: Sequence[Job]) -> None:
+    """Give jobs the files with their units, if the session that submitted them was killed before.
+
+    Those of jobs without an id, which are in no queue, are deleted.
+
+    Args:
+        folder: with the files.
+        name: of the submission.
+        jobs: of the submission.
+    """
+    from submitit.core.utils import DelayedSubmission
+
+    for script in folder.glob(".submission_file_*.sh"):
+        if not script.is_symlink() and f"--job-name={name}\n" in script.read_text():
+            script.unlink()
+    by_runs = {job.runs: job for job in jobs}
+    for path in folder.glob("*.pkl"):
+        if not re.fullmatch(r"[0-9a-f]{32}", path.stem):
+            continue
+        with contextlib.suppress(Exception):  # whatever a file that is damaged gives
+            job = by_runs[DelayedSubmission.load(path).args[1].names]
+            if job.job_id:
+                path.rename(folder / f"{job.job_id}_submitted.pkl")
+            else:
+                path.unlink()
+
+
 def private_folder(store: Path, name: str) -> Path:
     """Return the name of a folder of this user's own in a results folder."""
     return store / f".{name}-{os.geteuid()}"
@@ -362,8 +408,15 @@ def make_private(folder: Path) -> None:
         raise RequestError(f"{folder}: must be a folder that you own and nobody else can write to")
 
 
+SETTLE = PATIENCE
+"""Seconds in which a submission may still reach the queue, even if its session was killed."""
+
+
 class Ledger:
     """Which job has which runs.
+
+    A submission has a file of its name, which is written before it is submitted: a session that is
+    killed before it knows the jobs' ids leaves the name, and the next one asks the queue for it.
 
     Args:
         folder: where its files are, one for each submission.
@@ -373,6 +426,29 @@ class Ledger:
         self._folder = folder
         self._jobs: dict[str, Job] = {}
         self._holders: dict[str, Job] = {}
+
+    def settle(self, find: Callable[[str], str | None]) -> None:
+        """Find the jobs of submissions whose session was killed before it knew their ids.
+
+        Args:
+            find: gives the id of a submission by its name, as `Cluster.find`.
+
+        Raises:
+            RequestError: if the queue does not answer.
+        """
+        for file in self._files():
+            while (jobs := _read(file)) and not jobs[0].job_id:
+                if (found := find(file.stem)) is not None:
+                    ids = [f"{found}_{index}" for index in range(len(jobs))]
+                    ids = ids if len(jobs) > 1 else [found]
+                    jobs = [replace(job, job_id=one) for job, one in zip(jobs, ids, strict=True)]
+                    self._write(file.stem, jobs)
+                    hand_over(self._folder, file.stem, jobs)
+                elif _age(file) > SETTLE:
+                    file.unlink(missing_ok=True)
+                    hand_over(self._folder, file.stem, jobs)
+                else:
+                    time.sleep(0.5)
 
     def submitted(self) -> set[str]:
         """Return the ids of all jobs that earlier sessions submitted, alive or not."""
@@ -389,7 +465,8 @@ class Ledger:
                 for job in jobs:
                     forget_files(self._folder, job)
                 file.unlink(missing_ok=True)
-                (self._folder / f"{file.stem}_submission.sh").unlink(missing_ok=True)
+                for first in {job.job_id.partition("_")[0] for job in jobs}:
+                    (self._folder / f"{first}_submission.sh").unlink(missing_ok=True)
         for link in self._folder.glob(".submission_file_*"):
             if link.is_symlink() and not link.exists():
                 link.unlink(missing_ok=True)
@@ -397,17 +474,33 @@ class Ledger:
     def _files(self) -> list[Path]:
         return sorted(self._folder.glob("*.jobs"))
 
-    def add(self, jobs: Sequence[Job]) -> None:
-        """Write down jobs that were submitted together.
+    def intend(self, jobs: Sequence[Job]) -> str:
+        """Write down jobs that are to be submitted together, and return the submission's name.
+
+        Raises:
+            RequestError: if it cannot be written.
+        """
+        name = f"formalbench-{uuid.uuid4().hex[:12]}"
+        self._write(name, jobs)
+        return name
+
+    def add(self, name: str, jobs: Sequence[Job]) -> None:
+        """Write down jobs that were submitted under a name.
 
         Raises:
             RequestError: if it cannot be written.
         """
         for job in jobs:
             self._hold(job)
+        self._write(name, jobs)
+
+    def withdraw(self, name: str) -> None:
+        """Forget a submission that was refused."""
+        (self._folder / f"{name}.jobs").unlink(missing_ok=True)
+
+    def _write(self, name: str, jobs: Sequence[Job]) -> None:
         rows = [[job.job_id, job.key, *job.runs] for job in jobs]
-        first = jobs[0].job_id.partition("_")[0]
-        write_atomically(self._folder / f"{first}.jobs", json.dumps(rows))
+        write_atomically(self._folder / f"{name}.jobs", json.dumps(rows))
 
     def holder(self, run: str) -> Job | None:
         """Return the job that has a run; None for none."""
@@ -423,6 +516,14 @@ class Ledger:
     def _hold(self, job: Job) -> None:
         self._jobs[job.job_id] = job
         self._holders.update(dict.fromkeys(job.runs, job))
+
+
+def _age(file: Path) -> float:
+    """Return how long ago a file was written, in seconds; 0 if it is not there any more."""
+    try:
+        return time.time() - file.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0
 
 
 def _read(file: Path) -> list[Job]:

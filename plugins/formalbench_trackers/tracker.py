@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import queue
 import re
 import threading
@@ -17,6 +18,10 @@ from formalbench.contracts.hooks import Progress, RunInfo, hookimpl
 
 if TYPE_CHECKING:
     from formalbench.contracts.record import Record
+
+
+LOSS = "train/loss"
+"""In nats, as sessions have it."""
 
 
 LONGEST = 250
@@ -80,6 +85,9 @@ def results_of(record: Record) -> dict[str, float]:
             test.metric: test.accuracy,
             "chance": test.chance_length,
             "scaled-accuracy": test.scaled_accuracy,
+            **{
+                name: whole.mean for name in test.cells.metrics if (whole := test.cells.whole(name))
+            },
             CROSS_ENTROPY: test.cells.bits,
             **{f"{group}-{test.metric}": share for group, share in test.cells.by_group.items()},
         }
@@ -165,8 +173,11 @@ class Tracker(ABC, Generic[H]):
 
     @hookimpl
     def formalbench_run_progress(self, run: RunInfo, progress: Progress) -> None:
-        """Add to its curves."""
-        numbers = {plain(name): value for name, value in progress.metrics.items()}
+        """Add to its curves; the loss is in bits, as cross-entropy is."""
+        metrics = dict(progress.metrics)
+        if LOSS in metrics:
+            metrics[LOSS] /= math.log(2)
+        numbers = {plain(name): value for name, value in metrics.items()}
         if numbers:
             self._tell(lambda: self.log(self._opened(run), "step", progress.step, numbers))
 

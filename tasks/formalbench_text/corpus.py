@@ -18,7 +18,8 @@ from formalbench import (
 )
 from formalbench.contracts.source import Labels
 
-from formalbench_text.description import CorpusDescription, splits_of
+from formalbench_text.description import SPLITS, CorpusDescription, fitted, splits_of
+from formalbench_text.overlap import shared_texts
 from formalbench_text.tokenisers import names_of
 from formalbench_text.tokens import PartTokens, tokens_of
 
@@ -37,7 +38,13 @@ class TextCorpus(Corpus, HasParts):
         self.described = described
         self.tokens = tokens_of(described)
         self.alphabet = (*names_of(described.tokeniser, self.tokens.size), END)
-        lengths = described.contents.lengths
+        contents = described.contents
+        ends = {split: part.ends for split, part in self.tokens.parts.items()}
+        longest = {split: int(ends[split][-1]) for split in SPLITS}
+        if contents.within:
+            held_out: tuple[Split, ...] = ("validation", "test")
+            longest |= {split: int(np.diff(ends[split], prepend=0).max()) for split in held_out}
+        self.window_lengths = lengths = fitted(contents.lengths, longest)
         trained = (lengths.train,)
         self._parts: dict[Split, TextPart] = {
             "train": TextPart(self, "train", trained),
@@ -55,7 +62,7 @@ class TextCorpus(Corpus, HasParts):
 
     def splits(self, objective: str) -> Splits:
         """Return the lengths there are; hidden tokens are asked for at the length of training."""
-        lengths = splits_of(self.described.contents.lengths)
+        lengths = splits_of(self.window_lengths)
         return Splits(lengths.train, lengths.train) if objective == "masked-lm" else lengths
 
     def part(self, split: Split) -> TextPart:
@@ -63,8 +70,8 @@ class TextCorpus(Corpus, HasParts):
         return self._parts[split]
 
     def overlap(self) -> str:
-        """Say nothing: splits are of different files, whatever the lengths of windows."""
-        return ""
+        """Return how many texts of a split are in another one."""
+        return shared_texts(self.described, {split: split for split in SPLITS})
 
 
 class TextPart(Corpus):

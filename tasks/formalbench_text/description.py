@@ -25,6 +25,9 @@ the key ``text``, as in OpenWebText2.
 space, the most frequent ones), both trained on the training files alone, or ``file``, a tokeniser
 that the library `tokenizers` has saved.
 
+``lengths`` are those of windows. Those that are not given are 512 and up to 16 times as many, as
+far as the texts are that long.
+
 ``windows`` is how many the test has, and at most the validation; each is tested at each length, and
 ends with the same token at all of them. With ``within`` none reaches across the end of a text.
 """
@@ -35,6 +38,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar, get_args
 
@@ -221,8 +225,9 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     """
     described = describe(path, data)
     contents = described.contents
-    files = [one for split in SPLITS for one in described.files(split)]
-    check_digests(path, files, contents.tokeniser)
+    files = {split: described.files(split) for split in SPLITS}
+    check_digests(path, [*chain(*files.values())], contents.tokeniser)
+    check_files_apart(path, files)
     return TaskSpec(
         name=contents.name,
         version=MOST_VERSIONS * READER + contents.version,
@@ -286,9 +291,42 @@ def check_digests(path: Path, files: Sequence[TextFile], tokeniser: TokeniserCho
         )
 
 
+def check_files_apart(path: Path, files: Mapping[Split, Sequence[TextFile]]) -> None:
+    """Refuse a description in which two splits have the same file.
+
+    Raises:
+        RequestError: one line that names both.
+    """
+    splits: dict[str, tuple[Split, str]] = {}
+    for split, some in files.items():
+        for one in some:
+            before, name = splits.setdefault(one.sha256 or one.file, (split, one.file))
+            if before != split:
+                raise RequestError(
+                    f"{path}: {one.file} ({split}) has the same contents as {name} ({before}): "
+                    "give each split its own texts"
+                )
+
+
 def splits_of(lengths: WindowLengths) -> Splits:
     """Return the lengths of windows as the engine has them."""
     return Splits((lengths.train, lengths.train), (lengths.tested[0], lengths.tested[-1]))
+
+
+def fitted(lengths: WindowLengths, longest: Mapping[Split, int]) -> WindowLengths:
+    """Return lengths of windows; those that are not given are chosen to fit the texts.
+
+    Args:
+        lengths: as the description gives them.
+        longest: the longest window that each split has room for.
+    """
+    train = lengths.train
+    if "train" not in lengths.model_fields_set:
+        while train > max(min(longest.values()), 2):
+            train //= 2
+    times = [train * factor for factor in FACTORS]
+    fits = [length for length in times if length == train or length <= longest["test"]]
+    return WindowLengths(train=train, test=lengths.test or tuple(fits))
 
 
 def digest_of(path: Path) -> str:

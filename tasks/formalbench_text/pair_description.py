@@ -48,6 +48,7 @@ from formalbench_text.description import (
     TokeniserChoice,
     check_digests,
     check_files,
+    check_files_apart,
     checked,
 )
 from formalbench_text.reading import Pieces, pairs_of
@@ -162,6 +163,8 @@ def read(path: Path, data: Mapping[str, Any]) -> TaskSpec:
     contents = described.contents
     files = [one for split in SPLITS for one in described.files(split)]
     check_digests(path, files, contents.tokeniser)
+    for side in range(len(SIDES)):
+        check_files_apart(path, {split: [described.files(split)[side]] for split in SPLITS})
 
     def build(options: PairOptions) -> Any:
         from formalbench_text.parallel_texts import TextPairs  # here: it imports numpy

@@ -25,6 +25,7 @@ from formalbench import (
 )
 
 from formalbench_text.description import SPLITS
+from formalbench_text.overlap import shared_texts
 from formalbench_text.pair_description import PairDescription, PairOptions
 from formalbench_text.tokenisers import Tokeniser, names_of, opened
 from formalbench_text.tokens import PartTokens, tokens_of
@@ -83,15 +84,8 @@ class TextPairs(PairedCorpus, HasParts):
         return self._parts["train" if self._parts["train"].has_length(length) else "test"]
 
     def overlap(self) -> str:
-        """Say how many texts of the test are trained on."""
-        train, test = (self._parts[split] for split in ("train", "test"))
-        shared = sum(
-            len(test.rows_of(length).get(text, ()))
-            for length in test.by_length.keys() & train.by_length.keys()
-            for text in test.rows_of(length).keys() & train.rows_of(length).keys()
-        )
-        tested = sum(map(len, test.by_length.values()))
-        return f"{shared:,} of {tested:,} texts to translate are trained on, too" if shared else ""
+        """Return how many texts to translate are in another split, too."""
+        return shared_texts(self.described, {split: f"{split}.source" for split in SPLITS})
 
 
 class PairPart(PairedCorpus, HasFixedStrings):

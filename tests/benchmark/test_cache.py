@@ -2,6 +2,7 @@
 
 import os
 import time
+from pathlib import Path
 
 import pytest
 from formalbench import cache
@@ -93,3 +94,19 @@ def test_what_a_kill_left_in_a_temporary_folder_goes_in_time():
     with temporary_folder("progress") as own:
         assert sorted(folder.iterdir()) == sorted([busy, kept, folder / own])
     assert sorted(folder.iterdir()) == [busy, kept]
+
+
+def test_what_a_killed_process_of_this_machine_left_goes_at_once(spawn):
+    script = "from formalbench.cache import temporary_folder; import time\n"
+    script += (
+        "folder = temporary_folder('progress'); print(folder.name, flush=True); time.sleep(99)"
+    )
+    process = spawn("-c", script)
+    left = Path(process.stdout.readline().strip())
+    with temporary_folder("progress"):
+        assert left.is_dir()  # its process is alive
+    process.kill()
+    process.wait()
+    (left / "file").write_text("")
+    with temporary_folder("progress"):
+        assert not left.exists()

@@ -1,15 +1,19 @@
 """Where a cohort is saved: what goes on from there is of the same numbers, and of the same code."""
 
+import os
+import subprocess
 import sys
 from dataclasses import replace
 
 import pytest
 from formalbench.cache import cache_folder
+from formalbench.files import unfinished_prefix
 from formalbench.host import PluginHost
 from formalbench.host.options import parse_settings
-from formalbench.running.plan import RunRequest, make_plan
+from formalbench.running.plan import RunPlan, RunRequest, make_plan
 from formalbench.running.progress import ProgressFile
-from formalbench.running.units import Unit
+from formalbench.running.session import execute
+from formalbench.running.units import Unit, forget_ended
 from formalbench.running.worker import work
 from formalbench.store import Store
 from formalbench.training import run_state
@@ -222,6 +226,49 @@ def test_a_test_that_fails_costs_no_training(unit_of, killed_at, monkeypatch):
     assert killed_at(unit) == [(run.test_id, "test")]
     assert Store(unit.store).record_of(run).status == "finished"
     assert saved() == []
+
+
+def test_a_kill_after_the_last_record_leaves_nothing(unit_of, monkeypatch):
+    unit = unit_of(settings=RATES)
+
+    def finished(self, run):
+        if run == unit.runs[-1].test_id:
+            raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(run_state, "EVERY", 0.0)
+        patch.setattr(ProgressFile, "finished", finished)
+        with pytest.raises(Killed):
+            work(unit)
+    assert saved() != []
+    store = Store(unit.store)
+    before = store.path_of(unit.runs[0]).stat().st_mtime_ns
+    half = unfinished(cache_folder() / "progress")
+    execute(PluginHost.load(), RunPlan(unit.runs), store)  # as the same command does
+    assert saved() == []
+    assert not half.exists()
+    assert store.path_of(unit.runs[0]).stat().st_mtime_ns == before
+
+
+def unfinished(folder):
+    """Return a folder that a process left which has ended."""
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+    left = folder / unfinished_prefix().replace(f"-{os.getpid()}-", f"-{process.pid}-")
+    left.mkdir(parents=True)
+    return left
+
+
+def test_what_is_saved_of_unfinished_runs_stays(unit_of, killed_at):
+    unit = unit_of(settings=RATES)
+    killed_at(unit, unit.runs[1].test_id, "test")
+    before = saved()
+    forget_ended()
+    assert saved() == before != []
+    (path,) = before
+    path.write_bytes(b"damaged")
+    forget_ended()
+    assert saved() == before
 
 
 @pytest.fixture

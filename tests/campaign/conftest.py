@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import random
 import sys
+from collections import Counter
+from itertools import chain
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,38 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "rng" in metafunc.fixturenames:
         size = metafunc.config.getoption("--campaign-size")
         metafunc.parametrize("rng", range(size), ids="case{}".format, indirect=True)
+
+
+TABLE = "<!-- written by `make campaign` -->\n", "<!-- end -->\n"
+"""What stands before and after the table of a page."""
+
+
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, config: pytest.Config
+) -> None:
+    """Write what the faults of a campaign did (the property ``fault`` of a test) into a page.
+
+    Rows of faults that were not among them stay.
+    """
+    page = config.getoption("--campaign-table")
+    totals: dict[str, Counter[str]] = {}
+    for report in chain(*terminalreporter.stats.values()):
+        for name, value in getattr(report, "user_properties", ()):
+            if name == "fault" and report.when == "call":
+                fault, harms = value
+                totals.setdefault(fault, Counter()).update({"cases": 1, **harms})
+    if page is None or not totals:
+        return
+    columns = list(dict.fromkeys(chain(*totals.values())))
+    before, begin, rest = page.read_text("utf-8").partition(TABLE[0])
+    old, end, after = rest.partition(TABLE[1])
+    rows = {line.split(" | ")[0]: line for line in old.splitlines()[2:]}
+    for fault, total in totals.items():
+        cells = (f"| {fault}", *(str(total[one]) for one in columns))
+        rows[cells[0]] = f"{' | '.join(cells)} |"
+    head = [f"| {' | '.join(('fault', *columns))} |", f"|{' --- |' * (1 + len(columns))}"]
+    table = "".join(f"{line}\n" for line in [*head, *(rows[fault] for fault in sorted(rows))])
+    page.write_text(f"{before}{begin}{table}{end}{after}", "utf-8")
 
 
 @pytest.fixture

@@ -290,3 +290,39 @@ def test_an_archive_of_something_else_is_a_problem(invoke, own, unpacked, reposi
     assert done.exit_code == 1
     assert f"other weights of run {identity} than its record names" in done.stderr
     assert f"weights {digest[:16]}… are of no published record" in done.stderr
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_a_killed_publish_goes_on_with_its_archive(
+    invoke, own, repository, published, make_runs, monkeypatch, named
+):
+    class Killed(BaseException):
+        pass
+
+    at_the_kill = {}
+
+    def killed(root, contents):
+        path, whole = next(iter(contents.items()))
+        (root / path).parent.mkdir(parents=True)
+        (root / path).write_bytes(whole)
+        at_the_kill.update(snapshot(root))
+        raise Killed
+
+    archive = repository / "weights-mine.tar"
+    words = ("publish", *(("--weights", archive) if named else ()))
+    write_all(own, [*map(with_weights, make_runs())])
+    with monkeypatch.context() as patch:
+        patch.setattr(publish, "write_all", killed)
+        with pytest.raises(Killed):
+            invoke(*words)
+    for path, contents in at_the_kill.items():  # a kill takes nothing back
+        path.write_bytes(contents)
+    assert len(published.records()) == 1
+    (left,) = repository.glob("*.tar")
+    before = left.read_bytes()
+    done = invoke(*words)
+    assert done.exit_code == 0, done.output
+    assert f"weights: {left}" in done.output
+    assert [*repository.glob("*.tar")] == [left]
+    assert left.read_bytes() == before
+    assert Archive(left).index.keys() == {record.test_id for record in published.records()}

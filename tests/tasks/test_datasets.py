@@ -167,6 +167,11 @@ def test_what_of_the_test_is_trained_on(folder):
     assert build(folder).overlap() == ""
 
 
+def test_a_file_of_two_splits_is_refused(folder):
+    line = refusal(folder, DATA.replace("dev.tok", "train.tok"))
+    assert line.endswith("data: train.tok is both the train and the validation")
+
+
 def test_a_string_that_is_not_there(folder):
     data = build(folder)
     strange = np.array([[1, 1], [0, 0]])

@@ -94,7 +94,7 @@ def test_the_test_has_two_parts_by_the_words_of_the_text(make):
     protocol = PluginHost.load([path]).protocol("translate-quick")
     found = cells.test_set(task, protocol).cells
     assert {(cell.group, cell.strings) for cell in found} == {("up-to-4", 3), ("over-4", 1)}
-    assert task.source.overlap() == "1 of 4 texts to translate are trained on, too"
+    assert task.source.overlap() == "1 of 4 test texts are training texts, too"
 
 
 def test_the_test_as_a_whole(make):

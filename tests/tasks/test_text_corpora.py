@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 import pytest
-from formalbench import RequestError, Stream, read_yaml
+from formalbench import RequestError, Splits, Stream, read_yaml
 from formalbench.checks import check_plugin
 from formalbench.host import PluginHost
 from formalbench.host.plugin import data_files, data_hash
@@ -91,8 +91,10 @@ def test_the_bytes_of_texts_come_back(make):
     ],
 )
 def test_where_a_text_ends(make, tmp_path, documents, text, expected):
-    for split in TEXTS:
-        (tmp_path / f"{split}.txt").write_text(text, encoding="utf-8")
+    (tmp_path / "train.txt").write_text(text, encoding="utf-8")
+    others = {"headings": " = {} = \n", "jsonl": '{{"text": "{}"}}\n'}
+    for split in ("validation", "test"):
+        (tmp_path / f"{split}.txt").write_text(others.get(documents, "{}\n").format(split))
     corpus = built(make(documents=documents, lengths={"train": 2, "test": [2]}))
     assert texts_of(corpus, "train") == expected
 
@@ -284,6 +286,39 @@ def test_bad_descriptions_are_refused_in_one_line(make, changes, told):
     with pytest.raises(RequestError, match=told) as refused:
         describe(path, {**read_yaml(path), **changes})
     assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("name", ["train.txt", "copy.txt"])
+def test_a_file_of_two_splits_is_refused(make, tmp_path, name):
+    make()
+    (tmp_path / "copy.txt").write_bytes((tmp_path / "train.txt").read_bytes())
+    path = make(corpus={**DATA["corpus"], "test": [{"file": name}]})
+    with pytest.raises(RequestError, match=f"{name} .test. has the same contents as train.txt .tr"):
+        built(path)
+
+
+def test_texts_of_two_splits_are_reported(make, tmp_path, cli, own_place):
+    assert built(make()).overlap() == ""
+    (tmp_path / "test.txt").write_text("The  cat sat.\nThe dog\ttoo.\n\nNew.\n\nNo dream.\n")
+    path = make(lengths={"train": 4})
+    told = "1 of 3 test texts are training texts, too; 1 of 3 test texts are validation texts, too"
+    assert built(path).overlap() == told
+    assert f"warning: pets:causal-lm: {told}" in cli("check", path).err
+    (tmp_path / "validation.txt").write_text("Do dogs dream?\nDogs do.\n\nA cat\n")
+    assert built(make()).overlap().endswith("; 1 of 2 validation texts are training texts, too")
+
+
+def test_windows_that_are_not_given_fit_the_texts(make, tmp_path):
+    assert built(make(lengths={"train": 4})).splits("causal-lm") == Splits((4, 4), (4, 32))
+    # 25 bytes of the validation, and 16 in its longest text
+    assert built(make(lengths={})).splits("causal-lm") == Splits((16, 16), (16, 32))
+    corpus = built(make(lengths={}, within=True))
+    assert corpus.splits("causal-lm") == Splits((8, 8), (8, 16))
+    assert corpus.part("test").fixed(16, "").shape == (5, 16)
+    for split, text in TEXTS.items():
+        (tmp_path / f"{split}.txt").write_text(text * 400)
+    whole = built(make(lengths={}))
+    assert whole.splits("causal-lm") == Splits((512, 512), (512, 8192))
 
 
 def test_windows_longer_than_the_texts(make):

@@ -142,7 +142,8 @@ def add_commands(app: typer.Typer) -> None:
             str | None,
             typer.Option(
                 metavar="T[,T]",
-                help="Where else curves and results go (`formalbench list trackers`).",
+                help="Where else curves and results go, as wandb[project=mine] "
+                "(`formalbench list trackers`).",
                 autocompletion=lists_of("trackers"),
             ),
         ] = None,

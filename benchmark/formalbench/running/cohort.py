@@ -15,7 +15,6 @@ from formalbench.contracts.errors import PLUGIN_FAILURES
 from formalbench.contracts.hooks import Progress
 from formalbench.contracts.network import traits_of
 from formalbench.evaluation.cells import check_lengths
-from formalbench.running.plan import ENDED
 from formalbench.running.provenance import packages_of, parts_of
 from formalbench.running.run_record import RunResult, failure_of
 from formalbench.running.testing import task_of
@@ -60,6 +59,7 @@ def take_kept(host: PluginHost, store: Store, result: RunResult, device: torch.d
 
 def train_runs(
     host: PluginHost,
+    store: Store,
     results: Sequence[RunResult],
     device: torch.device,
     report: ReportRun,
@@ -71,7 +71,7 @@ def train_runs(
     A cohort larger than was foreseen for the device's memory is thus halved until it fits.
     """
     try:
-        _train_together(host, results, device, report)
+        _train_together(host, store, results, device, report)
         return
     except PLUGIN_FAILURES as error:
         if len(results) == 1:
@@ -80,11 +80,15 @@ def train_runs(
     # Not in the handler: as long as there is the error, so is all memory that its frames hold.
     half = len(results) // 2
     for part in (results[:half], results[half:]):
-        train_runs(host, part, device, report, debug=debug)
+        train_runs(host, store, part, device, report, debug=debug)
 
 
 def _train_together(
-    host: PluginHost, results: Sequence[RunResult], device: torch.device, report: ReportRun
+    host: PluginHost,
+    store: Store,
+    results: Sequence[RunResult],
+    device: torch.device,
+    report: ReportRun,
 ) -> None:
     first = results[0].run
     task = task_of(host, first)
@@ -120,7 +124,9 @@ def _train_together(
     check_lengths(first.info.model, traits_of(network).lengths, task, first.protocol)
     key = _key(first, device, _note_code(results, parts_of(task, network, recipe)))
     by_member = {(run.run.learning_rate, run.run.seed): run for run in results}
-    for checkpointer in _parts(cohort, key):
+    for saved in _parts(cohort, key):
+        runs = [replace(first, learning_rate=m.learning_rate, seed=m.seed) for m in saved.members]
+        checkpointer = replace(saved, records=list(map(store.path_of, runs)))
         part = replace(cohort, members=checkpointer.members, checkpointer=checkpointer)
         try:
             done = trainer.train_cohort(part)
@@ -150,23 +156,6 @@ def _parts(cohort: trainer.Cohort, key: str) -> Iterator[Checkpointer]:
         size = runs_that_fit(replace(cohort, members=rest))
         for start in range(0, len(rest), size):
             yield Checkpointer(key, rest[start : start + size])
-
-
-def forget_saved(store: Store, results: Sequence[RunResult]) -> None:
-    """Delete what is saved of cohorts whose runs have come to their end, every one of them.
-
-    Not of one whose test failed: its training is not to be done again.
-    """
-    for result in results:
-        saved = result.saved
-        if saved is None:
-            continue
-        runs = [
-            replace(result.run, learning_rate=m.learning_rate, seed=m.seed) for m in saved.members
-        ]
-        records = [store.record_of(run) for run in runs]
-        if all(one is not None and one.status in ENDED for one in records):
-            saved.forget()
 
 
 def _note(result: RunResult, trained: trainer.Trained) -> None:

@@ -9,12 +9,21 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError, unknown
 from formalbench.contracts.hooks import Session, Workplace
+from formalbench.contracts.specs import display
 from formalbench.device import check_precision, choose_devices, usable_cores
 from formalbench.host import PluginHost
 from formalbench.host.host import load
-from formalbench.host.options import Settings, chosen_options, make_config, option_facts
+from formalbench.host.options import (
+    Settings,
+    chosen_options,
+    instance_options,
+    make_config,
+    option_facts,
+    parse_instance,
+)
 from formalbench.running.dispatch import Dispatcher, Execution
 from formalbench.running.estimate import Estimate, due, estimate
 from formalbench.running.plan import (
@@ -28,7 +37,7 @@ from formalbench.running.plan import (
     make_plan,
 )
 from formalbench.running.sandbox import Scout
-from formalbench.running.units import cohorts_of
+from formalbench.running.units import cohorts_of, forget_ended
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -50,14 +59,32 @@ def asked_trackers(
 ) -> list[AskedTracker]:
     """Return the trackers that were asked for; nothing is imported for them yet.
 
+    Args:
+        host: the plugins.
+        names: each with its own options in brackets, if it has any.
+        settings: what was set for all of them.
+
     Raises:
-        RequestError: for an unknown name, or options that cannot be.
+        RequestError: for an unknown name, one given in two ways, or options that cannot be.
     """
-    specs = [host.trackers.get(name)[0].spec for name in dict.fromkeys(names)]
-    chosen = chosen_of("tracker", specs, settings)
-    return [
-        AskedTracker(spec, make_config(spec, of)) for spec, of in zip(specs, chosen, strict=True)
-    ]
+    own: dict[str, dict[str, str]] = {}
+    for text in dict.fromkeys(names):
+        name, options = parse_instance(text)
+        if name in own:
+            raise RequestError(f"--tracker {text}: {name} is given twice")
+        own[name] = options
+    specs = [host.trackers.get(name)[0].spec for name in own]
+    asked = []
+    for spec, common in zip(specs, chosen_of("tracker", specs, settings), strict=True):
+        table = option_facts(spec)
+        texts = own[spec.name]
+        for owner, key, text in settings:
+            if owner == "tracker" and key in texts:
+                where = f"as well in {display(spec.name, texts)}"
+                raise RequestError(f"--set tracker.{key}={text}: {key} is set twice, {where}")
+        chosen = common | instance_options(spec.name, texts, table)
+        asked.append(AskedTracker(spec, make_config(spec, chosen)))
+    return asked
 
 
 def chosen_of(
@@ -180,6 +207,8 @@ def execute(
         RequestError: for what a task or model refuses, before anything was run; later it becomes
             the record of its runs.
     """
+    sweep_cache()
+    forget_ended()
     every = dict(finished(plan, store) if done is None else done)
     devices = (device,) if isinstance(device, str) else tuple(device)
     how = Execution(devices, 1, threads, executor, options, fail_fast, debug)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from formalbench.cache import SEAL, cache_folder
 from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
+from formalbench.contracts.record import Record
 from formalbench.host import LocalPlugin, PluginHost
-from formalbench.running.plan import Run, key_of
+from formalbench.running.plan import ENDED, Run, key_of
+from formalbench.store import read_record
 
 
 @dataclass(frozen=True)
@@ -159,3 +164,35 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
             raise
         except PLUGIN_FAILURES:
             return None
+
+
+def have_ended(records: Sequence[Path | str]) -> bool:
+    """Return whether each file is the record of a run whose training and test have ended.
+
+    A run whose test failed has not: its training is not repeated.
+    """
+    return all(map(_has_ended, map(Path, records)))
+
+
+def _has_ended(file: Path) -> bool:
+    try:
+        record = read_record(file)
+    except RequestError:
+        return False
+    return isinstance(record, Record) and record.status in ENDED
+
+
+MAX_HEADER = 1 << 20
+"""Bytes of the line of a saved training that names its runs."""
+
+
+def forget_ended() -> None:
+    """Delete the saved training of runs that have ended: a killed process could leave it."""
+    for file in (cache_folder() / "training").glob("*/*"):
+        with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+            with file.open("rb") as opened:
+                opened.seek(SEAL)
+                records = json.loads(opened.readline(MAX_HEADER))["records"]
+            if records and have_ended(records):
+                file.unlink()
+                file.parent.rmdir()  # unless other cohorts are saved there

@@ -20,7 +20,7 @@ from formalbench.device import keep_freed_memory
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running.progress import ProgressFile
 from formalbench.running.run_record import RunFailure, plain_line
-from formalbench.running.units import Unit
+from formalbench.running.units import Unit, have_ended
 from formalbench.store import Store
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Work:
         self.results = [RunResult(run, str(device)) for run in unit.runs]
 
     def run(self) -> list[str]:
-        from formalbench.running.cohort import forget_saved, take_kept, train_runs
+        from formalbench.running.cohort import take_kept, train_runs
 
         for result in self.results:
             self.progress.started(result.run.test_id)
@@ -109,15 +109,16 @@ class _Work:
             if not take_kept(self.host, self.store, result, self.device)
         ]
         if untrained:
-            train_runs(
-                self.host, untrained, self.device, self.progress.progress, debug=self.unit.debug
-            )
+            report = self.progress.progress
+            train_runs(self.host, self.store, untrained, self.device, report, debug=self.unit.debug)
         for result in self.results:
             if result.status == "finished":
                 self._test(result)
             self._write(result)
             self.progress.finished(result.run.test_id)
-        forget_saved(self.store, self.results)
+        for result in self.results:
+            if result.saved is not None and have_ended(result.saved.records):
+                result.saved.forget()
         return [result.run.test_id for result in self.results]
 
     def _write(self, result: RunResult) -> None:

@@ -207,10 +207,12 @@ class Checkpointer:
     Args:
         key: names all that decides the cohort's numbers, but for its members.
         members: its runs. Numbers depend on all of them: what goes on, goes on with them.
+        records: the files that their records are written to.
     """
 
     key: str
     members: Sequence[Member]
+    records: Sequence[Path] = ()
     saved: float = field(default_factory=time.monotonic)
 
     @property
@@ -228,8 +230,9 @@ class Checkpointer:
         tensors: dict[str, Tensor] = {}
         plain = _adapter(runs).dump_python(list(runs), mode="json", context=tensors)
         kept = {name: tensor.contiguous().cpu() for name, tensor in tensors.items()}
-        text = json.dumps({"members": _told(self.members), "runs": plain})
-        write_sealed(self.path, self.key, text.encode() + b"\n" + save(kept))
+        head = {"members": _told(self.members), "records": list(map(str, self.records))}
+        text = f"{json.dumps(head)}\n{json.dumps(plain)}\n"
+        write_sealed(self.path, self.key, text.encode() + save(kept))
         self.saved = time.monotonic()
 
     def restore(self, runs: Sequence[S]) -> int:
@@ -245,9 +248,9 @@ class Checkpointer:
         if contents is None:
             return 0
         try:
-            text, _, packed = contents.partition(b"\n")
+            _, text, packed = contents.split(b"\n", 2)
             tensors = {name: tensor.to(device) for name, tensor in load(packed).items()}
-            kept = _adapter(runs).validate_python(json.loads(text)["runs"], context=tensors)
+            kept = _adapter(runs).validate_python(json.loads(text), context=tensors)
         except (ValueError, KeyError, SafetensorError, ValidationError):
             return 0
         if len(kept) != len(runs) or any(map(_unlike, kept, runs)):

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from formalbench.cache import sweep_cache
 from formalbench.contracts.errors import RequestError
 from formalbench.contracts.record import Record
 from formalbench.contracts.verification import AnyRecord
@@ -16,7 +17,7 @@ from formalbench.statistics.build import build_page
 from formalbench.statistics.records import has_result, identity, model_key, title_of
 from formalbench.statistics.selection import distinct
 from formalbench.store import Store, sweep, weights_path
-from formalbench.store.archive import AtHand
+from formalbench.store.archive import Archive, AtHand
 from formalbench.store.records import PUBLISHED_RESULTS, repository_above
 
 from formalbench_leaderboard.board.sources import DEFAULT_SUITE, parted, suite_view
@@ -108,6 +109,7 @@ def publish(
         raise RequestError(f"{results} is what this repository publishes: {again}")
     sweep(store.path.parent)
     sweep(archive.parent if archive else repository, below=False)
+    sweep_cache()
     files = store.files()
     held = _by_identity(Found(file, record) for file, record in files.items())
     with CarefulAdmission(host) as admission:
@@ -125,11 +127,11 @@ def publish(
     for path in old.keys() - stay.keys():
         for gone in (path, weights_path(path)):
             contents.setdefault(gone, None)
-    packed = _packed(fresh, results, archive, repository)
+    packed, is_new = _packed(fresh, results, archive, repository)
     try:
         write_all(repository, contents)
     except BaseException:
-        if packed is not None:
+        if packed is not None and is_new:
             packed.unlink(missing_ok=True)
         raise
     return Published(
@@ -216,16 +218,35 @@ def archive_path(repository: Path, records: Iterable[Record]) -> Path:
 
 def _packed(
     fresh: Iterable[Found], results: Path, archive: Path | None, repository: Path
-) -> Path | None:
-    """Write the archive of the weights that new records name and that are beside them."""
+) -> tuple[Path | None, bool]:
+    """Write the archive of the weights that new records name and that are beside them.
+
+    One that a killed `publish` left is kept if it has all of them: it also has those of the
+    records that were published before the kill.
+
+    Returns:
+        The archive, if there are any weights, and whether it was written now.
+    """
     runs = [one.record for one in fresh if isinstance(one.record, Record) and one.record.weights]
     at_hand = AtHand([results] if runs else [])
     held = [run for run in runs if run in at_hand]
     if not held:
-        return None
+        return None, False
+    for kept in [archive] if archive else sorted(repository.glob("weights-*.tar")):
+        if _has_all(kept, held):
+            return kept, False
     path = archive or archive_path(repository, held)
     write_weights(path, held, at_hand)
-    return path
+    return path, True
+
+
+def _has_all(path: Path, runs: Iterable[Record]) -> bool:
+    """Return whether a file is an archive that has the weights of some runs."""
+    try:
+        index = Archive(path).index
+    except RequestError:
+        return False
+    return all(index.get(run.test_id) == run.weights for run in runs)
 
 
 def _counted(found: Iterable[Found]) -> Pairs:

@@ -89,6 +89,7 @@ def add_command(app: typer.Typer) -> None:
         formalbench reproduce chiang-cholak-fig2 --scale paper
         formalbench reproduce yao-fig5 --only 'k = 128, D = 15'
         """
+        from formalbench.files import sweep
         from formalbench.ui.terminal import host_of
 
         from formalbench_papers.framework.bench import Bench
@@ -102,6 +103,7 @@ def add_command(app: typer.Typer) -> None:
         entry, _ = host.reproductions.get(name)
         chosen = entry.spec
         folder = find_folder(output)
+        sweep(folder, below=False)
         with host.blaming(entry.plugin):
             if from_records:
                 told, paths = find_again(chosen, folder, host)

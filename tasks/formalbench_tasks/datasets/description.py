@@ -117,6 +117,15 @@ class DataParts(Part):
         tests = [("test", name, files) for name, files in self.test.items()]
         return [("train", "", self.train), ("validation", "", self.validation), *tests]
 
+    @model_validator(mode="after")
+    def _apart(self) -> DataParts:
+        splits: dict[Path, str] = {}
+        for split, _, files in self.parts:
+            before = splits.setdefault(files.strings.resolve(), split)
+            if before != split:
+                raise ValueError(f"{files.strings} is both the {before} and the {split}")
+        return self
+
 
 class DataFile(TaskFile):
     """What the YAML file holds."""

@@ -14,10 +14,10 @@ from typing import Any, NamedTuple, Self, TextIO, TypeVar
 
 from formalbench import RequestError
 from formalbench.contracts.source import Split
-from formalbench.files import UNFINISHED
+from formalbench.files import sweep, unfinished_prefix
 
 from formalbench_text.checksums import as_yaml, completed
-from formalbench_text.description import SPLITS
+from formalbench_text.description import SPLITS, WindowLengths, fitted
 from formalbench_text.pair_description import SIDES
 
 T = TypeVar("T")
@@ -119,6 +119,8 @@ ABOUT = "ABOUT.txt"
 def whole_folder(folder: Path) -> Iterator[Path]:
     """Make a folder that does not exist yet: all of it, or nothing.
 
+    What a killed process left beside it is deleted.
+
     Returns:
         A place for a while. What lies in its subfolder of the same name becomes the folder.
 
@@ -129,7 +131,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         raise RequestError(f"{folder}: it exists already (take another with --output)")
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=UNFINISHED) as name:
+        sweep(folder.parent, below=False)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=unfinished_prefix()) as name:
             room = Path(name)
             (room / folder.name).mkdir()
             yield room
@@ -170,6 +173,7 @@ class TextsWriter:
         self._folder = folder
         self._texts: Counter[Split] = Counter()
         self._words: Counter[Split] = Counter()
+        self._longest: Counter[Split] = Counter()
         self._files = ExitStack()
         self._open: dict[Split, TextIO] = {}
 
@@ -187,6 +191,8 @@ class TextsWriter:
         self._open[split].write(json.dumps(text._asdict(), ensure_ascii=False) + "\n")
         self._texts[split] += 1
         self._words[split] += sum(1 for _ in WORD.finditer(text.text))
+        tokens = len(text.text.encode()) + 1  # bytes, and the end
+        self._longest[split] = max(self._longest[split], tokens)
 
     def describe(self, about: CorpusFacts) -> list[str]:
         """Write the description of a corpus beside its texts; return how many there are.
@@ -195,6 +201,7 @@ class TextsWriter:
             RequestError: one line, if a split has none.
         """
         check_parts(about, {split: range(self._texts[split]) for split in SPLITS})
+        lengths = fitted(WindowLengths(), self._longest)
         data = {
             "name": about.name,
             "summary": about.summary,
@@ -202,7 +209,7 @@ class TextsWriter:
             "corpus": {split: [{"file": f"{split}.jsonl"}] for split in SPLITS},
             "documents": "jsonl",
             "tokeniser": {"kind": "bytes"},
-            "lengths": {"train": 512, "test": [512, 1024, 2048, 4096, 8192]},
+            "lengths": {"train": lengths.train, "test": list(lengths.test)},
             "windows": 256,
             "within": True,
         }

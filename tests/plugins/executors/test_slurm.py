@@ -42,7 +42,7 @@ class Scripted:
         self.folder, self.arrays, self.queue, self.cancelled = folder, [], set(), []
         self.refusal, self.silent, self.known, self.asked = None, False, {}, 0
 
-    def submit(self, calls, minutes):
+    def submit(self, calls, minutes, name):
         self.asked += 1
         if self.refusal:
             raise RequestError(self.refusal)
@@ -51,6 +51,9 @@ class Scripted:
         self.known |= {job: (call, minutes) for job, call in zip(ids, calls, strict=True)}
         self.queue |= set(ids)
         return ids
+
+    def find(self, name):
+        return None
 
     def alive(self, jobs):
         self.asked += 1
@@ -331,12 +334,12 @@ def test_what_is_asked_of_slurm(pretend, tmp_path):
     submitted = pretend("", "gpu 2-00:00:00")
     config = SlurmConfig(partition="gpu", gpus=1, cpus=4, memory=8, parallel=1)
     cluster = slurm_queue.SlurmCluster(tmp_path / "jobs", config)
-    assert cluster.submit([(len, "a"), (len, "bc")], 9999) == ["7_0", "7_1"]
+    assert cluster.submit([(len, "a"), (len, "bc")], 9999, "mine") == ["7_0", "7_1"]
     lines = submitted.read_text().splitlines()
     asked = {line.removeprefix("#SBATCH --") for line in lines if line.startswith("#SBATCH ")}
     assert asked >= {
         *("array=0-1%1", "partition=gpu", "gpus-per-node=1", "cpus-per-task=4", "mem=8GB"),
-        *("time=2880", "signal=USR2@0"),
+        *("time=2880", "signal=USR2@0", "job-name=mine"),
     }
 
 
@@ -348,4 +351,4 @@ def test_a_folder_without_room_is_one_line(pretend, tmp_path, monkeypatch):
     cluster = slurm_queue.SlurmCluster(tmp_path / "jobs", SlurmConfig())
     monkeypatch.setattr("submitit.core.utils.DelayedSubmission.dump", full)
     with pytest.raises(RequestError, match=r"cannot write .*jobs: No space left on device"):
-        cluster.submit([(len, "a"), (len, "bc")], 10)
+        cluster.submit([(len, "a"), (len, "bc")], 10, "mine")

@@ -6,9 +6,10 @@ import contextlib
 import pickle
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
-from formalbench import RequestError
+from formalbench import RequestError, Workplace
 from formalbench.contracts.errors import UnwritableError
 from formalbench.contracts.hooks import JobsLeft
 from formalbench.host import PluginHost
@@ -47,7 +48,7 @@ class Played:
         self.up = threading.Event()
         self.answers.set(), self.up.set()
 
-    def submit(self, calls, minutes):
+    def submit(self, calls, minutes, name):
         if not self.answers.is_set():
             raise RequestError("Unable to contact slurm controller")
         jobs = [str(len(self.submitted) + index) for index in range(len(calls))]
@@ -56,6 +57,9 @@ class Played:
             self.submitted.append(call[1].names)
             threading.Thread(target=self._work, args=(job, *call), daemon=True).start()
         return jobs
+
+    def find(self, name):
+        return None
 
     def alive(self, jobs):
         return {*self.queue} if self.answers.is_set() else None
@@ -123,6 +127,65 @@ def session(tmp_path, tiny, monkeypatch):
 def numbers(found):
     """Return what a table is made of."""
     return [(one.seed, one.status, one.selected, one.test and one.test.cells) for one in found]
+
+
+KILLED = """if True:
+    import sys, time
+    from dataclasses import dataclass
+    from pathlib import Path
+    from types import SimpleNamespace
+    from formalbench import Workplace
+    from formalbench_executors import slurm
+
+    @dataclass(frozen=True)
+    class Piece:
+        names: tuple
+        progress: None = None
+        threads: int = 1
+        cores: int = 1
+        runs = (SimpleNamespace(protocol=SimpleNamespace(time_limit=None)),)
+
+    executor = slurm.make(Workplace(store=Path(sys.argv[1])), slurm.SlurmConfig())
+    for name in sys.argv[2:]:
+        executor.submit(len, Piece((name,)))
+    time.sleep(600)
+"""
+"""A session that is killed while it submits, as `sbatch` has done its part."""
+
+
+@pytest.mark.parametrize("ids", [("7",), ("7_0", "7_1")])
+@pytest.mark.parametrize("reached", [True, False])
+def test_a_kill_while_units_are_submitted(pretend, tmp_path, spawn, monkeypatch, ids, reached):
+    submitted, queue, names = pretend(""), tmp_path / "queue", "ab"[: len(ids)]
+    commands = {
+        "sbatch": f"cat $1 >> {submitted}\n"
+        + f"sed -n 's/^#SBATCH --job-name=//p' $1 > {queue}\n" * reached
+        + "kill -9 $PPID",
+        "squeue": f'case "$*" in *--name=$(cat {queue})*) echo 7;; *--name=*) ;; '
+        + f"*) test -s {queue} && printf '%s\\n' {' '.join(ids)};; esac; true",
+    }
+    for command, does in commands.items():
+        (tmp_path / "bin" / command).write_text(f"#!/bin/sh\n{does}\n")
+    queue.touch()
+    store = tmp_path / "runs"
+    assert spawn("-c", KILLED, store, *names).wait() == -9
+    monkeypatch.setattr(slurm_queue, "SETTLE", 0.0)
+    executor = slurm.make(Workplace(store=store), slurm.SlurmConfig())
+    holders = [executor.holder(name) for name in names]
+    folder = slurm_queue.private_folder(store, "slurm")
+    left = sorted(path.name for path in folder.iterdir())
+    if reached:
+        assert holders == list(ids)
+        (ledger,) = (name for name in left if name.endswith(".jobs"))
+        assert left == sorted([ledger, *(f"{one}_submitted.pkl" for one in ids)])
+        future = executor.submit(len, SimpleNamespace(names=("a",)))
+        executor.detach()
+        assert future.cancelled()
+    else:
+        assert holders == [None] * len(ids)
+        assert left == []
+    executor.shutdown(wait=False)
+    assert submitted.read_text().count("--job-name=") == 1
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pty
+import shutil
 import signal
 import socket
 import subprocess
@@ -131,6 +132,19 @@ def test_another_shell_finds_the_jobs_that_ctrl_c_left(slurm, spawn, request_of,
     rows = finish(spawn(*request_of("slurm", tmp_path)))
     assert [row["status"] for row in rows] == ["finished"] * 3
     assert newest(slurm) == max(int(job.partition("_")[0]) for job in queued)
+
+
+def test_a_kill_after_sbatch_submits_nothing_twice(slurm, spawn, request_of, calm, tmp_path):
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text(f'#!/bin/sh\n{shutil.which("sbatch")} "$@"\nkill -9 $PPID\n')
+    sbatch.chmod(0o755)
+    results = tmp_path / "rough"
+    path = f"{sbatch.parent}:{os.environ['PATH']}"
+    assert spawn(*request_of("slurm", results), PATH=path).wait() == -signal.SIGKILL
+    submitted = newest(slurm)
+    assert numbers(finish(spawn(*request_of("slurm", results)))) == calm
+    assert newest(slurm) == submitted
 
 
 def newest(slurm):

@@ -283,3 +283,21 @@ def test_what_was_found_in_the_networks_of_the_other_scale_stays(toy):
     page.write_text(json.dumps(json.loads(page.read_text()) | {"measurements": 7}))
     assert toy("--from-records", spec=spec)[0] == 0
     assert json.loads(page.read_text())["measurements"] == 4
+
+
+def test_what_a_killed_command_left_in_the_folder_goes(toy, spawn):
+    script = """if True:
+        import os, signal, sys
+        from pathlib import Path
+        from formalbench.files import replacing
+
+        with replacing(Path(sys.argv[1])) as file:
+            file.write(b"half")
+            file.flush()
+            os.kill(os.getpid(), signal.SIGKILL)
+    """
+    toy()
+    spawn("-c", script, toy.folder / "toy.md").wait()
+    assert len([*toy.folder.glob(".writing-*")]) == 1
+    assert toy()[0] == 0
+    assert [*toy.folder.glob(".writing-*")] == []

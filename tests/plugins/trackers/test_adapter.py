@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import threading
 from types import SimpleNamespace
 
 import pytest
+from built_records import build_record
 from formalbench import Progress, RunInfo
+from formalbench.contracts.cells import Sums
+from formalbench.host import PluginHost
+from formalbench.host.options import parse_settings
+from formalbench.running.session import asked_trackers
 from formalbench_trackers import tracker
 from formalbench_trackers.tracker import Tracker
 
@@ -51,7 +57,7 @@ def test_a_run_that_is_interrupted_is_concluded():
     book.close()
     assert book.pages == [
         ("begin", 0),
-        ("log", "step", 10, {"train/loss": 0.5}),
+        ("log", "step", 10, {"train/loss": pytest.approx(0.5 / math.log(2))}),  # in bits
         ("conclude", "interrupted"),
     ]
 
@@ -125,6 +131,45 @@ def test_named_parts_of_a_test_are_curves_of_their_own():
 def test_names_fit_every_library():
     assert tracker.plain("own/<b>&é:x") == "own/_b____x"
     assert len(tracker.plain("x" * 1000)) == tracker.LONGEST
+
+
+def test_each_tracker_has_options_of_its_own():
+    host = PluginHost.load()
+    names = ["wandb[project=mine]", "tensorboard[folder=events]"]
+    wandb, board = asked_trackers(host, names, ())
+    assert (wandb.config.project, wandb.config.mode, board.config.folder) == ("mine", "", "events")
+    settings = parse_settings(["tracker.mode=offline"])
+    wandb, board = asked_trackers(host, names, settings)
+    assert (wandb.config.project, wandb.config.mode) == ("mine", "offline")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("wandb[projet=x]",), "unknown option of wandb 'projet': did you mean project?"),
+        (("wandb[project=x],wandb",), "--tracker wandb: wandb is given twice"),
+        (
+            ("wandb[project=x]", "--set", "tracker.project=y"),
+            "--set tracker.project=y: project is set twice, as well in wandb[project=x]",
+        ),
+    ],
+)
+def test_options_that_cannot_be_are_one_line(refused, tiny, arguments, said):
+    words = ("run", "--model", "gru", "--task", "first", "--plugin", tiny, "--protocol", "tiny")
+    assert refused(*words, "--device", "cpu", "--tracker", *arguments) == f"formalbench: {said}"
+
+
+def test_metrics_of_the_test_are_final_values():
+    cells = build_record().test.cells
+    perplexity = {"total": [800.0, 200.0], "count": [200, 200]}
+    cells = cells.model_copy(
+        update={"metrics": {**cells.metrics, "perplexity": Sums.model_validate(perplexity)}}
+    )
+    record = build_record()
+    record = record.model_copy(update={"test": record.test.model_copy(update={"cells": cells})})
+    found = tracker.results_of(record)
+    assert found["final/perplexity"] == 2.5
+    assert found["final/cross-entropy"] == record.test.cells.bits
 
 
 @pytest.mark.parametrize("name", ["tensorboard", "wandb", "mlflow"])
