@@ -45,7 +45,7 @@ def test_there_is_a_lock_for_each_extra_that_make_installs():
         "base",
         "dev",
         "docs",
-        "exchange",
+        "interop",
         "page",
         "published",
         "speed",
@@ -54,7 +54,7 @@ def test_there_is_a_lock_for_each_extra_that_make_installs():
     makefile = (REPOSITORY / "Makefile").read_text()
     assert "--editable '.[" not in makefile
     assert re.search(
-        r"^EXTRAS = base test page published exchange docs speed dev$", makefile, re.MULTILINE
+        r"^EXTRAS = base test page published interop docs speed dev$", makefile, re.MULTILINE
     )
 
 

@@ -99,5 +99,12 @@ def _models() -> Iterator[ModelSpec]:
         "any architecture of the library transformers, from a config (formalbench[hf])",
         "Wolf et al. 2020, Transformers",
     )
+    yield family(
+        "fla",
+        "formalbench_models.families.fla:build_fla",
+        "formalbench_models.catalogue.hf:FlaConfig",
+        "a network of flash-linear-attention, on a GPU (formalbench[fla])",
+        "Yang & Zhang 2024, FLA: a Triton-based library",
+    )
     yield from MEMORY_MODELS
     yield from CONSTRUCTIONS
