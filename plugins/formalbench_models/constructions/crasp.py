@@ -42,7 +42,6 @@ from formalbench.theory.c_rasp import Ints, Weights, components, counting_weight
 BEGIN = "BOS"
 """The symbol at position 0."""
 
-
 NOT = "¬"
 """What a name begins with where the opposite of a line is meant."""
 

@@ -134,7 +134,6 @@ class ExactDeltaProduct(nn.Module):
         self.readout.weight.copy_(answers_QK.mT)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         number_BM = self._numbers(batch.symbols)
         if self.layout == "each":
             number_BM = number_BM[:, 1:]

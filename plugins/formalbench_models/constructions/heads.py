@@ -174,7 +174,6 @@ def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
 MOST_LOGITS = 1 << 22
 """How many logits are held at a time when no gradient is needed: 32 MiB in fp64."""
 
-
 _REVERSED: Mapping[Ties, Ties] = {"first": "last", "last": "first", "mean": "mean"}
 
 

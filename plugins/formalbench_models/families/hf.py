@@ -20,7 +20,6 @@ from formalbench_models.catalogue.hf import FlaConfig, HfConfig
 
 Sizes = Mapping[str, Callable[[Any], Any]]
 
-
 EVERY: Sizes = {
     "hidden_size": lambda ours: ours.width,
     "num_hidden_layers": lambda ours: ours.layers,
@@ -35,10 +34,8 @@ EVERY: Sizes = {
 }
 """What our sizes are called in most configs; those that a config lacks are left out."""
 
-
 EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
 """Operations that torch can do for several runs at once, and in every precision."""
-
 
 SIZES: Mapping[str, Sizes] = {
     "mamba": {

@@ -56,7 +56,7 @@ from formalbench_models.catalogue.options import in_theory
 from formalbench_models.layers.fused_attention import batch_of, merge_runs
 from formalbench_models.layers.gates import HeadDecay, ShortConvolution, first_steps
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 
 def selective_scan(
@@ -127,7 +127,6 @@ class _Scan(torch.autograd.Function):
         chunk: int,
         signed: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute the answers."""
         inputs = (added_BTD, step_BTD, write_BTN, read_BTN)
         parts = [torch.split(x.transpose(0, 1), chunk) for x in inputs]
         answers, kept = [], []
@@ -148,7 +147,6 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Go back, chunk by chunk."""
         answer_BTD, state_BDN, _ = gradients
         *inputs, rate_BDN, kept = _ordered(ctx.saved_tensors)
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
@@ -183,7 +181,6 @@ class _Scan(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Merge the runs into the batch."""
         *tensors, chunk, signed = inputs
         dims = in_dims[: len(tensors)]
         batch = max(batch_of(x, dim) for x, dim in zip(tensors, dims, strict=True))
@@ -222,9 +219,8 @@ class MambaMixer(Mixer):
         self.skip = nn.Parameter(torch.ones(channels))
         self.merge = nn.Linear(channels, config.width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, state_BDN = memory or (None, None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past, state_BDN = state or (None, None)
         inputs_BTD, gate_BTD = self.project(x_BTW).chunk(2, dim=-1)
         inputs_BTD, past = self.convolution(inputs_BTD, past)
         inputs_BTD = functional.silu(inputs_BTD)
@@ -294,9 +290,8 @@ class Mamba2Mixer(Mixer):
         self.norm = nn.RMSNorm(channels, eps=EPSILON)
         self.merge = nn.Linear(channels, config.width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, state_BHNP = memory or (None, None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past, state_BHNP = state or (None, None)
         inputs, past = self.convolution(self.project(x_BTW), past)
         value, write, read = torch.split(functional.silu(inputs), self.sizes, dim=-1)
         value_BHTP = split(value, self.heads)

@@ -20,10 +20,7 @@ from torch.nn import functional
 TRAINED_FROM = 128
 """Keys from which on training is faster without the weights; 0.7 times as fast with 41."""
 
-
 _forward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu
-
-
 _backward = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
 
 
@@ -82,7 +79,6 @@ class _Trained(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Return the gradients of queries, keys and values."""
         query, key, value, bias, mixed, log_sum = ctx.saved_tensors
         found = _backward(
             *(gradients[0], query, key, value, mixed, log_sum, 0.0, ctx.causal),

@@ -86,7 +86,6 @@ class AlibiAttention(Attention):
     """Attention with linear biases."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
         # Not in bf16, which cannot tell 257 from 256: rounded once, at the end.
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
@@ -97,8 +96,6 @@ class AlibiAttention(Attention):
 
 
 BUCKETS = 32
-
-
 FURTHEST = 128
 
 
@@ -116,13 +113,11 @@ class T5Attention(Attention):
         self.register_buffer("bucket_P", buckets, persistent=False)
 
     def share_positions(self, first: Attention) -> None:
-        """Use the table of another layer."""
         # Not registered once more: it remains one parameter, of the other layer.
         del self.bucket_bias
         self.__dict__["bucket_bias"] = first.bucket_bias
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
         place_BQN = span.offsets(key_BHNE)[:, 0].clamp(-FURTHEST, FURTHEST) + FURTHEST
         bias_BHQN = self.bucket_bias(self.bucket_P[place_BQN]).permute(0, 3, 1, 2)
         return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN)
@@ -183,7 +178,6 @@ class KerpleAttention(Attention):
         self.__dict__["owner"] = first
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N), rounded once."""
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
         scale_H11 = within(self.owner.scale_H, float("inf")).to(exact)[:, None, None]
@@ -225,14 +219,8 @@ def within(value: Tensor, most: float) -> Tensor:
 
 
 HIDDEN = 32
-
-
 SLOPE = 0.1
-
-
 THRESHOLD = 512.0
-
-
 _TINY = 1e-6
 
 
@@ -254,7 +242,6 @@ class FireAttention(Attention):
         self.first_threshold = threshold
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
         query_BQ, key_BN = span.numbers(key_BHNE)
         furthest_BQN = torch.maximum(query_BQ[:, :, None], key_BN[:, None])
         share_BQN = self.share(span.offsets(key_BHNE)[:, 0].abs(), furthest_BQN)
@@ -284,7 +271,6 @@ class RelativeAttention(Attention):
         self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Return the content term as query and key, the position term as bias."""
         keys = key_BHNE.shape[2]
         scale = 1 / math.sqrt(query_BHQE.shape[-1])
         about_content_BHQE = (query_BHQE + self.content_bias_HE[:, None]) * scale
@@ -325,7 +311,6 @@ class RotaryAttention(Attention):
     """Attention whose scores depend on positions only through their difference."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Rotate queries and keys by their positions."""
         query_BQ, key_BN = span.numbers(key_BHNE)
         width, dtype = key_BHNE.shape[3], key_BHNE.dtype
         turned_BHQE = rotate(query_BHQE, sinusoids(query_BQ, width, dtype)[:, None])
@@ -343,8 +328,6 @@ def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:
 
 
 GAMMA = 0.4
-
-
 SCALE = 512
 
 
@@ -352,7 +335,6 @@ class XposAttention(Attention):
     """Attention with rotary positions that decay."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Rotate and scale queries and keys by their positions."""
         query_BQ, key_BN = span.numbers(key_BHNE)
         return super().terms(
             placed(query_BHQE, query_BQ, 1 / SCALE), placed(key_BHNE, key_BN, -1 / SCALE), span
@@ -372,8 +354,6 @@ def placed(x_BHNE: Tensor, number_BN: Tensor, power: float) -> Tensor:
 
 
 RANK = 32
-
-
 TAPS = 3
 
 

@@ -33,10 +33,8 @@ COMPOSED = 8
 
 That costs E times as much as to apply one to the state, which only a GPU has to spare."""
 
-
 Compose = Callable[[Tensor, Tensor], Tensor]
 """The product of two of A."""
-
 
 Advance = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """The next state, from A, a state and b; None for no b."""
