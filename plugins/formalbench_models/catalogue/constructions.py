@@ -45,8 +45,7 @@ def _eta() -> Any:
 
 def _network() -> Any:
     return option(
-        "hand-written",
-        "how it is built: with named parts, or as the transformer that is trained",
+        "hand-written", "how it is built: with named parts, or as the transformer that is trained"
     )
 
 

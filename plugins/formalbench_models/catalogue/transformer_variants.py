@@ -148,15 +148,7 @@ STACK_ATTENTION = learned(
 )
 
 Positions = Literal[
-    "none",
-    "sinusoidal",
-    "alibi",
-    "rope",
-    "relative",
-    "t5",
-    "kerple-log",
-    "kerple-power",
-    "fire",
+    "none", "sinusoidal", "alibi", "rope", "relative", "t5", "kerple-log", "kerple-power", "fire"
 ]
 
 

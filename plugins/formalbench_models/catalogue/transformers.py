@@ -55,11 +55,7 @@ NUMBERED = (
 XPOS_MOST = 32768
 """Positions with which xpos stays finite in fp32, and in bf16."""
 
-MASKED = {
-    "positions": ("xpos", "path"),
-    "attention": ("stick-breaking",),
-    "forget": (True,),
-}
+MASKED = {"positions": ("xpos", "path"), "attention": ("stick-breaking",), "forget": (True,)}
 """What looks back from each position, and means nothing without a causal mask."""
 
 

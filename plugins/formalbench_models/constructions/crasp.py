@@ -261,11 +261,7 @@ class _Writer:
         return found
 
     def _steps(
-        self,
-        label: int,
-        number: int,
-        weights: Weights,
-        told: Mapping[int, tuple[str, str]],
+        self, label: int, number: int, weights: Weights, told: Mapping[int, tuple[str, str]]
     ) -> list[tuple[int, str]]:
         """Write where a step with a weight is taken, and return these lines with their weights."""
         classes = {weights.known[state]: told[state][0] for state in told}

@@ -92,11 +92,7 @@ class ExactDeltaProduct(nn.Module):
     """
 
     def __init__(
-        self,
-        task: Task,
-        symbols: Sequence[Sequence[Step]],
-        answers_QK: Tensor,
-        scale: float,
+        self, task: Task, symbols: Sequence[Sequence[Step]], answers_QK: Tensor, scale: float
     ) -> None:
         super().__init__()
         states, most = len(answers_QK), max(map(len, symbols))

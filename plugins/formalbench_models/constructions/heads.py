@@ -113,10 +113,7 @@ def soft_rule(factor: float) -> Weigh:
 
     def weigh(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
         largest_BN = torch.maximum(left_BN, right_BN)
-        return (
-            ((left_BN - largest_BN) * factor).exp(),
-            ((right_BN - largest_BN) * factor).exp(),
-        )
+        return (((left_BN - largest_BN) * factor).exp(), ((right_BN - largest_BN) * factor).exp())
 
     return weigh
 

@@ -281,11 +281,5 @@ def _last_layer(k: int, D: int) -> Layer:
 
 def _among_the_past(name: str, values: dict[str, Form], key: Form) -> Head:
     return Head(
-        name,
-        values,
-        query=({ONE: 1},),
-        key=(key,),
-        attention="hard",
-        mask="future",
-        strict=True,
+        name, values, query=({ONE: 1},), key=(key,), attention="hard", mask="future", strict=True
     )

@@ -48,14 +48,13 @@ from __future__ import annotations
 import math
 
 import torch
-from formalbench import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LruConfig, MinimalConfig, S4dConfig
 from formalbench_models.layers.gates import GREATEST_STEP, LEAST_STEP
 from formalbench_models.layers.matrix_memory import wide
-from formalbench_models.layers.residual import Backbone, Mixer, State
+from formalbench_models.layers.residual import GATED, Mixer, State, backbone_of
 from formalbench_models.layers.scan import scan
 
 
@@ -94,9 +93,7 @@ class S4dMixer(Mixer):
         return changed, (states[:, -1],)
 
 
-def build_s4d(task: Task, config: S4dConfig) -> Backbone:
-    """Build the network for a task."""
-    return Backbone(task, config, lambda _: S4dMixer(config), ("diagonal-recurrence",))
+build_s4d = backbone_of(S4dMixer, "diagonal-recurrence")
 
 
 def naive_s4d(mixer: S4dMixer, x_TW: Tensor) -> Tensor:
@@ -146,9 +143,7 @@ class LruMixer(Mixer):
         return mixed_BTW.to(x_BTW.dtype) + self.skip * x_BTW, (states_BTS[:, -1],)
 
 
-def build_lru(task: Task, config: LruConfig) -> Backbone:
-    """Build the network for a task."""
-    return Backbone(task, config, lambda _: LruMixer(config), ("diagonal-recurrence",))
+build_lru = backbone_of(LruMixer, "diagonal-recurrence")
 
 
 def naive_lru(mixer: LruMixer, x_TW: Tensor) -> Tensor:
@@ -208,10 +203,7 @@ class MinimalMixer(Mixer):
         return self.merge(states_BTD.to(x_BTW.dtype)), (states_BTD[:, -1],)
 
 
-def build_minimal(task: Task, config: MinimalConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    return Backbone(task, config, lambda _: MinimalMixer(config), mechanisms, "[0, 1]")
+build_minimal = backbone_of(MinimalMixer, *GATED, eigenvalues="[0, 1]")
 
 
 def naive_minimal(mixer: MinimalMixer, x_TW: Tensor) -> Tensor:

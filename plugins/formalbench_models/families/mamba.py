@@ -46,17 +46,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from formalbench import Task
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Mamba2Config, MambaConfig
-from formalbench_models.catalogue.options import in_theory
-from formalbench_models.layers.fused_attention import batch_of, merge_runs
+from formalbench_models.layers.fused_attention import merge_runs
 from formalbench_models.layers.gates import HeadDecay, ShortConvolution, first_steps
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
+from formalbench_models.layers.residual import EPSILON, GATED, Mixer, State, backbone_of
 
 
 def selective_scan(
@@ -182,13 +180,9 @@ class _Scan(torch.autograd.Function):
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
         *tensors, chunk, signed = inputs
-        dims = in_dims[: len(tensors)]
-        batch = max(batch_of(x, dim) for x, dim in zip(tensors, dims, strict=True))
-        merged = [
-            merge_runs(x, dim, info.batch_size, batch) for x, dim in zip(tensors, dims, strict=True)
-        ]
+        merged = merge_runs(info, in_dims, tensors)
         outputs = _Scan.apply(*merged, chunk, signed)  # type: ignore[no-untyped-call]
-        parted = tuple(x.reshape(info.batch_size, batch, *x.shape[1:]) for x in outputs)
+        parted = tuple(x.unflatten(0, (info.batch_size, -1)) for x in outputs)
         return parted, (0,) * len(parted)
 
 
@@ -240,11 +234,7 @@ class MambaMixer(Mixer):
         return self.merge(mixed_BTD * functional.silu(gate_BTD)), (past, state_BDN)
 
 
-def build_mamba(task: Task, config: MambaConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: MambaMixer(config), mechanisms, eigenvalues)
+build_mamba = backbone_of(MambaMixer, *GATED)
 
 
 def naive_mamba(mixer: MambaMixer, x_TW: Tensor) -> Tensor:
@@ -308,11 +298,7 @@ class Mamba2Mixer(Mixer):
         return self.merge(mixed_BTD), (past, state_BHNP)
 
 
-def build_mamba2(task: Task, config: Mamba2Config) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: Mamba2Mixer(config), mechanisms, eigenvalues)
+build_mamba2 = backbone_of(Mamba2Mixer, *GATED)
 
 
 def naive_mamba2(mixer: Mamba2Mixer, x_TW: Tensor) -> Tensor:

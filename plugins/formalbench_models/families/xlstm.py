@@ -50,7 +50,7 @@ from torch.nn import functional
 from formalbench_models.catalogue.linear_recurrences import MlstmConfig, SlstmConfig, XlstmConfig
 from formalbench_models.layers.gates import ShortConvolution
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import Backbone, Block, Mixer, State
+from formalbench_models.layers.residual import GATED, Backbone, Block, Mixer, State, backbone_of
 
 LEAST_NORM = 1e-6
 """Added to the denominator, as in the paper's code."""
@@ -144,10 +144,7 @@ def _wide(part: Tensor | None) -> Tensor | None:
     return None if part is None else wide(part)
 
 
-def build_mlstm(task: Task, config: MlstmConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    return Backbone(task, config, lambda _: MlstmMixer(config), mechanisms, "[0, 1]")
+build_mlstm = backbone_of(MlstmMixer, *GATED, eigenvalues="[0, 1]")
 
 
 def _silu(x: Tensor) -> Tensor:

@@ -21,7 +21,7 @@ import torch
 from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 
-from formalbench_models.catalogue.options import ShellConfig
+from formalbench_models.catalogue.options import ShellConfig, in_theory
 from formalbench_models.layers.feed_forward import PositionWise
 
 
@@ -158,3 +158,23 @@ class Backbone(nn.Module):
         for block, state in zip(self.blocks, states, strict=True):
             x_BNW, kept = block(x_BNW, state)
             yield x_BNW, kept
+
+
+GATED = ("diagonal-recurrence", "input-dependent-gates")
+"""What theorems call a recurrence whose numbers a symbol chooses."""
+
+
+def backbone_of(
+    mixer: Callable[[Any], Mixer], *mechanisms: str, eigenvalues: str = ""
+) -> Callable[[Task, Any], Backbone]:
+    """Return what builds a network of blocks with such mixers, each made of the config.
+
+    Where the config has the option `eigenvalues`, that is their range.
+    """
+
+    def build(task: Task, config: Any) -> Backbone:
+        chosen = getattr(config, "eigenvalues", None)
+        own = in_theory(chosen) if chosen else eigenvalues
+        return Backbone(task, config, lambda _: mixer(config), mechanisms, own)
+
+    return build

@@ -255,7 +255,4 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         left, right = ctx.saved_tensors
-        return (
-            _product(gradient, right.transpose(1, 2)),
-            _product(left.transpose(1, 2), gradient),
-        )
+        return (_product(gradient, right.transpose(1, 2)), _product(left.transpose(1, 2), gradient))

@@ -36,14 +36,8 @@ if TYPE_CHECKING:
 
 
 Points = npt.NDArray[np.float64]
-
-
 Labels = npt.NDArray[np.int64]
-
-
 MOST_CLUSTERS = 10
-
-
 STARTS = 8
 
 
@@ -208,18 +202,13 @@ def _state(task: Task, strings_BN: Symbols) -> Labels:
 
 LENGTH = 500
 
-
 STRINGS = 8
 """The first is drawn; the centroids are of the first half, and tested on the second."""
-
 
 SEPARATED = 0.5
 """A mean silhouette above this is a structure, below it may be none (Kaufman & Rousseeuw 1990)."""
 
-
 PURE = 0.99
-
-
 COLORS = ("#c1272d", "#2a7ab9", "#2f8f5b", "#e08214", "#7b4ea3")
 
 

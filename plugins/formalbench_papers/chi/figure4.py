@@ -91,14 +91,11 @@ def _embedding(network: nn.Module) -> tuple[str, Tensor]:
 CHANGED_STRINGS = 4
 """Strings of which every symbol is changed, one at a time."""
 
-
 SYMBOLS = 10_000
 """At a time: a Transformer's attention to 500 symbols is large, and so are RegularGPT's chunks."""
 
-
 FIELD = 0.99
 """The share of the gradient that lies in the receptive field (Chi et al. 2022b)."""
-
 
 Curve = npt.NDArray[np.float64]
 
@@ -212,10 +209,7 @@ def measure_field(
 
 
 LENGTH = 500
-
-
 STRINGS = 100
-
 
 STRAIGHT = 0.1
 """A curve nowhere further than this from the diagonal is a straight line; the limit is ours."""

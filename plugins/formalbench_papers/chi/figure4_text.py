@@ -24,10 +24,7 @@ if TYPE_CHECKING:
 MODEL = "RegularGPT 128/6"
 """Of Table 3: the largest chunk whose perplexity stays flat."""
 
-
 LENGTH = 2048
-
-
 WINDOWS = 96
 
 

@@ -11,8 +11,6 @@ from formalbench.documents.text import count
 from formalbench_papers.framework.tables import PaperModel
 
 _BLOCK: dict[str, Value] = {"width": 256, "heads": 8, "activation": "relu"}
-
-
 RNN = PaperModel("RNN", "rnn", {"nonlinearity": "relu"}, {"width": 256, "nonlinearity": "relu"})
 TRANSFORMER = PaperModel(
     "Transformer",

@@ -46,7 +46,6 @@ VARIANTS = (
     _normed("ε = 0", INK, 0.0),
 )
 
-
 NEAR_ONE = 0.9
 """Bits from which a cross-entropy is taken to be on its way to one."""
 

@@ -36,24 +36,17 @@ if TYPE_CHECKING:
 
 MODEL = "exact-parity"
 
-
 START = 0.9
 """The entry before training."""
 
-
 RATE = 3e-4
-
-
 COLORS = (BLUES[1], BLUES[3], INK, "#000000")
-
 
 HALF_WAY = 0.75
 """Halfway between guessing and knowing: less is not learned."""
 
-
 RECOVERED = 0.1
 """Bits of cross-entropy, and no error: the network has recovered."""
-
 
 PERTURBED, RANDOM = "perturbed solution", "random weights"
 
@@ -76,7 +69,6 @@ class TrainingSetting:
 
 
 RECOVERY = TrainingSetting("length 10", PERTURBED, range(10, 11), (10,))
-
 
 FROM_SCRATCH = (
     TrainingSetting("lengths 1 to 100", RANDOM, range(1, 101), tuple(range(5, 101, 5))),

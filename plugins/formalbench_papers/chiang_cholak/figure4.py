@@ -40,22 +40,14 @@ if TYPE_CHECKING:
 LENGTHS = (10, 30, 100, 300)
 """Of the strings trained on; `TEST` of those tested."""
 
-
 TEST = 1000
-
 
 EPOCH = 100
 """Updates."""
 
-
 STANDARD, SCALED = "standard", "scaled by log n"
-
-
 FIRST, PARITY = "first", "parity"
-
-
 PROBE = "attention-on-first."
-
 
 Key = tuple[str, str, int]
 """A task, an attention, a training length."""
@@ -135,14 +127,11 @@ def _by_layer(curve: Curve) -> list[list[float]]:
 GUESSING, PERFECT = 0.6, 0.99
 """Up to the first, an accuracy is hardly better than guessing; from the second on it is perfect."""
 
-
 HALF_WAY = 0.75
 """Less is not learned, even if it is better than guessing."""
 
-
 BITS = 0.05
 """Cross-entropy up to which it counts as perfect, as it does in the paper's figure."""
-
 
 SETTLED = 0.1
 """Attention is on its plateau from where on it stays this near to its last value, as a share."""
@@ -257,7 +246,6 @@ def _perfect(runs: Sequence[float], learned: Sequence[float]) -> Answer:
 
 Curves = Mapping[Key, Sequence[Mean]]
 """Of each run that learned its training length."""
-
 
 Missing = Mapping[Key, int]
 """The number of planned seeds that have not been run."""
@@ -385,16 +373,11 @@ def _by_kind(scores: Mapping[tuple[str, int], Score]) -> str:
 PROTOCOL = "chiang-cholak-fig4-{}"
 """By training length; the scale quick has the first of its runs."""
 
-
 QUICK_SEEDS = 5
-
-
 PARITY_QUICK = (10, 100)
-
 
 MODEL = "transformer-chiang-cholak-{}"
 """By task: layers, heads and position code are those of its exact solution."""
-
 
 OPTIONS: dict[str, dict[str, Value]] = {STANDARD: {}, SCALED: {"log_length": True}}
 
@@ -477,9 +460,7 @@ _REMARKS = (
     "checkpoint is selected.",
 )
 
-
 _COLORS = dict(zip(LENGTHS, BLUES, strict=True))
-
 
 _PANELS = (
     ("bits", "test cross-entropy (bits)"),

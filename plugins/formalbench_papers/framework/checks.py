@@ -217,13 +217,10 @@ def judge(
 MAX_BYTES = 64 << 20
 """No file of a reproduction is as large."""
 
-
 LAST_DIGITS = 1e-9
 """Numbers no further apart are the same: not every processor's logarithms end alike."""
 
-
 KINDS = (".csv", ".json", ".md", ".png", ".svg", RECORDS, MEASURED)
-
 
 _ACTIVE = re.compile(
     rb"<\s*(script|foreignObject|iframe|image|animate\w*|set|a)\b|\bon\w+\s*=|<!ENTITY|xml-stylesheet"

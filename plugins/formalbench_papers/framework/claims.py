@@ -29,7 +29,6 @@ Answer = bool | Literal["approx", "cannot tell"] | None
 """Whether something holds; None if nothing was run that could tell, ``approx`` if other data were
 used, so that a number cannot be the paper's."""
 
-
 Row = Mapping[str, str | int | float]
 
 

@@ -115,7 +115,6 @@ def spread_lengths(first: int, last: int, count: int, *, even: bool = False) -> 
 ETA = 0.001
 """η in nats, of the output layer of Chiang & Cholak (2022), Proposition 2."""
 
-
 FLOOR = ETA / math.log(2)
 """The same in bits: the cross-entropy that this layer leaves."""
 

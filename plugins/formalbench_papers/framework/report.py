@@ -161,18 +161,13 @@ def _plain(value: Any) -> Plain:
 
 T = TypeVar("T", CellTold, ClaimTold)
 
-
 RECORDS = ".records.jsonl"
 """Ends the name of the file of records beside a page."""
-
 
 MEASURED = ".measured.jsonl"
 """Ends the name of the file of what was measured without training."""
 
-
 NOT_RUN: Verdict = "not run at this scale"
-
-
 _TEMPLATES = Templates(Path(__file__).parent / "templates")
 
 
@@ -231,11 +226,7 @@ def _emphasised(part: CellTold | ClaimTold) -> str:
 
 
 OVERVIEW = "README.md"
-
-
 RESULTS = Path(__file__).parents[1] / "results.yaml"
-
-
 Result = Mapping[str, str]
 
 

@@ -41,11 +41,9 @@ from formalbench_papers.framework.runs import Got
 TOLERANCE = 0.02
 """Numbers closer than this agree."""
 
-
 FURTHEST = 0.10
 """Maxima further apart than this differ: nothing is known of how a maximum scatters, but a seed
 that solves the task and one that does not are further apart."""
-
 
 _ROUNDING = 1e-9
 

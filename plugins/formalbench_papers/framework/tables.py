@@ -24,7 +24,6 @@ from formalbench_papers.framework.scores import Score
 Key = tuple[str, str]
 """A task and a model's title."""
 
-
 Trained = Mapping[Key, Got | None]
 """What was trained for each cell; None where nothing was."""
 

@@ -24,12 +24,8 @@ from formalbench_papers.grazzi import specs
 
 NEGATIVE: Mapping[str, Value] = {"eigenvalues": "-1..1"}
 ATTENTION: Mapping[str, Value] = {"positions": "rope", "causal": True}
-
-
 _CONVOLUTION: Mapping[str, Value] = {"convolution": 4}
 DELTA: Mapping[str, Value] = {**_CONVOLUTION, "initial": "torch", "heads": 1}
-
-
 MAMBA, MAMBA_NEGATIVE = "Mamba [0, 1]", "Mamba [-1, 1]"
 DELTANET, DELTANET_NEGATIVE = "DeltaNet [0, 1]", "DeltaNet [-1, 1]"
 
@@ -44,7 +40,6 @@ MODELS = (
 )
 
 PARITY, ARITHMETIC = "parity", "modular-arithmetic"
-
 PAPER = read_table(specs.TABLE)
 
 TABLE = AccuracyTable(

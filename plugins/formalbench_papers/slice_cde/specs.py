@@ -9,9 +9,7 @@ from formalbench.contracts.specs import ReproductionSpec, TableSpec
 from formalbench_papers.framework.specs import RULE, protocols
 
 _HERE = Path(__file__).parent
-
 TABLE = TableSpec("walker-2025-table-2", "structured linear CDEs", _HERE / "published.yaml")
-
 TABLES = (TABLE,)
 
 PROTOCOLS = protocols(

@@ -28,7 +28,6 @@ DIAGONAL, BLOCKS, LOW_RANK = (
     "SLiCE, diagonal plus low rank",
 )
 
-
 MODELS = (
     residual("LSTM", "lstm"),
     residual("sLSTM", "slstm", {"convolution": 4}, heads=4),

@@ -41,18 +41,13 @@ if TYPE_CHECKING:
 
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-2": "Dyck-(1, 2)", "dyck-2": "Dyck-2"}
-
-
 ATTENTIONS = ("soft", "hard")
-
 
 LENGTHS = (6, 10, 26, 50, 76, 100, 150, 200)
 """In symbols. The authors' 5, 25 and 75 come out one longer, since brackets come in pairs."""
 
-
 Published = Mapping[tuple[str, str], Sequence[tuple[float, float]]]
 """By task and kind of network: accuracy and bits at each of `LENGTHS`."""
-
 
 PUBLISHED: Published = {
     ("dyck-1", "soft"): (
@@ -76,22 +71,17 @@ PUBLISHED: Published = {
 repository (bglaus/AFLT-Project-Dyck-Self-Attention, src/results…): one run, the mean over
 its last ten epochs of 100 test strings each. Hard attention they tried on Dyck-2 only."""
 
-
 FEWEST = 400
 """With fewer members a length is left out: too few are for training, or for the test."""
-
 
 LONG = 100
 """Symbols of the strings that are claimed not to be learned."""
 
-
 LEARNED = 0.95
 """Accuracy from which a length counts as learned."""
 
-
 GUESSING = 0.6
 """Up to this accuracy a length counts as not learned at all."""
-
 
 PAPER_STRINGS = 1000
 """On how many strings each of the authors' accuracies rests."""
@@ -284,10 +274,7 @@ def first_alone(learned: Sequence[tuple[Answer, ...]]) -> Answer:
 
 
 COLORS = {"soft": BLUES[3], "hard": RED}
-
-
 QUICK_LENGTHS = (10, 26, 50, 100)
-
 
 BIMODAL = (
     *(("dyck-1", "soft", length) for length in (26, 50)),
@@ -296,13 +283,10 @@ BIMODAL = (
 )
 """Where some seeds learn all and others nothing, three do not decide: the scale paper has ten."""
 
-
 MANY_SEEDS = 10
-
 
 ORDER = (26, 100, 10, 50, 76, 150, 200, 6)
 """Lengths, those that decide first."""
-
 
 MODEL: Mapping[str, Value] = {
     "width": 16,

@@ -29,21 +29,14 @@ LANGUAGES = (
     Recogniser("Dyck-(1, 3)", "dyck-1-3", "exact-dyck-1-3"),
 )
 
-
 PLAIN = CurveVariant("no layer norm", RED)
-
-
 AS_PRINTED = CurveVariant("ε = 10⁻⁵", BLUES[1], {"norm": True, "eps": 1e-5})
-
 
 WITH_OUTPUT = CurveVariant(
     "ε = 10⁻⁵, with output layer", BLUES[3], {"norm": True, "eps": 1e-5, "eta": ETA}
 )
 
-
 EXACT = CurveVariant("ε = 0, with output layer", INK, {"norm": True, "eps": 0.0, "eta": ETA})
-
-
 VARIANTS = (PLAIN, AS_PRINTED, WITH_OUTPUT, EXACT)
 
 

@@ -24,15 +24,11 @@ if TYPE_CHECKING:
 
 
 TASK = "dyck-8-10:generate"
-
-
 QUICK = "yao-fig4-quick"
-
 
 QUICK_LSTM = "yao-fig4-lstm-quick"
 """The same with both of the paper's rates: the greater one suits the Transformer, and an LSTM takes
 half as long."""
-
 
 BUDGET = (
     "two trials of three; for a Transformer one learning rate, 0.01, in place of the better of "
@@ -56,7 +52,6 @@ def draw_curve(
 
 _AT = f"{MICRO}-at-"
 """What the metric's names begin with, before a position."""
-
 
 Positions = Mapping[int, Measure]
 """How often the right close was predicted, by how many symbols stood before it."""

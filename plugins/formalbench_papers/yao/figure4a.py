@@ -50,37 +50,26 @@ if TYPE_CHECKING:
 
 
 WIDTH = 30
-
-
 TWO = 2
-
-
 QUICK_LAYERS = (1, 2)
-
 
 POSITIONS = {"COS": "sinusoidal", "LEARN": "learned", "POS/N": "scalar-6000"}
 """The paper's names, and ours."""
 
-
 COLORS = {"COS": ORANGE, "LEARN": GREEN, "POS/N": BLUES[2]}
-
 
 SEEN = 700
 """The longest training strings: beyond so many symbols no position was seen."""
 
-
 LONGEST, STRETCH = 1400, 100
 """The longest test strings, and over how many positions the curve of the figure is a mean."""
-
 
 ByPositions = Mapping[tuple[str, int], Trials]
 """By the paper's name of the positions, and layers."""
 
-
 Placed = Mapping[str, Sequence[Positions | None]]
 """By the paper's name of the positions: what each two-layer trial gets right, position by position;
 None for a trial without weights."""
-
 
 ORDER = (2, 10, 1, 3, 4, 5)
 """Numbers of layers, those that decide first."""

@@ -33,10 +33,8 @@ if TYPE_CHECKING:
 
 QUICK_WIDTHS = (10, 30, 50)
 
-
 ORDER = (30, 50, 20, 40, 10, *WIDTHS[5:])
 """Dimensions, those that decide first."""
-
 
 ByModel = Mapping[tuple[str, int], Trials]
 """By model, ``Transformer`` or ``LSTM``, and memory dimension."""

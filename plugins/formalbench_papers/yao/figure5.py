@@ -44,23 +44,14 @@ if TYPE_CHECKING:
 
 
 QUICK = "yao-fig5-quick"
-
-
 WIDTHS = (10, 30, 50)
-
 
 HARD = ((32, 15), (128, 10), (128, 15))
 """The languages on which the paper's LSTM stays below 80 %."""
 
-
 SPLITS = ("validation", "test")
-
-
 MODELS = {"Transformer": BLUES[2], "LSTM": RED, "Transformer, 5 layers": GREEN}
-
-
 TWO, LSTM, FIVE = MODELS
-
 
 DEGRADED = 0.02
 """By how much less five layers must have than two to be degraded; the paper gives no number."""
@@ -77,10 +68,8 @@ class DyckSetting(NamedTuple):
 
 Found = Mapping[DyckSetting, Trials]
 
-
 Best = Mapping[tuple[str, int, int], Trials]
 """By model, types and depth: the memory dimension that validation chose."""
-
 
 QUICK_LANGUAGES = ((2, 3), (2, 5), (8, 3), (8, 5))
 

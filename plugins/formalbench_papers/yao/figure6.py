@@ -21,38 +21,27 @@ if TYPE_CHECKING:
 
 
 LEARN, SCALAR = "LEARN", "POS/N"
-
-
 POSITIONS = {LEARN: "learned", SCALAR: "scalar"}
-
 
 PAPER = {LEARN: 1.31, SCALAR: 1.55}
 """Validation loss at the end, in nats."""
 
-
 CORPORA = {"quick": "sotu", "paper": "wikitext-103"}
-
-
 PROTOCOLS = {"quick": "yao-fig6-quick", "paper": "yao-fig6"}
-
 
 BEGINNING = 0.05
 """Share of the training in which any model learns how frequent tokens are: it does not count."""
 
-
 TENTH = 0.1
 """Share of the training that is looked at together."""
-
 
 SUDDEN = 0.5
 """A loss drops suddenly if the steepest tenth of the training has at least this share of its fall;
 if it fell evenly, a tenth had a tenth."""
 
-
 PLATEAU = 0.25
 """The loss was on a plateau if the tenth before has at most this share of the steepest one's fall.
 If the steepest is where the curve begins, nothing was before it: that is no drop."""
-
 
 LEFT = 0.05
 """A loss that falls by less than this share of itself after the beginning is where frequencies

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 WIDTH = 30
 COLUMN = f"d = {WIDTH}"
-
 TRANSFORMER, DROPOUT, HEADS = "Transformer", "Transformer, dropout 0.1", "Transformer, 3 heads"
 LSTM, TWO_LAYERS = "LSTM", "LSTM, 2 layers"
 
