@@ -4,7 +4,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN = $(VENV)/bin
 PIP = $(BIN)/python -m pip --disable-pip-version-check
-EXTRAS = base test page published docs speed dev
+EXTRAS = base test page published interop docs speed dev
 SOURCES = benchmark tasks plugins leaderboard examples speed gpu tests docs hatch_build.py
 
 .PHONY: demo test test-slow test-all golden test-base render test-published test-slurm test-page campaign docs picture tutorial lint format speed gpu evidence wheels lock clean
@@ -44,10 +44,11 @@ render: $(VENV)/.installed-test
 	$(BIN)/formalbench leaderboard render
 	$(BIN)/formalbench leaderboard render --check
 
-# Our models against other people's, with the same weights, and a function of JAX scored; it installs
-# them.
-test-published: $(VENV)/.installed-test $(VENV)/.installed-published $(VENV)/.installed-speed
-	$(BIN)/python -m pytest -m published tests/plugins/families
+# Our models against other people's, with the same weights, a function of JAX scored, and exported
+# strings in the libraries that read them; it installs all of these.
+test-published: $(VENV)/.installed-test $(VENV)/.installed-published $(VENV)/.installed-speed \
+		$(VENV)/.installed-interop
+	$(BIN)/python -m pytest -m published tests/plugins/families tests/benchmark
 	$(BIN)/python -m pytest tests/benchmark/test_scoring.py -k jax
 
 # Faults on purpose (tests/campaign), for an hour or two; other cases with SEED=1, more with SIZE=500.

@@ -15,5 +15,5 @@ class MambaAttention(nn.Module):
     def forward(self, ids):
         x_BND = self.embed(ids)
         for norm, mixer in zip(self.norms, self.mixers, strict=True):
-            x_BND = x_BND + mixer(norm(x_BND), ())[0]  # () is what was kept of earlier symbols
+            x_BND = x_BND + mixer(norm(x_BND))[0]
         return x_BND

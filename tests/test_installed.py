@@ -45,6 +45,7 @@ def test_there_is_a_lock_for_each_extra_that_make_installs():
         "base",
         "dev",
         "docs",
+        "interop",
         "page",
         "published",
         "speed",
@@ -52,7 +53,9 @@ def test_there_is_a_lock_for_each_extra_that_make_installs():
     ]
     makefile = (REPOSITORY / "Makefile").read_text()
     assert "--editable '.[" not in makefile
-    assert re.search(r"^EXTRAS = base test page published docs speed dev$", makefile, re.MULTILINE)
+    assert re.search(
+        r"^EXTRAS = base test page published interop docs speed dev$", makefile, re.MULTILINE
+    )
 
 
 @pytest.mark.parametrize("path", LOCKS, ids=lambda path: path.stem)

@@ -41,7 +41,6 @@ from formalbench_executors.slurm_queue import (
 QUIET = 1.0
 """Seconds in which nothing more is handed over, after which an array is submitted."""
 
-
 AT_MOST = 30.0
 """Seconds after which it is submitted in any case."""
 
@@ -127,7 +126,6 @@ def batches(
 
 TICK = 0.2
 """Seconds between two looks at what was handed over."""
-
 
 RESULTS = 2.0
 """Seconds between two looks for results, at most."""

@@ -74,18 +74,14 @@ def _sendable(error: Exception) -> Exception:
 PATIENCE = 60.0
 """Seconds that a command of Slurm may take."""
 
-
 AT_ONCE = 500
 """Jobs that one command names."""
-
 
 ARRAY = 1000
 """Units in an array; a cluster takes as many unless it is set otherwise."""
 
-
 OWN_FOLDERS = ("/tmp", "/var/tmp", "/dev/shm", "/run")  # noqa: S108
 """What each machine has for itself."""
-
 
 Call = tuple[Any, object]
 """A function, and the unit it is called with."""

@@ -121,14 +121,11 @@ def by_length(record: Record) -> Iterator[tuple[int, dict[str, float]]]:
 
 H = TypeVar("H")
 
-
 Axis = Literal["step", "length"]
 """What numbers are over: optimiser steps, or the lengths of test strings."""
 
-
 PATIENCE = 60.0
 """Seconds that a library has, once the session is done, to send what it has not sent yet."""
-
 
 INTERRUPTED = "interrupted"
 """The status of a run that has no record."""

@@ -170,8 +170,8 @@ def test_adam_in_one_pass_is_the_plain_one(size, largest, worst, weight_decay):
     for step in range(3):
         ((rate, scalars),) = numbers_of_steps([RATES], step, adam, gradient)
         for take, rows in ((adam_plainly, plain), (adam_in_one_pass, fast)):
-            arguments = (rows.slots, rate / scalars[0], scalars[1], weight_decay, largest)
-            take(rows.parameters, gradient.clone(), *arguments, adam.config)
+            every = (rows.parameters, gradient.clone(), *rows.slots)
+            take(adam.config, every, rate / scalars[0], scalars[1], weight_decay, largest)
         update.take(chosen, gradient.clone(), rate, scalars)
 
     def compare(one, other, rtol, atol):

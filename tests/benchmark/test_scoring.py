@@ -13,8 +13,9 @@ from formalbench.evaluation.evaluate import evaluate as scores_of
 from formalbench.host import PluginHost
 from formalbench.scoring.answers import exported, score_file
 from formalbench.scoring.report import Report
-from formalbench.store import Store
+from formalbench.store import Store, write_atomically
 from formalbench.store.archive import AtHand, write_archive
+from formalbench.task_handle import TaskHandle
 from torch import nn
 from trained_records import TINY, train, write_protocols
 
@@ -360,6 +361,39 @@ def test_a_length_is_reached_if_every_part_of_it_is(load):
     other = Report(record, [0.5] * len(cells.length), None)
     assert not other.extrapolated
     assert other.horizon == report.record.test.cells.length[-2]
+
+
+def test_a_file_of_answers_may_begin_with_a_byte_order_mark(load, tmp_path):
+    handle = load("parity")
+    rows = [{"id": row["id"], "answer": row["target"]} for row in exported(handle, targets=True)]
+    lines = "\n".join(json.dumps(row) for row in rows)
+    (tmp_path / "given.jsonl").write_text(lines, encoding="utf-8-sig")
+    assert score_file(handle, tmp_path / "given.jsonl").accuracy == 1.0
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "hf", "lm-eval"])
+def test_a_killed_export_leaves_no_files_of_an_older_one(load, few, tmp_path, monkeypatch, kind):
+    from formalbench.scoring import export
+
+    host, names = load("parity").host, ("parity", "even-pairs", "tomita-3")
+    older = [TaskHandle(host, name, (), "quick") for name in names]
+    export.export_tasks(older, tmp_path / "out", kind, "test", targets=True)
+    texts = {file: file.read_bytes() for file in (tmp_path / "out").rglob("*.*")}
+    written = []
+
+    def killed(path, text):
+        if len(written) == 2:
+            raise KeyboardInterrupt
+        written.append(path)
+        write_atomically(path, text)
+
+    monkeypatch.setattr(export, "write_atomically", killed)
+    newer = [load(name) for name in names]
+    with pytest.raises(KeyboardInterrupt):
+        export.export_tasks(newer, tmp_path / "out", kind, "test", targets=True)
+    left = {file for file in (tmp_path / "out").rglob("*.*") if file.is_file()}
+    assert left == set(written)
+    assert all(file.read_bytes() != texts[file] for file in left if file.suffix == ".jsonl")
 
 
 def test_labels_may_be_unsigned(load):

@@ -11,7 +11,7 @@ FEW = ("rnn", "deltanet")
 LEARNED = tuple(
     spec.name
     for spec in formalbench_models()
-    if spec.kind == "learned" and spec.name != "hf"  # whose package an extra installs
+    if spec.kind == "learned" and spec.name not in ("fla", "hf")  # whose package an extra installs
 )
 
 

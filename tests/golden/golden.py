@@ -199,7 +199,7 @@ def weights() -> Section:
         return f"{form.hexdigest()[:8]} {contents.hexdigest()[:8]} {total:.9g} {placed:.9g}"
 
     for entry in host.models.all():
-        if entry.spec.name == "hf":  # another library's weights, of whatever version it is
+        if entry.spec.name in ("fla", "hf"):  # another library's weights, of whatever version it is
             continue
         name = instances(entry.spec.name)
         task = NEEDS.get(name, "parity:classify")
@@ -387,7 +387,7 @@ def shown() -> Section:
         for kind in ("task", "model", "protocol", "suite"):
             for row in json.loads(command("list", f"{kind}s", "--json")):
                 name = instances(row["name"])
-                if name == "hf":
+                if name in ("fla", "hf"):
                     continue
                 told = json.loads(command("show", kind, name, "--json"))
                 options = told.pop("options", None) or {}

@@ -55,10 +55,12 @@ def test_they_are_published_on_a_page_of_their_own_beside_trained_models(
     assert "<b>" not in page
     front = (clone / "leaderboard" / "README.md").read_text()
     assert "a | " not in front
+    assert "[Self-reported, not verified](self-reported.md)" in front
     file.unlink()
     assert PAGE in stale_files(clone, host)
     render(clone, host)
     assert not (clone / PAGE).exists()
+    assert "elf-reported" not in (clone / "leaderboard" / "README.md").read_text()
 
 
 def test_publishing_runs_leaves_them_out(clone, scores, host):

@@ -134,6 +134,22 @@ def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_page(results, tmp_path_factory.mktemp("texts"))
 
 
+@pytest.fixture(scope="session")
+def added(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of two models on parity, of the first also by a metric of a plugin."""
+    results = tmp_path_factory.mktemp("records")
+    for model in ("rnn", "gru"):
+        for file in sorted(RESULTS.glob(f"default/{model}/parity--classify/quick-*.json")):
+            data = json.loads(file.read_text())
+            if model == "rnn":
+                count = [100] * len(data["test"]["cells"]["metrics"]["cross-entropy"]["count"])
+                f1 = {"total": [25] * len(count), "count": count}
+                data["test"]["cells"]["metrics"]["f1"] = f1
+                data["test"]["extra_metrics"] = {"f1": 1}
+            (results / f"{model}-{file.name}").write_text(json.dumps(data))
+    return write_page(results, tmp_path_factory.mktemp("added"))
+
+
 @pytest.fixture
 def hostile_names() -> list[str]:
     return HOSTILE

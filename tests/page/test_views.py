@@ -219,3 +219,21 @@ def test_hostile_names_are_compared_as_text(opened, hostile, hostile_names):
     assert page.locator("#view h1").inner_text() == " and ".join(hostile_names[:2])
     assert page.locator("script").count() == scripts
     assert page.locator("img, iframe, object, [onmouseover], [onerror]").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("address", "cells"),
+    [
+        ("#task=parity", {"rnn": "0.25", "gru": "–"}),
+        ("#model=rnn", {"parity": "0.25"}),
+        ("#model=gru", None),
+    ],
+)
+def test_a_metric_of_a_plugin_is_a_column(opened, added, address, cells):
+    table = opened(added, address).locator("#view table.results", has_text="each seed")
+    heads = [head.strip() for head in table.locator("thead th").all_inner_texts()]
+    assert (heads[-1] == "f1") == (cells is not None)
+    if cells is not None:
+        rows = table.locator("tbody tr").all()
+        last = {one.locator("th").inner_text(): one.locator("td").last for one in rows}
+        assert {name: cell.inner_text() for name, cell in last.items()} == cells

@@ -68,10 +68,10 @@ def about_positions(layer, query_E, key_E, head, i, j):
     plain = query_E @ key_E
     if isinstance(layer, T5Attention):
         return plain + 2 * layer.bucket_bias.weight[logarithmic_bucket(i - j, layer.causal), head]
-    if isinstance(layer, KerpleLogAttention):
-        return plain - 2 * layer.scale_H[head] * (1 + layer.shape_H[head] * abs(i - j)).log()
     if isinstance(layer, KerplePowerAttention):
         return plain - 2 * layer.scale_H[head] * abs(i - j) ** layer.shape_H[head]
+    if isinstance(layer, KerpleLogAttention):
+        return plain - 2 * layer.scale_H[head] * (1 + layer.shape_H[head] * abs(i - j)).log()
     if isinstance(layer, FireAttention):
         c, threshold = abs(float(layer.slope)), abs(512 * float(layer.threshold))
         share = math.log(1 + c * abs(i - j)) / (math.log(1 + c * max(threshold, i, j)) + 1e-6)

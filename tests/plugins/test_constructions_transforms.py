@@ -164,15 +164,16 @@ def test_one_entry_changes_one_number_and_nothing_else():
 
 
 def test_coordinates_are_checked():
+    for name in ("s", ONE):
+        with pytest.raises(ValueError, match="coordinates: a name twice"):
+            replace(MAJORITY, coordinates=(*MAJORITY.coordinates, name))
     for wrong in (
-        {"logits": ({}, {"t": 1.0})},
-        {"coordinates": (*MAJORITY.coordinates, "s")},
-        {"coordinates": (*MAJORITY.coordinates, ONE)},
-        {"symbols": {"a": {"nowhere": 1.0}}},
+        {"logits": ({}, {"nowhere": 1.0})},
+        {"symbols": {**MAJORITY.symbols, "a": {"nowhere": 1.0}}},
         {"layers": (Layer(feed_forwards=(FeedForward(replaces=("nowhere",)),)),)},
     ):
-        with pytest.raises(ValueError, match=r"coordinate"):
-            Construction(**{**vars(MAJORITY), **wrong})
+        with pytest.raises(KeyError, match="nowhere"):
+            HandWritten(replace(MAJORITY, **wrong), ("a", "b"))
 
 
 def test_position_codes_are_exact():

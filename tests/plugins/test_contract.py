@@ -22,7 +22,9 @@ from torch.func import functional_call, stack_module_state
 SPECS = {
     spec.name: spec
     for spec in formalbench_models()
-    if spec.kind == "learned" and "decode" not in (spec.objectives or ()) and spec.name != "hf"
+    if spec.kind == "learned"
+    and "decode" not in (spec.objectives or ())
+    and spec.name not in ("fla", "hf")
 }
 AT_ONCE = {"scalar", "parity", "sinusoidal-from-end"}
 """Positions that tell every prefix the length of the whole string."""

@@ -8,7 +8,7 @@ import torch
 from formalbench import Batch
 from formalbench.host import PluginHost
 from formalbench_models.layers import attention
-from formalbench_models.layers.fused_attention import fused_attention, fused_training
+from formalbench_models.layers.fused_attention import fused_attention
 
 
 def inputs(runs=3):
@@ -61,7 +61,7 @@ def test_training_has_the_gradients_of_the_formula(shape):
     for part in parts:
         part.requires_grad_()
     bias, wanted = None if shape is None else hidden(shape), torch.randn(2, 4, 5, 8).double()
-    got, want = (gradients_of(f, parts, bias, wanted) for f in (fused_training, plain))
+    got, want = (gradients_of(f, parts, bias, wanted) for f in (fused_attention, plain))
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
 
 
@@ -77,8 +77,8 @@ def test_a_causal_mask_is_left_to_the_kernel(runs):
 
     def alone(query, key, value, _):
         if runs == 1:
-            return fused_training(query[0], key[0], value[0], None, causal=True)[None]
-        return torch.vmap(partial(fused_training, bias_BHQN=None, causal=True))(query, key, value)
+            return fused_attention(query[0], key[0], value[0], None, causal=True)[None]
+        return torch.vmap(partial(fused_attention, bias_BHQN=None, causal=True))(query, key, value)
 
     got, want = (gradients_of(f, parts, None, wanted) for f in (alone, masked))
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
@@ -91,7 +91,7 @@ def test_training_under_vmap_equals_run_by_run(shape):
         part.requires_grad_()
     wanted = torch.randn(3, 2, 4, 5, 8).double()
     own = 0 if len(shape) == 5 else None
-    together = torch.vmap(fused_training, in_dims=(0, 0, 0, own))
+    together = torch.vmap(fused_attention, in_dims=(0, 0, 0, own))
     apart = torch.vmap(plain, in_dims=(0, 0, 0, own))
     got, want = (gradients_of(f, parts, bias, wanted) for f in (together, apart))
     torch.testing.assert_close(got, want, rtol=0, atol=1e-12)
@@ -101,7 +101,7 @@ def test_a_bias_that_is_trained_is_refused():
     query, key, value = (x[0] for x in inputs())
     bias = torch.zeros(1, 1, 5, 5, dtype=torch.float64, requires_grad=True)
     with pytest.raises(ValueError, match="cannot be trained"):
-        fused_training(query, key, value, bias)
+        fused_attention(query, key, value, bias)
 
 
 LEARNED_BIAS = ["relative", "fire", "kerple-log", "kerple-power", "t5"]

@@ -73,42 +73,6 @@ def test_logits_and_gradients_are_the_librarys(monkeypatch, kind, layers, layout
         torch.testing.assert_close(network(Batch(symbols)), theirs, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("after", [(1,), (4,), (1, 2), (2, 5), (1, 2, 4)])
-def test_reading_prefixes_once_changes_no_answer_and_no_gradient(monkeypatch, kind, after):
-    network, symbols, widths = build(kind), strings(20, 6), []
-    plain, parameters = network(Batch(symbols)), list(network.parameters())
-    weight = torch.randn_like(plain)
-    reference = torch.autograd.grad((plain * weight).sum(), parameters)
-
-    def step(weight_GY, fed_YB, *rest):
-        widths.append(fed_YB.shape[-1])
-        own(weight_GY, fed_YB, *rest)
-
-    own = network.kind.step
-    monkeypatch.setattr(network.kind, "step", step)
-    monkeypatch.setattr(recurrent, "LARGE", 0)
-    monkeypatch.setattr(recurrent, "changes", lambda *_: after)
-    shared = network(Batch(symbols))
-    until = [min((end for end in after if end > t), default=None) for t in range(6)]
-    assert widths == [len(symbols[:, :end].unique(dim=0)) if end else 20 for end in until]
-    torch.testing.assert_close(shared, plain, rtol=0, atol=1e-12)
-    for mine, other in zip(
-        torch.autograd.grad((shared * weight).sum(), parameters), reference, strict=True
-    ):
-        torch.testing.assert_close(mine, other, rtol=1e-10, atol=1e-11)
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_cohort_reads_whole_strings(monkeypatch, kind):
-    network, symbols = build(kind), torch.stack([strings(70, 6, seed=seed) for seed in range(2)])
-    monkeypatch.setattr(recurrent, "LARGE", 0)
-    network.under_vmap = True
-    together = torch.func.vmap(lambda one: network(Batch(one)))(symbols)
-    for logits, one in zip(together, symbols, strict=True):
-        torch.testing.assert_close(logits, by_the_library(network, one), rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize(("count", "layout"), [(3, "prefixes"), (3, "each"), (65, "prefixes")])
 def test_the_library_answers_few_strings_at_every_prefix(monkeypatch, count, layout):
     network = build("lstm", layout)

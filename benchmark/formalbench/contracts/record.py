@@ -267,10 +267,11 @@ class TestResult(Part):
         cells: results.
         extra_metrics: the versions of those metrics that the objective does not name itself.
         signatures: of metrics that a library measures, by their names: its version and options.
+        pooled: those of the extra metrics that are no means, over all cells together.
     """
 
     __test__ = False  # pytest takes it for a test by its name
-    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics", "signatures"})
+    later: ClassVar[frozenset[str]] = frozenset({"extra_metrics", "signatures", "pooled"})
 
     metric: Name
     fingerprint: Sha256
@@ -280,6 +281,7 @@ class TestResult(Part):
     cells: Cells
     extra_metrics: dict[MetricName, Count] | None = None
     signatures: Signatures | None = None
+    pooled: Metrics | None = None
 
     @property
     def accuracy(self) -> float:

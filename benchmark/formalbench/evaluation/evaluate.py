@@ -6,9 +6,9 @@ Legend: B strings, M answers at most, K outputs, the last of which is END.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import torch
@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.nn.functional import pad
 
 from formalbench.contracts.example import Batch, Example, split, tensors
-from formalbench.contracts.metric import Measure, State, add_up, merged
+from formalbench.contracts.metric import Measure, Metric, State, add_up, merged
 from formalbench.contracts.network import Traits, traits_of
 from formalbench.contracts.task import Task, expected_shape
 from formalbench.device import forward_in, multiplying
@@ -91,6 +91,7 @@ class CellScore:
         group: the name of the part of the test that the cell is of.
         finite: whether every logit was; if not, the measures are those of a network that gives
             every answer the same logits, and only their counts mean something.
+        states: what those metrics of plugins added up that are no means, for `pooled`.
     """
 
     first: int
@@ -99,6 +100,7 @@ class CellScore:
     measures: dict[str, Measure]
     group: str = ""
     finite: bool = True
+    states: Mapping[str, State] = field(default_factory=dict)
 
 
 class _Job(NamedTuple):
@@ -198,6 +200,23 @@ def total(scores: Sequence[CellScore]) -> CellScore:
     )
 
 
+def pooled(task: Task, scores: Sequence[CellScore]) -> dict[str, Measure]:
+    """Return the metrics of plugins that are no means, over all finite cells together.
+
+    The mean of F1 over cells is not F1: each is finished once, of what all cells added up to.
+    """
+    found: dict[str, Measure] = {}
+    for metric in task.extra_metrics:
+        states = [
+            score.states[metric.name]
+            for score in scores
+            if score.finite and metric.name in score.states
+        ]
+        if states:
+            found |= metric.finish(add_up(states))
+    return found
+
+
 def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[Example]:
     """Cut the strings of a cell into batches that fit into memory and suit a network."""
     padding = traits_of(network).padding
@@ -213,12 +232,16 @@ def _fitting(network: nn.Module, task: Task, cell: Cell, beam: int) -> Iterator[
 
 def _score(task: Task, cell: Cell, parts: Sequence[list[State]], *, finite: bool) -> CellScore:
     measures: dict[str, Measure] = {}
+    kept: dict[str, State] = {}
     for metric, states in zip(task.metrics, zip(*parts, strict=True), strict=True):
-        own = metric.finish(add_up(states))
+        state = add_up(states)
+        own = metric.finish(state)
+        if metric in task.extra_metrics and type(metric).finish is not Metric.finish:
+            kept[metric.name] = state
         if twice := measures.keys() & own:
             raise ValueError(f"{metric.name} measures {min(twice)}, as another metric does")
         measures |= own
-    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group, finite)
+    return CellScore(cell.first, cell.last, cell.strings, measures, cell.group, finite, kept)
 
 
 def _in_threads(

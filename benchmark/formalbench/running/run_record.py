@@ -315,12 +315,16 @@ def selected_of(trained: Trained | None, primary: str) -> Selected | None:
         strings=best.strings,
         correct=_number(main.total),
         answers=None if main.count == best.strings else main.count,
-        metrics={
-            name: Summed(total=round(measure.total, 6), count=measure.count)
-            for name, measure in best.measures.items()
-            if name != primary
-        },
+        metrics=summed({name: one for name, one in best.measures.items() if name != primary}),
     )
+
+
+def summed(measures: Measures) -> dict[str, Summed]:
+    """Return measures as a record has them."""
+    return {
+        name: Summed(total=round(measure.total, 6), count=measure.count)
+        for name, measure in measures.items()
+    }
 
 
 def cells_of(

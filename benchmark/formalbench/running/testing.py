@@ -11,8 +11,8 @@ from formalbench.cache import cached, code_digest
 from formalbench.contracts.record import TestResult
 from formalbench.evaluation.beam_search import search_of
 from formalbench.evaluation.cells import saved_test_set
-from formalbench.evaluation.evaluate import evaluate
-from formalbench.running.run_record import RunResult, cells_of
+from formalbench.evaluation.evaluate import evaluate, pooled
+from formalbench.running.run_record import RunResult, cells_of, summed
 
 if TYPE_CHECKING:
     import torch
@@ -121,4 +121,5 @@ def _tested(
         cells=cells_of(scores, task.primary.name, partial(test_set.chances, task)),
         extra_metrics=dict(run.extra_metrics) or None,
         signatures={one.name: one.signature for one in task.metrics if one.signature} or None,
+        pooled=summed(pooled(task, scores)) or None,
     )

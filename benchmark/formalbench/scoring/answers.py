@@ -145,7 +145,9 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def _read(file: Path, fingerprint: str, known: set[str]) -> dict[str, tuple[int, Any]]:
     """Return the answers of a file by id, each with its line."""
     try:
-        lines = file.read_text(encoding="utf-8").split("\n")  # a string may hold other line ends
+        lines = file.read_text(encoding="utf-8-sig").split(
+            "\n"
+        )  # a string may hold other line ends
     except OSError as error:
         raise RequestError(f"{file}: {error.strerror}") from None
     except UnicodeDecodeError:

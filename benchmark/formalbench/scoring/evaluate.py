@@ -18,11 +18,11 @@ from formalbench.contracts.objective import CROSS_ENTROPY
 from formalbench.contracts.reading import SCHEMA_VERSION, validated
 from formalbench.contracts.record import TestResult
 from formalbench.device import choose_device
-from formalbench.evaluation.evaluate import NotFiniteError, total
+from formalbench.evaluation.evaluate import NotFiniteError, pooled, total
 from formalbench.evaluation.evaluate import evaluate as test_network
 from formalbench.host import load_plugins
 from formalbench.host.options import parse_instance
-from formalbench.running.run_record import cells_of
+from formalbench.running.run_record import cells_of, summed
 from formalbench.scoring.predictor import network_of
 from formalbench.scoring.report import Report, SuiteReport
 from formalbench.task_handle import STANDARD, LabelledStrings, TaskHandle
@@ -164,6 +164,7 @@ def report_of(
         chance_length=length_only,
         seconds=round(seconds, 3),
         cells=cells_of(scores, task.primary.name),
+        pooled=summed(pooled(task, scores)) or None,
     )
     now = datetime.datetime.now(datetime.UTC)
     facts = {

@@ -12,8 +12,9 @@ from typing import Any
 
 import yaml
 
-from formalbench.contracts.errors import RequestError
+from formalbench.contracts.errors import RequestError, UnwritableError
 from formalbench.contracts.source import Split
+from formalbench.files import check_replaceable
 from formalbench.metrics.accuracy import STRINGS
 from formalbench.scoring.answers import check_exported, exported
 from formalbench.store import safe_name, write_atomically
@@ -76,9 +77,21 @@ def export_tasks(
         files["README.md"] = _card(handles, split)
     if kind == "lm-eval":
         files["utils.py"] = LOADER
+    # All old files go before the first new one comes: an export that is killed leaves too few
+    # files, never those of two exports.
+    for place in files:
+        _remove(folder / place)
     for place, text in files.items():
         write_atomically(folder / place, text)
     return [folder / place for place in files]
+
+
+def _remove(file: Path) -> None:
+    check_replaceable(file)
+    try:
+        file.unlink(missing_ok=True)
+    except OSError as error:
+        raise UnwritableError(f"cannot write {file}: {error.strerror}") from None
 
 
 def _lines(rows: Iterator[dict[str, Any]]) -> str:

@@ -184,9 +184,12 @@ def _plugin_metrics(run: Record) -> Iterator[tuple[str, float]]:
     """Yield what metrics of plugins measured; one may measure several things, ``NAME-…``."""
     if run.test is None or not run.test.extra_metrics:
         return
-    cells = run.test.cells
+    cells, pooled = run.test.cells, run.test.pooled or {}
     for name in cells.metrics:
-        if any(name == one or name.startswith(f"{one}-") for one in run.test.extra_metrics):
+        if name in pooled:
+            if pooled[name].count:
+                yield name, pooled[name].mean
+        elif any(name == one or name.startswith(f"{one}-") for one in run.test.extra_metrics):
             means = cells.means_of(name)
             known = [mean for mean in means or () if not math.isnan(mean)]
             if known:

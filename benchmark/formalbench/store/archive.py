@@ -145,7 +145,7 @@ def _places(tar: tarfile.TarFile) -> dict[str, tuple[int, int]]:
     for member in tar:
         if member.name in places:
             raise RequestError(f"{member.name} is in it twice")
-        if len(places) > MAX_FILES:
+        if len(places) >= MAX_FILES:
             raise RequestError(f"more than {MAX_FILES:,} files are in it")
         places[member.name] = member.offset_data, member.size
     if INDEX not in places:

@@ -66,11 +66,7 @@ class Program(ABC):
 
     @abstractmethod
     def gradients(
-        self,
-        selected: Any,
-        flat_RP: Tensor,
-        example: Example,
-        noise: Sequence[int],
+        self, selected: Any, flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         """Compute one step of some runs.
 
@@ -123,11 +119,7 @@ class OneByOne(Program):
         return [Alone(network, list(trained(network).values())) for network in chosen]
 
     def gradients(
-        self,
-        selected: list[Alone],
-        flat_RP: Tensor,
-        example: Example,
-        noise: Sequence[int],
+        self, selected: list[Alone], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         gradients_RP, counted = torch.empty_like(flat_RP), []
@@ -191,11 +183,7 @@ class Together(Program):
         return {name: stacked[list(runs)] for name, stacked in self._fixed.items()}
 
     def gradients(
-        self,
-        selected: dict[str, Tensor],
-        flat_RP: Tensor,
-        example: Example,
-        noise: Sequence[int],
+        self, selected: dict[str, Tensor], flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         views = self.layout.views(flat_RP)
@@ -274,11 +262,7 @@ class ManyTogether(Together):
         return super().select(runs) if len(runs) >= self._least else self._apart.select(runs)
 
     def gradients(
-        self,
-        selected: Any,
-        flat_RP: Tensor,
-        example: Example,
-        noise: Sequence[int],
+        self, selected: Any, flat_RP: Tensor, example: Example, noise: Sequence[int]
     ) -> Gradients:
         """Compute one step of some runs; `Program.gradients` says how."""
         if isinstance(selected, dict):
@@ -301,15 +285,11 @@ def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted
 FEW_STRINGS = 4
 """A step on at most so many strings is nearly all calls, in networks that are not large."""
 
-
 FEW_PARAMETERS = 100_000
 
 
 def choose_program(
-    networks: Sequence[nn.Module],
-    task: Task,
-    device: torch.device,
-    batch: int | None = None,
+    networks: Sequence[nn.Module], task: Task, device: torch.device, batch: int | None = None
 ) -> Program:
     """Return the program for a cohort.
 

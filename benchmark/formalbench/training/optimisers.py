@@ -12,7 +12,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
@@ -35,36 +35,13 @@ class Adam(Optimiser):
     config: AdamConfig | AdamWConfig
 
     def scalars(self, step: int) -> tuple[float, ...]:
-        """Return the bias corrections."""
         mean, square = self.config.betas
         return 1 - mean**step, (1 - square**step) ** 0.5
 
-    def step(
-        self,
-        parameters_RP: Tensor,
-        gradient_RP: Tensor,
-        slots: Sequence[Tensor],
-        rate: Tensor,
-        scalars: Tensor,
-        decay: Tensor | float,
-    ) -> None:
-        """Take a step; `Optimiser.step` says how."""
-        self._take(parameters_RP, gradient_RP, slots, rate, scalars, decay, None)
+    def step(self, *given: Any, **named: Any) -> None:
+        self.clipped_step(*given, None, **named)  # type: ignore[call-arg]
 
     def clipped_step(
-        self,
-        parameters_RP: Tensor,
-        gradient_RP: Tensor,
-        slots: Sequence[Tensor],
-        rate: Tensor,
-        scalars: Tensor,
-        decay: Tensor | float,
-        largest: float,
-    ) -> None:
-        """Clip and take a step; `Optimiser.clipped_step` says how."""
-        self._take(parameters_RP, gradient_RP, slots, rate, scalars, decay, largest)
-
-    def _take(
         self,
         parameters_RP: Tensor,
         gradient_RP: Tensor,
@@ -79,41 +56,33 @@ class Adam(Optimiser):
         plain = isinstance(decay, Tensor) or rate.shape[1] > 1  # parameters of several kinds
         one_pass = on_cpu and not plain and gradient_RP.shape[1] >= ONE_PASS
         take = adam_in_one_pass if one_pass else adam_plainly
-        take(
-            parameters_RP,
-            gradient_RP,
-            slots,
-            rate / mean_scale,
-            square_scale,
-            decay,
-            largest,
-            self.config,
-        )
+        rows, rate = (parameters_RP, gradient_RP, *slots), rate / mean_scale
+        take(self.config, rows, rate, square_scale, decay, largest)
+
+
+Rows = tuple[Tensor, ...]
+"""Parameters of the runs, their gradients, the means of these and of their squares, (R, P) each."""
 
 
 def adam_plainly(
-    parameters_RP: Tensor,
-    gradient_RP: Tensor,
-    slots: Sequence[Tensor],
+    config: AdamConfig | AdamWConfig,
+    rows: Rows,
     rate: Tensor,
     square_scale: Tensor,
     decay: Tensor | float,
     largest: float | None,
-    config: AdamConfig | AdamWConfig,
 ) -> None:
     """Take a step of all runs at once, in place.
 
     Args:
-        parameters_RP: of the runs.
-        gradient_RP: their gradients; may be overwritten.
-        slots: the means of the gradients and of their squares, (R, P) each.
+        config: its options.
+        rows: what it changes; gradients may be overwritten.
         rate: learning rates, divided by the mean's bias correction.
         square_scale: the root of the square's bias correction, ().
         decay: weight decay.
         largest: gradient norm of a run; None for no clipping.
-        config: the other options.
     """
-    mean_RP, square_RP = slots
+    parameters_RP, gradient_RP, mean_RP, square_RP = rows
     first, second = config.betas
     if largest is not None:
         gradient_RP = clip(gradient_RP, largest)
@@ -126,33 +95,29 @@ def adam_plainly(
 
 
 def adam_in_one_pass(
-    parameters_RP: Tensor,
-    gradient_RP: Tensor,
-    slots: Sequence[Tensor],
+    config: AdamConfig | AdamWConfig,
+    rows: Rows,
     rate: Tensor,
     square_scale: Tensor,
     decay: Tensor | float,
     largest: float | None,
-    config: AdamConfig | AdamWConfig,
 ) -> None:
     """Take the same step run by run, in fp32, with the library's kernel: it reads all once.
 
     Its own bias corrections are 1 after endless steps. Ours go into the rate, since
     r m / (√v / s + ε) = r s m / (√v + ε s).
     """
-    mean_RP, square_RP = slots
     first, second = config.betas
     scale = float(square_scale)
-    for row, one in enumerate(rate[:, 0].tolist()):
+    for one, parameters_P, gradient_P, *slots in zip(rate[:, 0].tolist(), *rows, strict=True):
         divisor = None
         if largest is not None:
-            norm = torch.linalg.vector_norm(gradient_RP[row])
-            divisor = ((norm + 1e-6) / largest).clamp(min=1.0)
+            divisor = ((torch.linalg.vector_norm(gradient_P) + 1e-6) / largest).clamp(min=1.0)
         torch._fused_adam_(
-            [parameters_RP[row]],
-            [gradient_RP[row]],
-            [mean_RP[row]],
-            [square_RP[row]],
+            [parameters_P],
+            [gradient_P],
+            [slots[0]],
+            [slots[1]],
             [],
             [torch.tensor(math.inf)],
             lr=one * scale,
@@ -172,7 +137,7 @@ class AdamW(Adam):
 
     config: AdamWConfig
 
-    def _take(
+    def clipped_step(
         self,
         parameters_RP: Tensor,
         gradient_RP: Tensor,
@@ -184,7 +149,7 @@ class AdamW(Adam):
     ) -> None:
         if isinstance(decay, Tensor) or decay:
             parameters_RP.mul_(1 - rate * decay)
-        super()._take(parameters_RP, gradient_RP, slots, rate, scalars, 0.0, largest)
+        super().clipped_step(parameters_RP, gradient_RP, slots, rate, scalars, 0.0, largest)
 
 
 class Sgd(Optimiser):
@@ -209,7 +174,6 @@ class Sgd(Optimiser):
         scalars: Tensor,
         decay: Tensor | float,
     ) -> None:
-        """Take a step; `Optimiser.step` says how."""
         if isinstance(decay, Tensor) or decay:
             gradient_RP = gradient_RP + decay * parameters_RP
         if slots:
@@ -237,7 +201,6 @@ class Lion(Optimiser):
         scalars: Tensor,
         decay: Tensor | float,
     ) -> None:
-        """Take a step; `Optimiser.step` says how."""
         (momentum_RP,) = slots
         now, kept = self.config.betas
         direction_RP = gradient_RP.lerp(momentum_RP, now).sign_()
@@ -249,7 +212,6 @@ class Lion(Optimiser):
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of x, x³ and x⁵: what an iteration makes of a singular value x (Jordan et al. 2024)."""
-
 
 LENGTH = 0.2
 """Root mean square of a step, over the rate: about AdamW's, so that both train at one rate."""
@@ -275,7 +237,6 @@ class Muon(Optimiser):
         self._rest: list[ParameterInfo] = []
 
     def with_layout(self, layout: tuple[ParameterInfo, ...]) -> Self:
-        """Return this optimiser for a layout; `Optimiser.with_layout` says more."""
         bound = super().with_layout(layout)
         matrices = [one for one in layout if _is_hidden_matrix(one)]
         bound._matrices = sorted(matrices, key=lambda one: one.shape)  # of one shape: side by side
@@ -283,7 +244,6 @@ class Muon(Optimiser):
         return bound
 
     def scalars(self, step: int) -> tuple[float, ...]:
-        """Return AdamW's bias corrections."""
         return self._adamw.scalars(step)
 
     def step(
@@ -295,7 +255,6 @@ class Muon(Optimiser):
         scalars: Tensor,
         decay: Tensor | float,
     ) -> None:
-        """Take a step; `Optimiser.step` says how."""
         rows = (parameters_RP, gradient_RP, *slots)
         if self._rest:
             rest_RS, gradient_RS, *slots_RS = (_gathered(self._rest, one) for one in rows)

@@ -56,7 +56,6 @@ def _find_again(name: Any, info: ValidationInfo) -> Tensor:
 Saved = Annotated[Tensor, PlainValidator(_find_again), PlainSerializer(_put_aside)]
 """A tensor of a run; numbers stand in the text of what is saved, tensors beside it."""
 
-
 _CONFIG = ConfigDict(extra="forbid")
 
 
@@ -192,10 +191,8 @@ class RunState:
 EVERY = 60.0
 """Seconds between two savings: what a kill can cost."""
 
-
 ABANDONED = 30 * DAY
 """Seconds after which nobody will ask for a cohort again."""
-
 
 S = TypeVar("S", bound=RunState)
 

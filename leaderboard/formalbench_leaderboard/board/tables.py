@@ -263,7 +263,10 @@ def plugin_metrics(found: Sequence[Outcome]) -> list[str]:
 
 def _metric_column(name: str) -> Column[Outcome]:
     """Return the column of a metric that a plugin adds to the objective's."""
-    meaning = "a plugin's metric, the mean over seeds and test lengths"
+    meaning = (
+        "a plugin's metric: the mean over seeds and test lengths; one that is no mean is computed "
+        "once over all lengths"
+    )
     return number(name, meaning, lambda on: on.result.metrics.get(name), told="{:.4g}".format)
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from formalbench.contracts.errors import PLUGIN_FAILURES, FormalbenchError, RequestError
 from formalbench.contracts.metric import Measure
 from formalbench.contracts.objective import CROSS_ENTROPY, MUTUAL_INFORMATION
-from formalbench.contracts.record import Record, Selected
+from formalbench.contracts.record import Record, Selected, Summed
 from formalbench.contracts.verification import AnyRecord, VerificationRecord
 from formalbench.device import check_precision
 from formalbench.host.loader import as_failures
@@ -31,7 +31,7 @@ from formalbench_leaderboard.publishing.agreement import (
 )
 from formalbench_leaderboard.publishing.record_check import Admission
 from formalbench_leaderboard.publishing.rerun import verify_again
-from formalbench_leaderboard.publishing.retest import Retested, Retester, told_counts
+from formalbench_leaderboard.publishing.retest import Retester, told_counts
 from formalbench_leaderboard.publishing.untrusted_plugins import LOADING, Question
 
 if TYPE_CHECKING:
@@ -172,7 +172,10 @@ class WeightsTest:
             told_bits = entropy.mean / 1000 if entropy else math.nan  # in a record in 1/1000 bit
             if bits := self._other_bits(retester, strings.own, told_bits, own.bits):
                 found.mismatch(f"cross-entropy on its own test strings is {bits}")
-            _compare(found, {name: cells.whole(name) for name in cells.metrics}, own, "test")
+            _compare(
+                found, {name: cells.whole(name) for name in cells.metrics}, own.measures, "test"
+            )
+            _compare(found, _measures(record.test.pooled or {}), own.pooled, "test")
         if record.selected is not None:
             said = replace(retester, how=None)  # nothing is searched for there
             self._validation(found, record.selected, said, strings.validation)
@@ -193,8 +196,7 @@ class WeightsTest:
             )
         if bits := self._other_bits(retester, drawn, selected.bits, now.bits):
             found.mismatch(f"cross-entropy on validation strings is {bits}")
-        told = {name: Measure(one.total, one.count) for name, one in selected.metrics.items()}
-        _compare(found, told, now, "validation")
+        _compare(found, _measures(selected.metrics), now.measures, "validation")
 
     @staticmethod
     def _other_bits(retester: Retester, cells: TestSet, told: float, now: float) -> str | None:
@@ -246,10 +248,19 @@ def _not_at_hand(record: Record) -> str:
     )
 
 
-def _compare(found: Audit, told: Mapping[str, Measure | None], now: Retested, which: str) -> None:
+def _measures(told: Mapping[str, Summed]) -> dict[str, Measure]:
+    return {name: Measure(one.total, one.count) for name, one in told.items()}
+
+
+def _compare(
+    found: Audit,
+    told: Mapping[str, Measure | None],
+    now: Mapping[str, Measure],
+    which: str,
+) -> None:
     """Compare the other metrics; those in bits are compared by how they round."""
     for name, measure in sorted(told.items()):
-        again = now.measures.get(name)
+        again = now.get(name)
         if measure is None or again is None or name == CROSS_ENTROPY:
             continue
         most = float(allowed(measure.count))

@@ -108,7 +108,7 @@ RUNS: Table = {
     TestResult: _held(
         AGAIN="metric fingerprint chance_constant chance_length extra_metrics",
         WORD="signatures seconds",
-        PARTS="cells",
+        PARTS="cells pooled",
     ),
     Cells: _held(
         AGAIN="length first group strings answers window",

@@ -15,7 +15,7 @@ from formalbench.contracts.task import Task
 from formalbench.device import usable_cores
 from formalbench.evaluation.beam_search import Search
 from formalbench.evaluation.cells import TestSet
-from formalbench.evaluation.evaluate import evaluate, total
+from formalbench.evaluation.evaluate import evaluate, pooled, total
 from formalbench.running.run_record import cells_of
 from torch import nn
 
@@ -31,12 +31,14 @@ class Retested:
         strings: how many there were.
         measures: every metric over all cells that are finite, by name.
         primary: the name of the primary one.
+        pooled: those metrics of plugins that are no means, by name.
     """
 
     counts: CellCounts
     strings: int
     measures: dict[str, Measure]
     primary: str
+    pooled: dict[str, Measure]
 
     @property
     def whole(self) -> Measure:
@@ -86,7 +88,8 @@ class Retester:
         primary = self.task.primary.name
         counts = told_counts(cells_of(scores, primary, partial(drawn.chances, self.task)))
         finite = [score for score in scores if score.finite] or scores
-        return Retested(counts, sum(counts.strings), total(finite).measures, primary)
+        measures, own = total(finite).measures, pooled(self.task, scores)
+        return Retested(counts, sum(counts.strings), measures, primary, own)
 
 
 def told_counts(cells: Cells) -> CellCounts:

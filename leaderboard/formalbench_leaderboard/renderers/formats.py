@@ -40,6 +40,7 @@ from formalbench_leaderboard.board.tables import (
     exact_table,
     of_row,
     of_task,
+    plugin_metrics,
     ranking,
     standing,
 )
@@ -176,8 +177,10 @@ def _latex_ranking(board: Board) -> Sheet[Row]:
 def _latex_of_task(board: Board, title: str) -> Sheet[Outcome]:
     if title in board.otherwise:
         return by_place(board, title).without("rate", "command")
-    shown = ("model", "validation", "mean", "interval", "scaled", "≥ 99 % to", "seeds")
-    return of_task(board, title).only(*shown)
+    sheet = of_task(board, title)
+    added = plugin_metrics(sheet.items)
+    shown = ("model", "validation", "mean", "interval", "scaled", *added, "≥ 99 % to", "seeds")
+    return sheet.only(*shown)
 
 
 def _below(table: Sheet[T]) -> Iterator[str]:

@@ -15,6 +15,7 @@ from formalbench_leaderboard.board.predictions import Agreement, agreement_table
 from formalbench_leaderboard.board.summary import verdict_of, verdict_of_verified
 from formalbench_leaderboard.board.tables import STANDING, Outcome, of_row
 from formalbench_leaderboard.charts.map_chart import map_fields
+from formalbench_leaderboard.publishing.self_reported import PAGE as REPORTS
 from formalbench_leaderboard.renderers.evidence_pages import PAPERS, PREDICTIONS
 from formalbench_leaderboard.renderers.formats import exact_tables, made
 from formalbench_leaderboard.renderers.links import FRONT, Links
@@ -27,8 +28,13 @@ from formalbench_leaderboard.renderers.site import (
 )
 
 
-def front_page(site: Site) -> str:
-    """Return the front page: the first suite's rankings, and the way to everything else."""
+def front_page(site: Site, *, reported: bool = False) -> str:
+    """Return the front page: the first suite's rankings, and the way to everything else.
+
+    Args:
+        site: what there are pages of.
+        reported: whether there is a page of self-reported scores.
+    """
     there = {
         "The map": site.map.columns,
         "Predictions": site.evidence.predictions,
@@ -39,8 +45,10 @@ def front_page(site: Site) -> str:
         "Reproductions": site.reproductions,
     }
     names = [name for name, items in there.items() if items]
-    ways = (link(name, f"#{name.lower().replace(' ', '-')}") for name in names)
     links = site.links.on(FRONT)
+    ways = [link(name, f"#{name.lower().replace(' ', '-')}") for name in names]
+    if reported:
+        ways.append(links.link("Self-reported, not verified", REPORTS))
     tables = {
         "suites": _suites(site.suites, links),
         "models": _models(site, links),

@@ -71,7 +71,8 @@ def render_files(
         RequestError: if there is a figure to draw, and the library that draws is not installed.
     """
     site = lay_out(records, host, files, documents, kept)
-    pages = {FRONT: front_page(site)} | evidence_pages.pages(site.evidence, site.links)
+    pages = {FRONT: front_page(site, reported=bool(reports))}
+    pages |= evidence_pages.pages(site.evidence, site.links)
     pages |= {one.path: suite_page(one, site) for one in site.suites}
     pages |= {one.path: model_page(one, site) for one in site.models}
     if reports:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, Literal
 
 from formalbench import Config, ModelSpec, option
@@ -10,7 +9,6 @@ from pydantic import model_validator
 
 EPSILON = 1e-5
 """The default ε of layer norm, and the mark by which an ε of one's own is known."""
-
 
 BuiltAs = Literal["hand-written", "transformer"]
 
@@ -47,8 +45,7 @@ def _eta() -> Any:
 
 def _network() -> Any:
     return option(
-        "hand-written",
-        "how it is built: with named parts, or as the transformer that is trained",
+        "hand-written", "how it is built: with named parts, or as the transformer that is trained"
     )
 
 
@@ -216,186 +213,169 @@ class YaoHardGenerateConfig(Config):
 
 
 _YAO = "Yao, Peng, Papadimitriou & Narasimhan 2021, "
-
-
 _RECOGNISES = ("classify",)
-
-
 _GENERATES = ("next-symbols", "generate")
 
 
-def _model(
+def _exact(
     name: str,
     factory: str,
-    config: str,
-    objectives: tuple[str, ...],
+    config: type[Config],
+    task: str,
     summary: str,
     reference: str,
+    objectives: tuple[str, ...] = _RECOGNISES,
 ) -> ModelSpec:
-    language = "dyck-{k}-{D}" if name.endswith("{D}") else "dyck-{k}"
+    """Return the spec of a model written by hand; `factory` is a place below ``constructions``."""
     return ModelSpec(
         name=name,
         version=1,
         summary=summary,
-        factory=f"formalbench_models.constructions.builders:{factory}",
-        config=f"formalbench_models.catalogue.constructions:{config}",
+        factory=f"formalbench_models.constructions.{factory}",
+        config=config,
         kind="exact",
         objectives=objectives,
-        reference=_YAO + reference,
-        task=f"{language}:{objectives[0]}",
-    )
-
-
-YAO: tuple[ModelSpec, ...] = (
-    _model(
-        "yao-hard-{k}-{D}",
-        "hard",
-        "YaoHardConfig",
-        _RECOGNISES,
-        "D+1 hard-attention layers that match innermost brackets first",
-        "section 5.1, Theorem 4.1",
-    ),
-    _model(
-        "yao-hard-as-soft-{k}-{D}",
-        "hard_as_soft",
-        "YaoRecogniseConfig",
-        _RECOGNISES,
-        "yao-hard with soft attention at a temperature of 1/Ω(n log nD)",
-        "section 5.1, appendix A",
-    ),
-    _model(
-        "yao-recognise-{k}-{D}",
-        "recognise",
-        "YaoRecogniseConfig",
-        _RECOGNISES,
-        "three soft-attention layers: depth, the matching bracket, any fault",
-        "Corollary B.2",
-    ),
-    _model(
-        "yao-soft-{k}-{D}",
-        "soft",
-        "YaoSoftConfig",
-        _GENERATES,
-        "two soft-attention layers: depth as an angle, then the top of the stack",
-        "section 5.2, appendix B.1 and B.2, Theorem 4.2",
-    ),
-    _model(
-        "yao-soft-{k}",
-        "soft_unbounded",
-        "YaoSoftConfig",
-        _GENERATES,
-        "yao-soft for any depth: right as far as the precision of n² reaches",
-        "appendix B.4, Theorem B.3",
-    ),
-    _model(
-        "yao-hard-generate-{k}-{D}",
-        "hard_generate",
-        "YaoHardGenerateConfig",
-        _GENERATES,
-        "D hard-attention layers, run on every prefix",
-        "Corollary A.2",
-    ),
-)
-"""The exact models of this paper."""
-
-
-_CHIANG = "Chiang & Cholak 2022, section "
-
-
-_SLIDES = "Steffen, Glaus & Saeedi 2022, Evaluating solutions … for Dyck languages (slides)"
-
-
-def _exact(name: str, task: str, summary: str, reference: str, config: str) -> ModelSpec:
-    factory = name.partition("-{")[0].replace("-", "_")
-    return ModelSpec(
-        name=name,
-        version=1,
-        summary=summary,
-        factory=f"formalbench_models.constructions.builders:{factory}",
-        config=f"formalbench_models.catalogue.constructions:{config}",
-        kind="exact",
-        objectives=("classify",),
         reference=reference,
         task=task,
     )
 
 
-def _for_automata(
-    name: str, task: str, summary: str, factory: str, config: str, reference: str
-) -> ModelSpec:
-    return replace(
-        _exact(name, task, summary, reference, config),
-        factory=f"formalbench_models.constructions.{factory}:build",
-        objectives=("classify", "tag", "next-symbols"),
-    )
+YAO: tuple[ModelSpec, ...] = (
+    _exact(
+        "yao-hard-{k}-{D}",
+        "builders:hard",
+        YaoHardConfig,
+        "dyck-{k}-{D}:classify",
+        "D+1 hard-attention layers that match innermost brackets first",
+        f"{_YAO}section 5.1, Theorem 4.1",
+    ),
+    _exact(
+        "yao-hard-as-soft-{k}-{D}",
+        "builders:hard_as_soft",
+        YaoRecogniseConfig,
+        "dyck-{k}-{D}:classify",
+        "yao-hard with soft attention at a temperature of 1/Ω(n log nD)",
+        f"{_YAO}section 5.1, appendix A",
+    ),
+    _exact(
+        "yao-recognise-{k}-{D}",
+        "builders:recognise",
+        YaoRecogniseConfig,
+        "dyck-{k}-{D}:classify",
+        "three soft-attention layers: depth, the matching bracket, any fault",
+        f"{_YAO}Corollary B.2",
+    ),
+    _exact(
+        "yao-soft-{k}-{D}",
+        "builders:soft",
+        YaoSoftConfig,
+        "dyck-{k}-{D}:next-symbols",
+        "two soft-attention layers: depth as an angle, then the top of the stack",
+        f"{_YAO}section 5.2, appendix B.1 and B.2, Theorem 4.2",
+        _GENERATES,
+    ),
+    _exact(
+        "yao-soft-{k}",
+        "builders:soft_unbounded",
+        YaoSoftConfig,
+        "dyck-{k}:next-symbols",
+        "yao-soft for any depth: right as far as the precision of n² reaches",
+        f"{_YAO}appendix B.4, Theorem B.3",
+        _GENERATES,
+    ),
+    _exact(
+        "yao-hard-generate-{k}-{D}",
+        "builders:hard_generate",
+        YaoHardGenerateConfig,
+        "dyck-{k}-{D}:next-symbols",
+        "D hard-attention layers, run on every prefix",
+        f"{_YAO}Corollary A.2",
+        _GENERATES,
+    ),
+)
+"""The exact models of this paper."""
 
+_CHIANG = "Chiang & Cholak 2022, section "
+_SLIDES = "Steffen, Glaus & Saeedi 2022, Evaluating solutions … for Dyck languages (slides)"
+
+
+_OF_AUTOMATA = ("classify", "tag", "next-symbols")
 
 CONSTRUCTIONS: tuple[ModelSpec, ...] = (
     _exact(
         "ffnn-parity",
+        "builders:ffnn_parity",
+        FfnnParityConfig,
         "parity",
         "two layers of step functions, for one length",
         f"Rumelhart et al. 1986; {_CHIANG}2.1",
-        "FfnnParityConfig",
     ),
     _exact(
         "exact-parity",
+        "builders:exact_parity",
+        ExactParityConfig,
         "parity",
         "two layers: find k/n, then test whether position k is odd",
         f"{_CHIANG}2.2, 3.1, 3.2",
-        "ExactParityConfig",
     ),
     _exact(
         "exact-first",
+        "builders:exact_first",
+        ExactFirstConfig,
         "first",
         "two layers: mark a 1 at position 1, then attend to it",
         f"{_CHIANG}2.3, 3.1, 3.2, 4.3",
-        "ExactFirstConfig",
     ),
     _exact(
         "flawed-first",
+        "builders:flawed_first",
+        FlawedFirstConfig,
         "first",
         "one layer that others than position 1 disturb: fails on long strings",
         f"{_CHIANG}4.2, 4.3",
-        "FlawedFirstConfig",
     ),
     _exact(
         "exact-dyck-1",
+        "builders:exact_dyck_1",
+        ExactDyckConfig,
         "dyck-1",
         "two layers: depths by masked averages, then the mean of the faults",
         _SLIDES,
-        "ExactDyckConfig",
     ),
     _exact(
         "exact-dyck-1-{D}",
+        "builders:exact_dyck_1",
+        ExactDyckConfig,
         "dyck-1-{D}",
         "exact-dyck-1 with a greatest depth",
         _SLIDES,
-        "ExactDyckConfig",
     ),
-    _for_automata(
+    _exact(
         "exact-regulargpt",
+        "exact_regulargpt:build",
+        ExactRegularGptConfig,
         "parity",
         "any automaton, written into the weights of regulargpt",
-        "exact_regulargpt",
-        "ExactRegularGptConfig",
         "Chi, Fan, Rudnicky & Ramadge 2023, section 7.2 and Lemma 1",
+        _OF_AUTOMATA,
     ),
-    _for_automata(
+    _exact(
         "exact-deltaproduct",
+        "exact_delta_product:build",
+        ExactDeltaProductConfig,
         "parity",
         "any automaton of permutations and resets, as reflections of a linear recurrence",
-        "exact_delta_product",
-        "ExactDeltaProductConfig",
         "Siems et al. 2025, DeltaProduct; Grazzi et al. 2024, section 4",
+        _OF_AUTOMATA,
     ),
-    _for_automata(
+    _exact(
         "exact-crasp",
+        "exact_crasp:build",
+        ExactCraspConfig,
         "dyck-2-3",
         "any automaton in C-RASP, written into a transformer without positions",
-        "exact_crasp",
-        "ExactCraspConfig",
         "Yang & Chiang 2024, Theorem 4.3; Yang et al. 2026, appendix J",
+        _OF_AUTOMATA,
     ),
     *YAO,
 )

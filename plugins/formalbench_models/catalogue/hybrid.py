@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from formalbench import Config, option
+from formalbench import option
 from formalbench.contracts.errors import unknown
 from pydantic import model_validator
 
 from formalbench_models.catalogue.linear_recurrences import LINEAR_RECURRENCES
-from formalbench_models.catalogue.options import check_heads, mixer_heads_option, width_option
+from formalbench_models.catalogue.options import (
+    HeadsConfig,
+    learned,
+    mixer_heads_option,
+    width_option,
+)
 
 ATTENTION = "attention"
-
-
 MOST_BLOCKS = 64
-
 
 RECURRENCES = {
     spec.name: spec for spec in LINEAR_RECURRENCES if spec.name not in ("rwkv-7", "slice")
 }
 """Those whose blocks stand alone: RWKV-7's hand a value from the first to all."""
 
-
 PARTS = (ATTENTION, *RECURRENCES)
 
 
-class HybridConfig(Config):
+class HybridConfig(HeadsConfig):
     """Of a network of several kinds of blocks."""
 
     pattern: str = option(
@@ -41,10 +42,17 @@ class HybridConfig(Config):
                 raise ValueError(str(unknown("part of pattern", part, PARTS)))
         if len(self.parts) > MOST_BLOCKS:
             raise ValueError(f"{len(self.parts)} blocks, and at most {MOST_BLOCKS} are allowed")
-        check_heads(self.width, self.heads)
         return self
 
     @property
     def parts(self) -> list[str]:
-        """The name of each block, from below."""
         return [part.strip() for part in self.pattern.split("+")] * self.repeats
+
+
+HYBRID = learned(
+    "hybrid",
+    "hybrid:build_hybrid",
+    HybridConfig,
+    "blocks of recurrences and attention in one network",
+    "Lieber et al. 2024, Jamba; De et al. 2024, Griffin",
+)

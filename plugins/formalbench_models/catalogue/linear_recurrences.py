@@ -5,19 +5,17 @@ from __future__ import annotations
 from typing import Literal
 
 from formalbench import ModelSpec, option
-from formalbench.contracts.config import Value
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
     Eigenvalues,
     RecurrenceConfig,
     ShellConfig,
-    check_heads,
     chunk_option,
     convolution_option,
     eigenvalues_option,
     expansion_option,
-    family,
+    learned,
     mixer_heads_option,
     no_feed_forward_option,
 )
@@ -37,11 +35,6 @@ class DeltaConfig(RecurrenceConfig):
         "initial weights: PyTorch's, or small ones, as flash-linear-attention's: N(0, 0.02), what "
         "ends a branch less, biases 0",
     )
-
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> DeltaConfig:
-        check_heads(self.width, self.heads)
-        return self
 
 
 class Rwkv7Config(RecurrenceConfig):
@@ -66,11 +59,6 @@ class Rwkv7Config(RecurrenceConfig):
         "rwkv", "initial weights: those of RWKV-LM's code, or PyTorch's with evenly spaced decays"
     )
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> Rwkv7Config:
-        check_heads(self.width, self.heads)
-        return self
-
 
 class LinearAttentionConfig(RecurrenceConfig):
     """Of attention without a softmax."""
@@ -82,10 +70,9 @@ class LinearAttentionConfig(RecurrenceConfig):
     )
     rank: int = option(16, "rank of what chooses gated decays", minimum=1, maximum=1024)
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> LinearAttentionConfig:
-        check_heads(self.width, self.heads, even=self.decay == "fixed")
-        return self
+    @property
+    def turns_pairs(self) -> bool:
+        return self.decay == "fixed"
 
 
 class LruConfig(RecurrenceConfig):
@@ -123,11 +110,6 @@ class Mamba2Config(RecurrenceConfig):
     convolution: int = convolution_option()
     eigenvalues: Eigenvalues = eigenvalues_option()
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> Mamba2Config:
-        check_heads(self.width, self.heads)
-        return self
-
 
 class MinimalConfig(RecurrenceConfig):
     """Of gated recurrences whose gates do not see the state."""
@@ -161,7 +143,6 @@ class MlstmConfig(RecurrenceConfig):
 
     @model_validator(mode="after")
     def _parts_divide_the_width(self) -> MlstmConfig:
-        check_heads(self.width, self.heads)
         if self.width % self.block:
             raise ValueError(
                 f"width must be divisible by block: {self.width} is not by {self.block}"
@@ -217,11 +198,6 @@ class SlstmConfig(ShellConfig):
     heads: int = mixer_heads_option()
     convolution: int = convolution_option(least=0)
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> SlstmConfig:
-        check_heads(self.width, self.heads)
-        return self
-
 
 class XlstmConfig(MlstmConfig):
     """Of blocks of mLSTM and sLSTM; both have the heads and the convolution."""
@@ -246,131 +222,117 @@ class XlstmConfig(MlstmConfig):
         return self
 
 
-def _recurrence(
-    name: str,
-    builder: str,
-    config: str,
-    summary: str,
-    source: str,
-    version: int = 1,
-    **defaults: Value,
-) -> ModelSpec:
-    factory = f"formalbench_models.families.{builder}"
-    options = f"formalbench_models.catalogue.linear_recurrences:{config}"
-    return family(name, factory, options, summary, source, version=version, **defaults)
-
-
 LINEAR_RECURRENCES: tuple[ModelSpec, ...] = (
-    _recurrence(
+    learned(
         "deltanet",
         "delta:build_deltanet",
-        "DeltaConfig",
+        DeltaConfig,
         "linear recurrence by the delta rule",
         "Schlag, Irie & Schmidhuber 2021; Yang et al. 2024, Parallelizing linear transformers "
         "with the delta rule",
     ),
-    _recurrence(
+    learned(
         "gated-deltanet",
         "delta:build_deltanet",
-        "DeltaConfig",
+        DeltaConfig,
         "the delta rule with a decay",
         "Yang, Kautz & Hatamizadeh 2025, Gated delta networks",
         gate=True,
         heads=4,
     ),
-    _recurrence(
+    learned(
         "deltaproduct",
         "delta:build_deltanet",
-        "DeltaConfig",
+        DeltaConfig,
         "several steps of the delta rule a symbol, eigenvalues of each in [-1, 1]",
         "Siems et al. 2025, DeltaProduct",
         reflections=2,
         eigenvalues="-1..1",
     ),
-    _recurrence(
+    learned(
         "mamba",
         "mamba:build_mamba",
-        "MambaConfig",
+        MambaConfig,
         "selective state space, diagonal, a step for every channel",
         "Gu & Dao 2024, Mamba",
     ),
-    _recurrence(
+    learned(
         "mamba-2",
         "mamba:build_mamba2",
-        "Mamba2Config",
+        Mamba2Config,
         "selective state space, one decay for a head",
         "Dao & Gu 2024, Transformers are SSMs",
     ),
-    _recurrence(
+    learned(
         "rwkv-7",
         "rwkv7:build_rwkv7",
-        "Rwkv7Config",
+        Rwkv7Config,
         "linear recurrence with decaying rows and a generalised delta rule",
         'Peng et al. 2025, RWKV-7 "Goose", section 4.1',
     ),
-    _recurrence(
+    learned(
         "mlstm",
         "xlstm:build_mlstm",
-        "MlstmConfig",
+        MlstmConfig,
         "LSTM with a matrix for a memory and exponential gates",
         "Beck et al. 2024, xLSTM, section 2.3",
     ),
-    _recurrence(
+    learned(
         "slice",
         "slice:build_slice",
-        "SliceConfig",
+        SliceConfig,
         "every symbol multiplies the state by a matrix of its own",
         "Walker et al. 2025, Structured linear CDEs",
         version=2,  # 1 kept its matrices' norms within 1 and began nearer to the identity
     ),
-    _recurrence(
+    learned(
         "linear-attention",
         "linear_attention:build_linear_attention",
-        "LinearAttentionConfig",
+        LinearAttentionConfig,
         "attention without a softmax, as a recurrence",
         "Katharopoulos et al. 2020, Transformers are RNNs",
     ),
-    _recurrence(
+    learned(
         "retnet",
         "linear_attention:build_linear_attention",
-        "LinearAttentionConfig",
+        LinearAttentionConfig,
         "linear attention with a fixed decay for each head, and rotations",
         "Sun et al. 2023, Retentive network",
         decay="fixed",
     ),
-    _recurrence(
+    learned(
         "gla",
         "linear_attention:build_linear_attention",
-        "LinearAttentionConfig",
+        LinearAttentionConfig,
         "gated linear attention: every row decays as a symbol says",
         "Yang et al. 2024, Gated linear attention transformers",
         decay="gated",
     ),
-    _recurrence(
+    learned(
         "s4d",
         "diagonal_recurrences:build_s4d",
-        "S4dConfig",
+        S4dConfig,
         "diagonal state space, the same at every symbol",
         "Gu, Gupta, Goel & Ré 2022",
     ),
-    _recurrence(
+    learned(
         "lru",
         "diagonal_recurrences:build_lru",
-        "LruConfig",
+        LruConfig,
         "linear recurrent unit: a complex diagonal, the same at every symbol",
         "Orvieto et al. 2023, Resurrecting recurrent neural networks for long sequences",
     ),
-    _recurrence(
+    learned(
         "mingru",
         "diagonal_recurrences:build_minimal",
-        "MinimalConfig",
+        MinimalConfig,
         "GRU whose gate does not see the state",
         "Feng et al. 2024, Were RNNs all we needed?",
     ),
-    _recurrence(
+    learned(
         "minlstm",
         "diagonal_recurrences:build_minimal",
-        "MinimalConfig",
+        MinimalConfig,
         "LSTM whose gates do not see the state",
         "Feng et al. 2024, Were RNNs all we needed?",
         kind="lstm",

@@ -7,10 +7,11 @@ itself.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from formalbench import Config, ModelSpec, option
 from formalbench.contracts.config import Value
+from pydantic import model_validator
 
 NORM_HELP = "layer norm before (pre) or after (post) each residual branch"
 
@@ -40,23 +41,6 @@ def dropout_option(what: str) -> Any:
     return option(0.0, f"share of {what} left out in training", minimum=0.0, maximum=0.9)
 
 
-def check_heads(width: int, heads: int, *, even: bool = False) -> None:
-    """Refuse a width that cannot be split among the heads.
-
-    Args:
-        width: of the residual stream.
-        heads: attention heads.
-        even: whether a head's share must be even (rotations act on pairs).
-
-    Raises:
-        ValueError: if it cannot.
-    """
-    if width % heads:
-        raise ValueError(f"width must be divisible by heads: {width} is not by {heads}")
-    if even and (width // heads) % 2:
-        raise ValueError(f"width / heads must be even here, not {width // heads}")
-
-
 Eigenvalues = Literal["0..1", "-1..1"]
 """A range, written so that ``--set`` and names with options behind them take it."""
 
@@ -68,7 +52,26 @@ def chunk_option(default: int, longest: int = 1024) -> Any:
     )
 
 
-class ShellConfig(Config):
+class HeadsConfig(Config):
+    """Of a network that may have heads: they divide its width."""
+
+    @property
+    def turns_pairs(self) -> bool:
+        """Whether a head's share must be even: rotations act on pairs."""
+        return False
+
+    @model_validator(mode="after")
+    def _heads_divide_the_width(self) -> Self:
+        own = {"width": 0, "heads": 1, **dict(self)}
+        width, heads = own["width"], own["heads"]
+        if width % heads:
+            raise ValueError(f"width must be divisible by heads: {width} is not by {heads}")
+        if self.turns_pairs and (width // heads) % 2:
+            raise ValueError(f"width / heads must be even here, not {width // heads}")
+        return self
+
+
+class ShellConfig(HeadsConfig):
     """Of the shell that recurrences stand in."""
 
     width: int = width_option()
@@ -132,36 +135,41 @@ class ControllerConfig(Config):
     )
 
 
-def family(
+def learned(
     name: str,
     factory: str,
-    config: str,
+    config: type[Config],
     summary: str,
-    source: str,
+    reference: str,
     *,
     version: int = 1,
+    by_name: bool = True,
+    objectives: tuple[str, ...] = (),
     **defaults: Value,
 ) -> ModelSpec:
-    """Return the spec of a family.
+    """Return the spec of a model that is trained.
 
     Args:
         name: of the model.
-        factory: as ``formalbench_models.families.stack_rnn:StackRnn``.
-        config: of its options, as ``formalbench_models.catalogue.options:ShellConfig``.
+        factory: below ``families``, as ``stack_rnn:StackRnn``.
+        config: of its options.
         summary: in a line.
-        source: the papers.
+        reference: the papers.
         version: goes up when the same options give another network.
+        by_name: whether ``--model all``, the baselines, leaves it out.
+        objectives: that it can answer; empty for all.
         **defaults: options whose default differs from the config's.
     """
     return ModelSpec(
         name=name,
         version=version,
         summary=summary,
-        factory=factory,
+        factory=f"formalbench_models.families.{factory}",
         config=config,
         defaults=defaults,
-        reference=source,
-        by_name=True,  # `--model all` is the baselines
+        objectives=objectives,
+        reference=reference,
+        by_name=by_name,
     )
 
 
@@ -187,7 +195,6 @@ _MODELS: dict[str, tuple[str, ...]] = {
     "xlstm": ("slstm", "mlstm", "xlstm"),
     "memory": ("stack-rnn", "tape-rnn", "nondeterministic-stack"),
 }
-
 
 _FAMILY = {name: family for family, names in _MODELS.items() for name in names}
 

@@ -6,7 +6,8 @@ from typing import Literal
 
 from formalbench import Config, ModelSpec, option
 
-from formalbench_models.catalogue.options import ControllerConfig, family
+from formalbench_models.catalogue.linear_recurrences import SlstmConfig, XlstmConfig
+from formalbench_models.catalogue.options import ControllerConfig, learned
 
 
 class RecurrentConfig(Config):
@@ -78,39 +79,50 @@ class TapeRnnConfig(ControllerConfig):
     )
 
 
+def _baseline(name: str, config: type[Config], summary: str, reference: str) -> ModelSpec:
+    factory = f"recurrent:{name}"  # version 1 used the library's kernels
+    return learned(name, factory, config, summary, reference, version=2, by_name=False)
+
+
+BASELINES = (
+    _baseline("rnn", ElmanConfig, "Elman network", "Elman 1990, Finding structure in time"),
+    _baseline("gru", RecurrentConfig, "gated recurrent unit", "Cho et al. 2014"),
+    _baseline("lstm", LstmConfig, "long short-term memory", "Hochreiter & Schmidhuber 1997"),
+)
+
 MEMORY_MODELS: tuple[ModelSpec, ...] = (
-    family(
+    learned(
         "nondeterministic-stack",
-        "formalbench_models.families.nondeterministic_stack:NondeterministicStack",
-        "formalbench_models.catalogue.recurrent_networks:NondeterministicStackConfig",
+        "nondeterministic_stack:NondeterministicStack",
+        NondeterministicStackConfig,
         "LSTM with all runs of a pushdown automaton at once (RNS-RNN); cubic in the length",
         "DuSell & Chiang 2022, Learning hierarchical structures",
     ),
-    family(
+    learned(
         "slstm",
-        "formalbench_models.families.xlstm:build_slstm",
-        "formalbench_models.catalogue.linear_recurrences:SlstmConfig",
+        "xlstm:build_slstm",
+        SlstmConfig,
         "LSTM with exponential gates and heads that mix their states",
         "Beck et al. 2024, xLSTM, section 2.2",
     ),
-    family(
+    learned(
         "stack-rnn",
-        "formalbench_models.families.stack_rnn:StackRnn",
-        "formalbench_models.catalogue.recurrent_networks:StackRnnConfig",
+        "stack_rnn:StackRnn",
+        StackRnnConfig,
         "recurrent network with stacks: push, no-op and pop in superposition",
         "Joulin & Mikolov 2015; Delétang et al. 2023",
     ),
-    family(
+    learned(
         "tape-rnn",
-        "formalbench_models.families.tape_rnn:TapeRnn",
-        "formalbench_models.catalogue.recurrent_networks:TapeRnnConfig",
+        "tape_rnn:TapeRnn",
+        TapeRnnConfig,
         "recurrent network with tapes: moves of the head in superposition",
         "Delétang et al. 2023; Suzgun et al. 2019",
     ),
-    family(
+    learned(
         "xlstm",
-        "formalbench_models.families.xlstm:build_xlstm",
-        "formalbench_models.catalogue.linear_recurrences:XlstmConfig",
+        "xlstm:build_xlstm",
+        XlstmConfig,
         "blocks of mLSTM and sLSTM",
         "Beck et al. 2024, xLSTM, section 2.4",
     ),

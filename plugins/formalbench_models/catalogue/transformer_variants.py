@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Literal
 
-from formalbench import Config, ModelSpec, option
+from formalbench import ModelSpec, option
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
     NORM_HELP,
-    check_heads,
+    HeadsConfig,
     dropout_option,
-    family,
     feed_forward_option,
     heads_option,
     hidden_option,
+    learned,
     width_option,
 )
 from formalbench_models.catalogue.transformers import PAIRED, TransformerConfig
 
 
-class RegularGptConfig(Config):
+class RegularGptConfig(HeadsConfig):
     """Of RegularGPT with chunks of any size."""
 
     chunk: int = option(2, "positions a query attends to, C", minimum=2, maximum=1024)
@@ -43,15 +42,24 @@ class RegularGptConfig(Config):
         "number of levels before a prefix is answered: from its own length, or from the string's",
     )
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> RegularGptConfig:
-        check_heads(self.width, self.heads)
-        return self
 
+def _regulargpt(name: str, chunk: int) -> ModelSpec:
+    return learned(
+        name,
+        "regulargpt:RegularGPT",
+        RegularGptConfig,
+        f"one shared block over log_{chunk} T levels of dilated chunks of {chunk}",
+        "Chi, Fan, Rudnicky & Ramadge 2023, section 3",
+        version=2,  # 1 padded each level with the state of padding there
+        by_name=False,
+        chunk=chunk,
+    )
+
+
+REGULARGPT = (_regulargpt("regulargpt", 2), _regulargpt("regulargpt-c3", 3))
 
 MOST_BLOCKS = 1024
 """That a string may go through for each round that its length asks for."""
-
 
 Rounds = Literal["log", "length", "fixed"]
 
@@ -93,10 +101,10 @@ class LoopedConfig(TransformerConfig):
         return self
 
 
-LOOPED_TRANSFORMER = family(
+LOOPED_TRANSFORMER = learned(
     "looped-transformer",
-    "formalbench_models.families.looped_transformer:LoopedTransformer",
-    "formalbench_models.catalogue.transformer_variants:LoopedConfig",
+    "looped_transformer:LoopedTransformer",
+    LoopedConfig,
     "one shared block, log n rounds of it, the input added in each",
     "Fan, Du, Ramchandran & Lee 2024, Looped transformers for length generalization",
     layers=1,
@@ -130,30 +138,21 @@ class StackAttentionConfig(TransformerConfig):
         return self.stack_block - 1 if self.stack_block else (self.layers - 1) // 2
 
 
-STACK_ATTENTION = family(
+STACK_ATTENTION = learned(
     "stack-attention",
-    "formalbench_models.families.stack_attention:StackTransformer",
-    "formalbench_models.catalogue.transformer_variants:StackAttentionConfig",
+    "stack_attention:StackTransformer",
+    StackAttentionConfig,
     "causal transformer, in its middle block a superposition stack for attention",
     "DuSell & Chiang 2024, Stack attention, section 4.1",
     layers=3,
 )
 
-
 Positions = Literal[
-    "none",
-    "sinusoidal",
-    "alibi",
-    "rope",
-    "relative",
-    "t5",
-    "kerple-log",
-    "kerple-power",
-    "fire",
+    "none", "sinusoidal", "alibi", "rope", "relative", "t5", "kerple-log", "kerple-power", "fire"
 ]
 
 
-class EncoderDecoderConfig(Config):
+class EncoderDecoderConfig(HeadsConfig):
     """Of ``encoder-decoder``."""
 
     positions: Positions = option(
@@ -173,10 +172,9 @@ class EncoderDecoderConfig(Config):
         False, "one matrix reads, says and answers; for tasks that read and say one alphabet"
     )
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> EncoderDecoderConfig:
-        check_heads(self.width, self.heads, even=self.positions in PAIRED)
-        return self
+    @property
+    def turns_pairs(self) -> bool:
+        return self.positions in PAIRED
 
     @property
     def block(self) -> TransformerConfig:
@@ -185,25 +183,22 @@ class EncoderDecoderConfig(Config):
         return TransformerConfig(**shared)
 
 
-def _encoder_decoder(name: str, summary: str, reference: str, **defaults: bool) -> ModelSpec:
-    factory, config = (
-        "formalbench_models.families.encoder_decoder:EncoderDecoder",
-        "formalbench_models.catalogue.transformer_variants:EncoderDecoderConfig",
-    )
-    announced = family(name, factory, config, summary, reference, **defaults)
-    return replace(announced, objectives=("decode", "translate"))
-
+_READ_AND_SAY = ("encoder_decoder:EncoderDecoder", EncoderDecoderConfig)
 
 ENCODER_DECODERS = (
-    _encoder_decoder(
+    learned(
         "encoder-decoder",
+        *_READ_AND_SAY,
         "transformer that reads a string and says another, symbol by symbol",
         "Vaswani et al. 2017, section 3.1",
+        objectives=("decode", "translate"),
     ),
-    _encoder_decoder(
+    learned(
         "encoder-decoder-logn",
+        *_READ_AND_SAY,
         "the encoder-decoder with logits scaled by the log of what is attended to",
         "Chiang & Cholak 2022, sections 4.3 and 4.4",
+        objectives=("decode", "translate"),
         log_length=True,
     ),
 )

@@ -7,20 +7,19 @@ own. docs/reproductions.md says in what each still differs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
-from formalbench import Config, ModelSpec, option
-from formalbench.contracts.config import Value
+from formalbench import option
 from pydantic import model_validator
 
 from formalbench_models.catalogue.options import (
     NORM_HELP,
-    check_heads,
+    HeadsConfig,
     dropout_option,
     feed_forward_option,
     heads_option,
     hidden_option,
+    learned,
     width_option,
 )
 
@@ -44,10 +43,8 @@ Positions = Literal[
     "path",
 ]
 
-
 PAIRED = ("rope", "xpos")
 """Positions that turn pairs of coordinates."""
-
 
 NUMBERED = (
     *("sinusoidal", "learned", "alibi", "rope"),
@@ -55,20 +52,14 @@ NUMBERED = (
 )
 """Positions that may be any rising numbers, not just 0, 1, 2, ..."""
 
-
 XPOS_MOST = 32768
 """Positions with which xpos stays finite in fp32, and in bf16."""
 
-
-MASKED = {
-    "positions": ("xpos", "path"),
-    "attention": ("stick-breaking",),
-    "forget": (True,),
-}
+MASKED = {"positions": ("xpos", "path"), "attention": ("stick-breaking",), "forget": (True,)}
 """What looks back from each position, and means nothing without a causal mask."""
 
 
-class TransformerConfig(Config):
+class TransformerConfig(HeadsConfig):
     """Of the Transformer with a choice of positions."""
 
     positions: Positions = option(
@@ -142,10 +133,9 @@ class TransformerConfig(Config):
         1.0, "factor on the symbols' initial vectors", minimum=0.0, maximum=1000.0
     )
 
-    @model_validator(mode="after")
-    def _heads_divide_the_width(self) -> TransformerConfig:
-        check_heads(self.width, self.heads, even=self.positions in PAIRED)
-        return self
+    @property
+    def turns_pairs(self) -> bool:
+        return self.positions in PAIRED
 
     @model_validator(mode="after")
     def _options_go_together(self) -> TransformerConfig:
@@ -166,13 +156,27 @@ class TransformerConfig(Config):
         return self
 
 
-TRANSFORMER = "formalbench_models.families.transformer:Transformer"
+TRANSFORMER = ("transformer:Transformer", TransformerConfig)
 
+TRANSFORMERS = (
+    learned(
+        "transformer",
+        *TRANSFORMER,
+        "causal self-attention, two layers",
+        "Vaswani et al. 2017",
+        by_name=False,
+    ),
+    learned(
+        "transformer-logn",
+        *TRANSFORMER,
+        "`transformer` with logits scaled by the log of how many positions are attended to",
+        "Chiang & Cholak 2022, section 4.3",
+        by_name=False,
+        log_length=True,
+    ),
+)
 
-TRANSFORMER_CONFIG = "formalbench_models.catalogue.transformers:TransformerConfig"
-
-
-_CHIANG_CHOLAK: Mapping[str, Value] = {
+_CHIANG_CHOLAK: dict[str, Any] = {
     "width": 16,
     "hidden": 64,
     "layers": 2,
@@ -183,102 +187,78 @@ _CHIANG_CHOLAK: Mapping[str, Value] = {
 }
 
 
-def _of_a_paper(
-    name: str, summary: str, reference: str, defaults: Mapping[str, Value], *objectives: str
-) -> ModelSpec:
-    return ModelSpec(
-        name=name,
-        version=1,
-        summary=summary,
-        factory=TRANSFORMER,
-        config=TRANSFORMER_CONFIG,
-        defaults=defaults,
-        objectives=objectives,
-        reference=reference,
-        by_name=True,
-    )
-
-
 PAPERS = (
-    _of_a_paper(
+    learned(
         "transformer-chi",
+        *TRANSFORMER,
         "the baseline of RegularGPT's Table 1: five causal post-norm layers of width 256",
         "Chi, Fan, Rudnicky & Ramadge 2023, section 5.1 and Table 4, and the code they build on",
-        {
-            "width": 256,
-            "heads": 8,
-            "layers": 5,
-            "norm": "post",
-            "activation": "relu",
-            "bias": False,
-            "positions": "relative",
-        },
+        width=256,
+        heads=8,
+        layers=5,
+        norm="post",
+        activation="relu",
+        bias=False,
+        positions="relative",
     ),
-    _of_a_paper(
+    learned(
         "transformer-deletang",
+        *TRANSFORMER,
         "five post-norm layers without a mask, read at an empty symbol behind the string",
         "Delétang et al. 2023, section 4 and appendix A.1, and their code",
-        {
-            "heads": 8,
-            "layers": 5,
-            "norm": "post",
-            "activation": "relu",
-            "bias": False,
-            "init": "haiku",
-            "embedding_scale": 0.16,  # 0.02 times the root of the width
-            "positions": "sinusoidal-from-end",
-            "causal": False,
-            "marker": "end",
-        },
-        "classify",
-        "transduce",
+        objectives=("classify", "transduce"),
+        heads=8,
+        layers=5,
+        norm="post",
+        activation="relu",
+        bias=False,
+        init="haiku",
+        embedding_scale=0.16,  # 0.02 times the root of the width
+        positions="sinusoidal-from-end",
+        causal=False,
+        marker="end",
     ),
-    _of_a_paper(
+    learned(
         "transformer-chiang-cholak-first",
+        *TRANSFORMER,
         "trained on FIRST: one head, width 16, position code [i=1]",
         "Chiang & Cholak 2022, sections 4.1 and 4.4, and their code",
-        {**_CHIANG_CHOLAK, "heads": 1, "positions": "first"},
-        "classify",
+        objectives=("classify",),
+        **_CHIANG_CHOLAK,
+        heads=1,
+        positions="first",
     ),
-    _of_a_paper(
+    learned(
         "transformer-chiang-cholak-parity",
+        *TRANSFORMER,
         "trained on PARITY: two heads, width 16, position codes i/n and cos(i pi)",
         "Chiang & Cholak 2022, section 4.1, and their code",
-        {**_CHIANG_CHOLAK, "heads": 2, "positions": "parity"},
-        "classify",
+        objectives=("classify",),
+        **_CHIANG_CHOLAK,
+        heads=2,
+        positions="parity",
     ),
 )
 
-
-def _transformer(name: str, summary: str, reference: str, **defaults: Value) -> ModelSpec:
-    return ModelSpec(
-        name=name,
-        version=1,
-        summary=summary,
-        factory=TRANSFORMER,
-        config=TRANSFORMER_CONFIG,
-        defaults=defaults,
-        reference=reference,
-        by_name=True,
-    )
-
-
 ATTENTION_KINDS = (
-    _transformer(
+    learned(
         "forgetting-transformer",
+        *TRANSFORMER,
         "causal transformer without positions whose forget gates lower logits (FoX)",
         "Lin, Nikishin, He & Courville 2025, section 3",
         positions="none",
         forget=True,
     ),
-    _transformer(
+    learned(
         "path-transformer",
+        *TRANSFORMER,
         "causal transformer with products of reflections for positions (PaTH)",
         "Yang et al. 2025, PaTH attention, sections 2 and 3.1",
         positions="path",
     ),
-    _transformer(
+    learned(
         "stick-breaking-transformer",
+        *TRANSFORMER,
         "causal transformer without positions where keys take shares from near to far",
         "Tan et al. 2024, Scaling stick-breaking attention, section 2",
         positions="none",

@@ -47,17 +47,7 @@ def parity(c: float = 1.0) -> Construction:
     """
     cls = ({"is CLS": c},)
     return Construction(
-        coordinates=(
-            "is 0",
-            "is 1",
-            "is CLS",
-            "i/n",
-            "cos iπ",
-            "k/n",
-            "1/n",
-            "[i=k]/n",
-            "s",
-        ),
+        coordinates=("is 0", "is 1", "is CLS", "i/n", "cos iπ", "k/n", "1/n", "[i=k]/n", "s"),
         symbols=_WORDS,
         positions=(Position(fraction, {"i/n": 1}), Position(alternating, {"cos iπ": 1})),
         layers=(
@@ -109,7 +99,7 @@ def first(c: float = 1.0, *, log_length: bool = False) -> Construction:
                     FeedForward(
                         (HiddenUnit({"is 0": -1, "is CLS": -1, "[i=1]": 1}, {"[w_1=1]": 1}),)
                     ),
-                ),
+                )
             ),
             Layer(
                 heads=(

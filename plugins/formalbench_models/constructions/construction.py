@@ -17,7 +17,7 @@ own precision, and nothing else ever does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -28,21 +28,17 @@ from torch import Tensor
 Form = Mapping[str, float]
 """A linear form on the stream: coordinate -> coefficient. The key `ONE` is a constant."""
 
-
 ONE = "one"
 """The constant 1 in a `Form`: a bias. No coordinate may have this name.
 
 A construction that is to survive layer norm uses none: constants do not scale with the rest.
 """
 
-
 Code = Callable[["Tensor", int], "Tensor"]
 """A position code: (i (M,) int64, n) -> (M,) fp64; `codes` has the usual ones."""
 
-
 Mask = Literal["none", "future", "past"]
 """What is hidden from a query: nothing, the positions behind it, or those before it."""
-
 
 Ties = Literal["first", "last", "mean"]
 """Which of several keys with the (exactly) largest score hard attention takes."""
@@ -218,33 +214,6 @@ class Construction:
     def __post_init__(self) -> None:
         if ONE in self.coordinates or len(set(self.coordinates)) < len(self.coordinates):
             raise ValueError(f"coordinates: a name twice, or {ONE!r}: {self.coordinates}")
-        known = set(self.coordinates)
-        for name in self._written():
-            if name not in known:
-                raise ValueError(f"{name!r} is written but is no coordinate")
-        for name in self._read():
-            if name not in known | {ONE}:
-                raise ValueError(f"{name!r} is read but is no coordinate")
-
-    def _written(self) -> Iterable[str]:
-        for each in (*self.symbols.values(), *(p.writes for p in self.positions)):
-            yield from each
-        for layer in self.layers:
-            for head in layer.heads:
-                yield from head.values
-            for network in layer.feed_forwards:
-                yield from (*network.constants, *network.replaces)
-                for unit in network.units:
-                    yield from unit.writes
-
-    def _read(self) -> Iterable[str]:
-        forms: list[Form] = list(self.logits)
-        for layer in self.layers:
-            for head in layer.heads:
-                forms += [*head.query, *head.key, *head.values.values()]
-            forms += [unit.reads for network in layer.feed_forwards for unit in network.units]
-        for each in forms:
-            yield from each
 
     @property
     def traits(self) -> Traits:

@@ -42,7 +42,6 @@ from formalbench.theory.c_rasp import Ints, Weights, components, counting_weight
 BEGIN = "BOS"
 """The symbol at position 0."""
 
-
 NOT = "¬"
 """What a name begins with where the opposite of a line is meant."""
 
@@ -262,11 +261,7 @@ class _Writer:
         return found
 
     def _steps(
-        self,
-        label: int,
-        number: int,
-        weights: Weights,
-        told: Mapping[int, tuple[str, str]],
+        self, label: int, number: int, weights: Weights, told: Mapping[int, tuple[str, str]]
     ) -> list[tuple[int, str]]:
         """Write where a step with a weight is taken, and return these lines with their weights."""
         classes = {weights.known[state]: told[state][0] for state in told}

@@ -224,10 +224,7 @@ def _beside(networks: Sequence[FeedForward]) -> FeedForward:
 MAX_WEIGHTS = 1 << 27
 """Weights at most: 1 GiB in fp64, in which they are written."""
 
-
 _NAME = "exact-crasp"
-
-
 _MECHANISMS = ("softmax-attention", "fixed-depth", "future-masked", "no-positions")
 
 

@@ -92,11 +92,7 @@ class ExactDeltaProduct(nn.Module):
     """
 
     def __init__(
-        self,
-        task: Task,
-        symbols: Sequence[Sequence[Step]],
-        answers_QK: Tensor,
-        scale: float,
+        self, task: Task, symbols: Sequence[Sequence[Step]], answers_QK: Tensor, scale: float
     ) -> None:
         super().__init__()
         states, most = len(answers_QK), max(map(len, symbols))
@@ -134,7 +130,6 @@ class ExactDeltaProduct(nn.Module):
         self.readout.weight.copy_(answers_QK.mT)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         number_BM = self._numbers(batch.symbols)
         if self.layout == "each":
             number_BM = number_BM[:, 1:]

@@ -220,7 +220,6 @@ class ExactRegularGPT(RegularGPT):
         write(self, machine, sizes, answers(task, machine, scale))
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         count, length = batch.symbols.shape
         hidden: int = self._block(0).feed_forward.up.out_features
         updated = max(1, length // self.chunk if self.layout == "last" else length)

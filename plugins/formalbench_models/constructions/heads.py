@@ -113,10 +113,7 @@ def soft_rule(factor: float) -> Weigh:
 
     def weigh(left_BN: Tensor, right_BN: Tensor) -> tuple[Tensor, Tensor]:
         largest_BN = torch.maximum(left_BN, right_BN)
-        return (
-            ((left_BN - largest_BN) * factor).exp(),
-            ((right_BN - largest_BN) * factor).exp(),
-        )
+        return (((left_BN - largest_BN) * factor).exp(), ((right_BN - largest_BN) * factor).exp())
 
     return weigh
 
@@ -173,7 +170,6 @@ def running_choice(logits_BN: Tensor, values_BNR: Tensor, ties: Ties) -> Tensor:
 
 MOST_LOGITS = 1 << 22
 """How many logits are held at a time when no gradient is needed: 32 MiB in fp64."""
-
 
 _REVERSED: Mapping[Ties, Ties] = {"first": "last", "last": "first", "mean": "mean"}
 

@@ -186,10 +186,7 @@ _POSITIONS: Mapping[tuple[Code, ...], Positions] = {
     (fraction, alternating): "parity",
 }
 
-
 State = dict[str, Tensor]
-
-
 Place = Mapping[str, int]
 
 

@@ -137,13 +137,11 @@ class EveryPrefix(nn.Module):
         self.traits = replace(network.traits, causal=True)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return the answers after every prefix, the empty one first, (B, N+1, K)."""
         symbols_BN = batch.symbols
         prefixes = (symbols_BN[:, :stop] for stop in range(symbols_BN.shape[1] + 1))
         return torch.stack([self.network(Batch(prefix)) for prefix in prefixes], dim=1)
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
-        """Look inside, at the whole strings."""
         return self.network.trace(batch)
 
 
@@ -179,7 +177,6 @@ class Generator(nn.Module):
         self.traits = replace(network.traits, constants=constants, lengths=lengths)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits, (B, N+1, K)."""
         scores: Tensor = self.network(batch)
         return (self.steepness * scores).log_softmax(-1) - self.log_epsilon
 

@@ -77,8 +77,6 @@ from formalbench_models.constructions.yao import (
 )
 
 Attention = Literal["hard", "soft"]
-
-
 Scale = float | Callable[[int], float]
 
 
@@ -219,10 +217,7 @@ def _constants(position_bits: int, sharpness: float | None) -> dict[str, float]:
 
 
 _RIGHT = ("any_j2", "c_j2", "r_j2")
-
-
 _LAST = ("r_j3", "open_j4", "d", "full", "may open")
-
 
 _BRACKET: Form = {"o": 1, START: -1}
 """An opening bracket, not γ."""
@@ -286,11 +281,5 @@ def _last_layer(k: int, D: int) -> Layer:
 
 def _among_the_past(name: str, values: dict[str, Form], key: Form) -> Head:
     return Head(
-        name,
-        values,
-        query=({ONE: 1},),
-        key=(key,),
-        attention="hard",
-        mask="future",
-        strict=True,
+        name, values, query=({ONE: 1},), key=(key,), attention="hard", mask="future", strict=True
     )

@@ -41,7 +41,7 @@ from formalbench_models.catalogue.linear_recurrences import DeltaConfig
 from formalbench_models.catalogue.options import in_theory
 from formalbench_models.layers.gates import HeadDecay, ShortConvolution
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split
-from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 
 class DeltaMixer(Mixer):
@@ -63,9 +63,8 @@ class DeltaMixer(Mixer):
         self.norm = nn.RMSNorm(width // self.heads, eps=EPSILON)
         self.merge = nn.Linear(width, width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        *past, state_BHEE = memory or (None,)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        *past, state_BHEE = state or (None,)
         inputs = self.project(x_BTW)
         if self.convolution is not None:
             inputs, *past = self.convolution(inputs, *(past or (None,)))

@@ -48,14 +48,13 @@ from __future__ import annotations
 import math
 
 import torch
-from formalbench import Task
 from torch import Tensor, nn
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import LruConfig, MinimalConfig, S4dConfig
 from formalbench_models.layers.gates import GREATEST_STEP, LEAST_STEP
 from formalbench_models.layers.matrix_memory import wide
-from formalbench_models.layers.residual import Backbone, Memory, Mixer
+from formalbench_models.layers.residual import GATED, Mixer, State, backbone_of
 from formalbench_models.layers.scan import scan
 
 
@@ -74,8 +73,7 @@ class S4dMixer(Mixer):
         self.skip = nn.Parameter(torch.randn(width))
         self.merge = nn.Linear(width, 2 * width)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         with torch.autocast(x_BTW.device.type, enabled=False):
             rate_WN = torch.complex(-wide(self.log_decay).exp(), wide(self.turn))
             factor_WN = (wide(self.log_step).exp()[:, None] * rate_WN).exp()
@@ -85,18 +83,17 @@ class S4dMixer(Mixer):
                 / rate_WN
             )
             added = wide(x_BTW)[..., None].to(factor_WN.dtype)
-            state = memory[0] if memory else None
             factor = factor_WN.expand(*x_BTW.shape, -1)
-            states = scan(factor, added.expand(factor.shape), state, self.chunk)
+            states = scan(
+                factor, added.expand(factor.shape), state[0] if state else None, self.chunk
+            )
             mixed_BTW = 2 * (states * read_WN).sum(-1).real
         mixed_BTW = mixed_BTW.to(x_BTW.dtype) + self.skip * x_BTW
         changed: Tensor = functional.glu(self.merge(functional.gelu(mixed_BTW)), dim=-1)
         return changed, (states[:, -1],)
 
 
-def build_s4d(task: Task, config: S4dConfig) -> Backbone:
-    """Build the network for a task."""
-    return Backbone(task, config, lambda _: S4dMixer(config), ("diagonal-recurrence",))
+build_s4d = backbone_of(S4dMixer, "diagonal-recurrence")
 
 
 def naive_s4d(mixer: S4dMixer, x_TW: Tensor) -> Tensor:
@@ -131,8 +128,7 @@ class LruMixer(Mixer):
         self.read = nn.Parameter(torch.randn(width, states, 2) * states**-0.5)
         self.skip = nn.Parameter(torch.randn(width))
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         with torch.autocast(x_BTW.device.type, enabled=False):
             decay, turn = wide(self.log_decay).exp(), wide(self.log_turn).exp()
             factor_S = torch.complex(-decay, turn).exp()
@@ -140,15 +136,14 @@ class LruMixer(Mixer):
             read_WS = torch.complex(wide(self.read[..., 0]), wide(self.read[..., 1]))
             added_BTS = wide(x_BTW).to(factor_S.dtype) @ write_SW.mT
             added_BTS = added_BTS * wide(self.log_scale).exp()
-            state = memory[0] if memory else None
-            states_BTS = scan(factor_S.expand(added_BTS.shape), added_BTS, state, self.chunk)
+            states_BTS = scan(
+                factor_S.expand(added_BTS.shape), added_BTS, state[0] if state else None, self.chunk
+            )
             mixed_BTW = (states_BTS @ read_WS.mT).real
         return mixed_BTW.to(x_BTW.dtype) + self.skip * x_BTW, (states_BTS[:, -1],)
 
 
-def build_lru(task: Task, config: LruConfig) -> Backbone:
-    """Build the network for a task."""
-    return Backbone(task, config, lambda _: LruMixer(config), ("diagonal-recurrence",))
+build_lru = backbone_of(LruMixer, "diagonal-recurrence")
 
 
 def naive_lru(mixer: LruMixer, x_TW: Tensor) -> Tensor:
@@ -188,8 +183,7 @@ class MinimalMixer(Mixer):
             with torch.no_grad():
                 self.gates.bias[:channels] = FORGET_BIAS
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         candidate_BTD = wide(self.candidate(x_BTW))
         if self.positive:
             above = functional.relu(candidate_BTD) + 0.5
@@ -203,15 +197,13 @@ class MinimalMixer(Mixer):
             # f/(f + i) = σ(log f - log i), and what is forgotten is written.
             forget, write = functional.logsigmoid(gates).chunk(2, dim=-1)
             forget_BTD, input_BTD = (forget - write).sigmoid(), (write - forget).sigmoid()
-        state = memory[0] if memory else None
-        states_BTD = scan(forget_BTD, input_BTD * candidate_BTD, state, self.chunk)
+        states_BTD = scan(
+            forget_BTD, input_BTD * candidate_BTD, state[0] if state else None, self.chunk
+        )
         return self.merge(states_BTD.to(x_BTW.dtype)), (states_BTD[:, -1],)
 
 
-def build_minimal(task: Task, config: MinimalConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    return Backbone(task, config, lambda _: MinimalMixer(config), mechanisms, "[0, 1]")
+build_minimal = backbone_of(MinimalMixer, *GATED, eigenvalues="[0, 1]")
 
 
 def naive_minimal(mixer: MinimalMixer, x_TW: Tensor) -> Tensor:

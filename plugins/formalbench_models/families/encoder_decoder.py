@@ -33,16 +33,6 @@ from formalbench_models.layers.positions import Embedding
 class CrossAttention(Attention):
     """Attention from one sequence to another, without positions."""
 
-    def across(self, x_BQD: Tensor, other_BSD: Tensor, lengths_B: Tensor | None) -> Tensor:
-        """Return what each position takes of the other sequence, (B, Q, D).
-
-        Args:
-            x_BQD: the positions that ask.
-            other_BSD: the sequence asked.
-            lengths_B: how many of its positions are real, if not all.
-        """
-        return self.take(x_BQD, *self.told(other_BSD), lengths_B)
-
     def told(self, other_BSD: Tensor) -> tuple[Tensor, Tensor]:
         """Return the keys and the values of a sequence that is asked, (B, H, S, E) each."""
         key_BHSE, value_BHSE = map(self._split, self.key_value(other_BSD).chunk(2, dim=-1))
@@ -75,11 +65,7 @@ class DecoderBlock(nn.Module):
         self.norm_cross = make_norm(config.block)
 
     def forward(
-        self,
-        x_BQD: Tensor,
-        told: tuple[Tensor, Tensor],
-        lengths_B: Tensor | None,
-        first: int = 0,
+        self, x_BQD: Tensor, told: tuple[Tensor, Tensor], lengths_B: Tensor | None, first: int = 0
     ) -> Tensor:
         """Update the positions of the decoder from `first` on.
 

@@ -16,10 +16,9 @@ from formalbench.contracts.errors import need_package, unknown
 from formalbench.host.plain_network import PlainNetwork
 from torch import Tensor, nn
 
-from formalbench_models.catalogue.hf import HfConfig
+from formalbench_models.catalogue.hf import FlaConfig, HfConfig
 
-Sizes = Mapping[str, Callable[[HfConfig], Any]]
-
+Sizes = Mapping[str, Callable[[Any], Any]]
 
 EVERY: Sizes = {
     "hidden_size": lambda ours: ours.width,
@@ -35,10 +34,8 @@ EVERY: Sizes = {
 }
 """What our sizes are called in most configs; those that a config lacks are left out."""
 
-
 EAGER = {"attn_implementation": "eager", "experts_implementation": "eager"}
 """Operations that torch can do for several runs at once, and in every precision."""
-
 
 SIZES: Mapping[str, Sizes] = {
     "mamba": {
@@ -107,17 +104,40 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
     """
     name = f"hf[architecture={config.architecture}]"
     need_package(name, "transformers", "hf")
-    from transformers import CONFIG_MAPPING, AutoModel
+    import transformers
+    from transformers.models.auto.configuration_auto import CONFIG_MAPPING_NAMES
+
+    if config.architecture not in CONFIG_MAPPING_NAMES:
+        raise unknown("architecture of hf", config.architecture, CONFIG_MAPPING_NAMES, name)
+    # Not the library's table itself: others that are imported may replace what is in it.
+    kind = getattr(transformers, CONFIG_MAPPING_NAMES[config.architecture])
+    sizes = {**EVERY, **SIZES.get(config.architecture, {})}
+
+    def build() -> nn.Module:
+        fields = config_fields(task, config, config.architecture, sizes, kind)
+        network: nn.Module = transformers.AutoModel.from_config(kind(**fields), **EAGER)
+        return network
+
+    return built(name, task, build)
+
+
+def built(name: str, task: Task, build: Callable[[], nn.Module]) -> PlainNetwork:
+    """Return what gives a network's last hidden states, built quietly.
+
+    Args:
+        name: of the model, in the error.
+        task: what it is for.
+        build: makes the network, which answers as those of transformers do.
+
+    Raises:
+        RequestError: one line, if it cannot be built, or gives no state for each symbol.
+    """
     from transformers.utils import logging
 
-    if config.architecture not in CONFIG_MAPPING:
-        raise unknown("architecture of hf", config.architecture, CONFIG_MAPPING, name)
-    kind = CONFIG_MAPPING[config.architecture]
     level = logging.get_verbosity()
     logging.set_verbosity_error()  # of kernels that are not installed, a page for each network
     try:
-        theirs = kind(**_fields(task, config, kind().to_dict() | dict(kind.attribute_map)))
-        return PlainNetwork(HfStates(AutoModel.from_config(theirs, **EAGER)), task)
+        return PlainNetwork(HfStates(build()), task)
     except RequestError:
         raise
     except Exception as error:
@@ -127,9 +147,22 @@ def build_hf(task: Task, config: HfConfig) -> PlainNetwork:
         logging.set_verbosity(level)
 
 
-def _fields(task: Task, config: HfConfig, known: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is set of a config: the sizes, no dropout, and what the user says."""
-    sizes = {**EVERY, **SIZES.get(config.architecture, {})}
+def config_fields(
+    task: Task, config: HfConfig | FlaConfig, architecture: str, sizes: Sizes, kind: Any
+) -> dict[str, Any]:
+    """Return what is set of a library's config: the sizes, no dropout, and what the user says.
+
+    Args:
+        task: what the network is for.
+        config: our options.
+        architecture: what the library calls it.
+        sizes: what our sizes are called there; those that it lacks are left out.
+        kind: the class of its config.
+
+    Raises:
+        RequestError: for a field that it does not have.
+    """
+    known = kind().to_dict() | dict(kind.attribute_map)
     fields = {name: size(config) for name, size in sizes.items() if name in known}
     longest = max(task.splits.train[1], task.splits.test[1], 64)
     fields |= {"vocab_size": len(task.alphabet)}
@@ -139,7 +172,7 @@ def _fields(task: Task, config: HfConfig, known: Mapping[str, Any]) -> dict[str,
     for pair in filter(None, config.config.split(";")):
         name, equals, text = (part.strip() for part in pair.partition("="))
         if not equals or name not in known:
-            raise unknown(f"field of the config of {config.architecture}", name, known)
+            raise unknown(f"field of the config of {architecture}", name, known)
         items = [yaml.safe_load(item) for item in text.split("+")]
         listed = len(items) > 1 or isinstance(known[name], list)
         fields[name] = items if listed else items[0]

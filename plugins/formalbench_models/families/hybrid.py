@@ -21,7 +21,7 @@ from torch import Tensor
 from formalbench_models.catalogue.hybrid import ATTENTION, RECURRENCES, HybridConfig
 from formalbench_models.catalogue.options import ShellConfig
 from formalbench_models.layers.attention import Attention, Span
-from formalbench_models.layers.residual import Backbone, Block, Memory, Mixer
+from formalbench_models.layers.residual import Backbone, Block, Mixer, State
 
 
 class AttentionMixer(Mixer):
@@ -36,9 +36,9 @@ class AttentionMixer(Mixer):
         super().__init__()
         self.attention = Attention(width, heads, causal=True, log_length=False)
 
-    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the change to x, (B, N, W), and the symbols so far, (B, P+N, W)."""
-        seen_BMW = torch.cat((*memory, x_BNW), dim=1)
+        seen_BMW = torch.cat((*(state or ()), x_BNW), dim=1)
         most = seen_BMW.shape[1]
         change_BNW, _ = self.attention(seen_BMW, Span(most - x_BNW.shape[1], most))
         return change_BNW, (seen_BMW,)
@@ -50,15 +50,12 @@ def _block(part: str, task: Task, config: HybridConfig) -> Any:
         shell = ShellConfig(width=config.width)
         return Block(shell, AttentionMixer(config.width, config.heads))
     spec = RECURRENCES[part]
-    build, kind = (_found(str(place)) for place in (spec.factory, spec.config))
+    kind: Any = spec.config
+    place, _, builder = str(spec.factory).partition(":")
+    build = getattr(import_module(place), builder)
     heads = {"heads": config.heads} if "heads" in kind.model_fields else {}
     options = {**spec.defaults, **heads, "width": config.width, "layers": 1}
     return build(task, kind(**options)).blocks[0]
-
-
-def _found(place: str) -> Any:
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
 
 
 def build_hybrid(task: Task, config: HybridConfig) -> Backbone:

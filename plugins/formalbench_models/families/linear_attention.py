@@ -35,15 +35,13 @@ from formalbench_models.layers.gates import LowRank
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
 from formalbench_models.layers.positions import sinusoids
 from formalbench_models.layers.relative_positions import rotate
-from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 TEMPERATURE = 16
 """The root of the gates that is taken: they begin near 1."""
 
-
 FASTEST = -5.0
 """The logarithm of the fastest of gated decays."""
-
 
 LEAST_DECAY = 0.0067
 """What none is below, however it is rounded."""
@@ -66,15 +64,14 @@ class LinearAttention(Mixer):
         )
         return query, key, value
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         query, key, value = self._heads(x_BTW)
         query, key = functional.elu(query) + 1, functional.elu(key) + 1
         ones = torch.ones_like(value[..., :1])  # their sum under the keys is the normaliser
         steps = Steps(query, key, torch.cat((value, ones), dim=-1))
-        answers, state = remember(steps, memory[0] if memory else None, self.chunk)
+        answers, held = remember(steps, state[0] if state else None, self.chunk)
         mixed_BTW = merge(answers[..., :-1] / (answers[..., -1:] + EPSILON))
-        return self.merge(mixed_BTW), (state,)
+        return self.merge(mixed_BTW), (held,)
 
 
 class GatedAttention(LinearAttention):
@@ -87,15 +84,14 @@ class GatedAttention(LinearAttention):
         self.norm = nn.RMSNorm(width // config.heads, eps=EPSILON)
         self.decay = LowRank(width, config.rank)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         query, key, value = self._heads(x_BTW)
         logs = functional.logsigmoid(wide(self.decay(x_BTW))) / TEMPERATURE
         decay = logs.clamp(min=FASTEST).exp()
         steps = Steps(query, key, value, split(decay, self.heads))
-        state = memory[0] if memory else None
-        answers, state = remember(steps, state, self.chunk, least=LEAST_DECAY)
-        return self._after(x_BTW, answers), (state,)
+        held = state[0] if state else None
+        answers, held = remember(steps, held, self.chunk, least=LEAST_DECAY)
+        return self._after(x_BTW, answers), (held,)
 
     def _after(self, x_BTW: Tensor, answers_BHTE: Tensor) -> Tensor:
         size = answers_BHTE.shape[-1]
@@ -111,9 +107,8 @@ class Retention(GatedAttention):
         super().__init__(config)
         del self.decay
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past_1, state = memory or (torch.zeros(1, dtype=torch.long, device=x_BTW.device), None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past_1, held = state or (torch.zeros(1, dtype=torch.long, device=x_BTW.device), None)
         query, key, value = (wide(part) for part in self._heads(x_BTW))
         length, size = x_BTW.shape[1], query.shape[-1]
         place_T = past_1 + torch.arange(length, device=x_BTW.device)
@@ -126,8 +121,8 @@ class Retention(GatedAttention):
             value,
             decay_H11.expand(*value.shape[:-1], 1),
         )
-        answers, state = remember(steps, state, self.chunk)
-        return self._after(x_BTW, answers), (past_1 + length, state)
+        answers, held = remember(steps, held, self.chunk)
+        return self._after(x_BTW, answers), (past_1 + length, held)
 
 
 def build_linear_attention(task: Task, config: LinearAttentionConfig) -> Backbone:

@@ -75,7 +75,6 @@ class LoopedTransformer(Transformer):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         read_BMD = self._loop(batch, None)
         first, stop = self._read_span(batch)
         read_BQD = self._select(read_BMD[:, first:stop], batch)

@@ -46,17 +46,15 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from formalbench import Task
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import Mamba2Config, MambaConfig
-from formalbench_models.catalogue.options import in_theory
-from formalbench_models.layers.fused_attention import batch_of, merge_runs
+from formalbench_models.layers.fused_attention import merge_runs
 from formalbench_models.layers.gates import HeadDecay, ShortConvolution, first_steps
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.layers.residual import EPSILON, GATED, Mixer, State, backbone_of
 
 
 def selective_scan(
@@ -127,7 +125,6 @@ class _Scan(torch.autograd.Function):
         chunk: int,
         signed: bool,
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Compute the answers."""
         inputs = (added_BTD, step_BTD, write_BTN, read_BTN)
         parts = [torch.split(x.transpose(0, 1), chunk) for x in inputs]
         answers, kept = [], []
@@ -148,7 +145,6 @@ class _Scan(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
-        """Go back, chunk by chunk."""
         answer_BTD, state_BDN, _ = gradients
         *inputs, rate_BDN, kept = _ordered(ctx.saved_tensors)
         parts = [torch.split(x.transpose(0, 1), ctx.chunk) for x in (*inputs, answer_BTD)]
@@ -183,15 +179,10 @@ class _Scan(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, ...], *inputs: Any
     ) -> tuple[tuple[Tensor, ...], tuple[int, ...]]:
-        """Merge the runs into the batch."""
         *tensors, chunk, signed = inputs
-        dims = in_dims[: len(tensors)]
-        batch = max(batch_of(x, dim) for x, dim in zip(tensors, dims, strict=True))
-        merged = [
-            merge_runs(x, dim, info.batch_size, batch) for x, dim in zip(tensors, dims, strict=True)
-        ]
+        merged = merge_runs(info, in_dims, tensors)
         outputs = _Scan.apply(*merged, chunk, signed)  # type: ignore[no-untyped-call]
-        parted = tuple(x.reshape(info.batch_size, batch, *x.shape[1:]) for x in outputs)
+        parted = tuple(x.unflatten(0, (info.batch_size, -1)) for x in outputs)
         return parted, (0,) * len(parted)
 
 
@@ -222,9 +213,8 @@ class MambaMixer(Mixer):
         self.skip = nn.Parameter(torch.ones(channels))
         self.merge = nn.Linear(channels, config.width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, state_BDN = memory or (None, None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past, state_BDN = state or (None, None)
         inputs_BTD, gate_BTD = self.project(x_BTW).chunk(2, dim=-1)
         inputs_BTD, past = self.convolution(inputs_BTD, past)
         inputs_BTD = functional.silu(inputs_BTD)
@@ -244,11 +234,7 @@ class MambaMixer(Mixer):
         return self.merge(mixed_BTD * functional.silu(gate_BTD)), (past, state_BDN)
 
 
-def build_mamba(task: Task, config: MambaConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: MambaMixer(config), mechanisms, eigenvalues)
+build_mamba = backbone_of(MambaMixer, *GATED)
 
 
 def naive_mamba(mixer: MambaMixer, x_TW: Tensor) -> Tensor:
@@ -294,9 +280,8 @@ class Mamba2Mixer(Mixer):
         self.norm = nn.RMSNorm(channels, eps=EPSILON)
         self.merge = nn.Linear(channels, config.width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, state_BHNP = memory or (None, None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past, state_BHNP = state or (None, None)
         inputs, past = self.convolution(self.project(x_BTW), past)
         value, write, read = torch.split(functional.silu(inputs), self.sizes, dim=-1)
         value_BHTP = split(value, self.heads)
@@ -313,11 +298,7 @@ class Mamba2Mixer(Mixer):
         return self.merge(mixed_BTD), (past, state_BHNP)
 
 
-def build_mamba2(task: Task, config: Mamba2Config) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    eigenvalues = in_theory(config.eigenvalues)
-    return Backbone(task, config, lambda _: Mamba2Mixer(config), mechanisms, eigenvalues)
+build_mamba2 = backbone_of(Mamba2Mixer, *GATED)
 
 
 def naive_mamba2(mixer: Mamba2Mixer, x_TW: Tensor) -> Tensor:

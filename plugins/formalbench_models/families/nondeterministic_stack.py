@@ -63,7 +63,6 @@ from formalbench_models.layers.matrix_memory import wide
 FLOOR = 60.0
 """Logits so far below the greatest of a step count as this far below it."""
 
-
 TINY = 1e-30
 """Shares below it count as none."""
 

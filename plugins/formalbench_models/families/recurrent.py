@@ -20,12 +20,10 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.recurrent_networks import ElmanConfig, LstmConfig, RecurrentConfig
 from formalbench_models.layers.bptt import Recurrence, last_state, one_hot, states
-from formalbench_models.layers.prefixes import changes, prefixes
 from formalbench_models.layers.recurrent_cells import Elman, Gru, Lstm, ReluElman
 from formalbench_models.layers.residual import answering_states
 
 _COUNTS = "unbounded-counters"
-
 
 _KINDS: dict[str, tuple[Callable[..., nn.RNNBase], type[Recurrence], tuple[str, ...]]] = {
     "tanh": (nn.RNN, Elman, ("elman-recurrence",)),
@@ -34,14 +32,11 @@ _KINDS: dict[str, tuple[Callable[..., nn.RNNBase], type[Recurrence], tuple[str, 
     "lstm": (nn.LSTM, Lstm, ("lstm-recurrence", _COUNTS)),
 }
 
-
 SMALL = 32
 """A width up to which calls cost more than arithmetic."""
 
-
 LARGE = 256
-"""A width from which a few columns saved are worth some calls more."""
-
+"""A width from which runs gain nothing from going together on a CPU."""
 
 FEW = 64
 """Strings up to which they do at any width, if they are long and answered at every prefix."""
@@ -100,7 +95,6 @@ class Recurrent(nn.Module):
         )
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         if self.layout == "last" and batch.lengths is None:
             states_W = self._last_state(batch.symbols)
         else:
@@ -142,8 +136,6 @@ class Recurrent(nn.Module):
         weights = (self._table(layer), *layer.recurrence)
         size, dtype = weights[0].shape[1], weights[0].dtype
         inputs_NXB = one_hot(symbols_BN.t(), size, dtype)
-        shared = [] if every else self._prefixes(symbols_BN, inputs_NXB)
-        inputs_NXB = inputs_NXB[sum(len(inputs) for inputs, _ in shared) :]
         for index in range(1, self.recurrence.num_layers):
             states_NWB = states(self.kind, inputs_NXB, True, *weights)
             layer = self._layer(index)
@@ -151,16 +143,7 @@ class Recurrent(nn.Module):
             inputs_NXB = torch.cat((states_NWB, torch.ones_like(states_NWB[:, :1])), dim=1)
             inputs_GX = torch.cat((layer.inputs, layer.bias.unsqueeze(-1)), dim=1)
             weights = (inputs_GX, *layer.recurrence)
-        top_NWB = states(self.kind, inputs_NXB, every, *weights, shared=shared)
-        return top_NWB.permute(2, 0, 1)
-
-    def _prefixes(self, symbols_BN: Tensor, inputs_NXB: Tensor) -> list[tuple[Tensor, Tensor]]:
-        """Return what to read as prefixes: where products are what takes long, of few columns."""
-        large = self.recurrence.num_layers == 1 and self.embedding.weight.shape[1] >= LARGE
-        if self.under_vmap or not large or symbols_BN.device.type != "cpu":
-            return []
-        length, alphabet, strings = inputs_NXB.shape
-        return prefixes(symbols_BN, inputs_NXB, changes(strings, alphabet, length))
+        return states(self.kind, inputs_NXB, every, *weights).permute(2, 0, 1)
 
     def _uses_library(self, symbols_BN: Tensor) -> bool:
         few = self._is_lstm and self.layout == "prefixes" and len(symbols_BN) <= FEW

@@ -338,11 +338,9 @@ class RegularGPT(nn.Module):
             nn.init.trunc_normal_(symbols, std=DEVIATION, a=-2 * DEVIATION, b=2 * DEVIATION)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         return self._run(batch, None)
 
     def answer(self, states_D: Tensor) -> Tensor:
-        """Return the logits at final states: (..., D) to (..., K)."""
         if self.readout is None:
             return functional.linear(states_D, self.embedding.weight[: self.outputs])
         logits_K: Tensor = self.readout(states_D)

@@ -35,19 +35,16 @@ from torch.nn import functional
 from formalbench_models.catalogue.linear_recurrences import Rwkv7Config
 from formalbench_models.layers.gates import LowRank
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import EPSILON, Backbone, Memory, Mixer
+from formalbench_models.layers.residual import EPSILON, Backbone, Mixer, State
 
 FASTEST = -math.exp(-0.5)
 """The logarithm of the fastest decay."""
 
-
 LEAST_DECAY = 0.54
 """What no decay is below, however it is rounded."""
 
-
 NORM_EPSILON = 64e-5
 """Added to the variance by the norm of the answers, as in the paper's code."""
-
 
 SHIFTED = ("receptance", "decay", "key", "value", "rate", "gate")
 """What each sees its own mixture of a symbol and the one before it."""
@@ -81,21 +78,20 @@ class Rwkv7Mixer(Mixer):
         self.norm = nn.GroupNorm(self.heads, width, eps=NORM_EPSILON)
         self.first_share = None if shared or not index else LowRank(width, config.rank)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        return self.mix(x_BTW, memory, None)[:2]
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        return self.mix(x_BTW, state, None)[:2]
 
     def mix(
-        self, x_BTW: Tensor, memory: Memory, first_BTW: Tensor | None
-    ) -> tuple[Tensor, Memory, Tensor]:
+        self, x_BTW: Tensor, state: State, first_BTW: Tensor | None
+    ) -> tuple[Tensor, tuple[Tensor, ...], Tensor]:
         """Return the change to x, (B, T, W), what to keep, and the first block's values.
 
         Args:
             x_BTW: the symbols.
-            memory: what was kept of those before; empty for none.
+            state: what was kept of those before; None for none.
             first_BTW: the values of the first block; None in that block.
         """
-        last_B1W, state_BHEE = memory or (None, None)
+        last_B1W, state_BHEE = state or (None, None)
         change_BTW = _before(x_BTW, last_B1W) - x_BTW
         seen = [x_BTW.addcmul(change_BTW, share) for share in self.shift]
         parts = dict(zip(SHIFTED, seen, strict=True))
@@ -164,17 +160,17 @@ class Rwkv7Block(nn.Module):
             self.feed_forward = ChannelMixing(config)
 
     def forward(
-        self, x_BTW: Tensor, memory: Memory, first_BTW: Tensor | None
-    ) -> tuple[Tensor, Memory, Tensor | None]:
+        self, x_BTW: Tensor, state: State, first_BTW: Tensor | None
+    ) -> tuple[Tensor, State, Tensor | None]:
         """Return the symbols after the block, (B, T, W), what to keep, and the first values."""
         if not x_BTW.shape[1]:
-            return x_BTW, memory, first_BTW
+            return x_BTW, state, first_BTW
         normed_BTW = self.norm_mixer(x_BTW)
-        change_BTW, kept, first_BTW = self.mixer.mix(normed_BTW, memory[:2], first_BTW)
+        change_BTW, kept, first_BTW = self.mixer.mix(normed_BTW, state and state[:2], first_BTW)
         x_BTW = x_BTW + change_BTW
         if self.feed_forward is not None:
             normed_BTW = self.norm_feed_forward(x_BTW)
-            x_BTW = x_BTW + self.feed_forward(normed_BTW, memory[2] if memory else None)
+            x_BTW = x_BTW + self.feed_forward(normed_BTW, state[2] if state else None)
             kept = (*kept, normed_BTW[:, -1:])
         return x_BTW, kept, first_BTW
 
@@ -190,12 +186,12 @@ class Rwkv7(Backbone):
         self.norm = nn.LayerNorm(config.width)
 
     def _layers(
-        self, symbols_BN: Tensor, memories: Sequence[Memory]
-    ) -> Iterator[tuple[Tensor, Memory]]:
+        self, symbols_BN: Tensor, states: Sequence[State]
+    ) -> Iterator[tuple[Tensor, State]]:
         x_BNW, first_BNW = self.norm_symbols(self.embedding(symbols_BN)), None
-        yield x_BNW, ()
-        for block, memory in zip(self.blocks, memories, strict=True):
-            x_BNW, kept, first_BNW = block(x_BNW, memory, first_BNW)
+        yield x_BNW, None
+        for block, state in zip(self.blocks, states, strict=True):
+            x_BNW, kept, first_BNW = block(x_BNW, state, first_BNW)
             yield x_BNW, kept
 
 

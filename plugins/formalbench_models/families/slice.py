@@ -39,7 +39,7 @@ from torch.nn import functional
 
 from formalbench_models.catalogue.linear_recurrences import SliceConfig
 from formalbench_models.layers.matrix_memory import wide
-from formalbench_models.layers.residual import Backbone, Block, Memory, Mixer
+from formalbench_models.layers.residual import Backbone, Block, Mixer, State
 from formalbench_models.layers.scan import (
     LARGEST,
     block_scan,
@@ -51,7 +51,6 @@ from formalbench_models.layers.scan import (
 
 STEP = 1 / 40
 """The time from a symbol to the next."""
-
 
 LEAST = 1e-15
 """Added to the mean square of h, which is 0 where a product of matrices is, and else far above."""
@@ -77,11 +76,11 @@ class SliceMixer(Mixer):
         self.by_block = config.normed == "block"
         self.merge = nn.Linear(states, config.width) if config.shell == "shared" else None
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the change to x, or the direction of h, (B, T, W), and what to keep."""
         with torch.autocast(x_BTW.device.type, enabled=False):
-            if memory:
-                (state_BME,) = memory
+            if state:
+                (state_BME,) = state
             else:
                 state_BME = wide(self.start).expand(len(x_BTW), *self.start.shape)
             chunk = min(self.chunk, x_BTW.shape[1])
@@ -158,13 +157,12 @@ class SliceBlock(nn.Module):
         self.merge = nn.Linear(config.width, config.width)
         self.norm = nn.LayerNorm(config.width)
 
-    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the symbols after the block, (B, N, W), and what to keep."""
+    def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         if not x_BNW.shape[1]:
-            return x_BNW, memory
-        state_BNW, memory = self.mixer(x_BNW, memory)
+            return x_BNW, state
+        state_BNW, state = self.mixer(x_BNW, state)
         y_BNW = x_BNW + state_BNW
-        return self.norm(y_BNW + torch.tanh(self.merge(y_BNW))), memory
+        return self.norm(y_BNW + torch.tanh(self.merge(y_BNW))), state
 
 
 def build_slice(task: Task, config: SliceConfig) -> Backbone:

@@ -99,7 +99,6 @@ class StackTransformer(Transformer):
         self.traits = replace(self.traits, mechanisms=("stack-attention", "future-masked"))
 
     def make_block(self, config: StackAttentionConfig, index: int) -> TransformerBlock:
-        """Return the block with this number, from 0."""
         block = super().make_block(config, index)
         if index == config.stack_index:
             block.attention = StackAttention(

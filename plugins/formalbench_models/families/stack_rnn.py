@@ -79,7 +79,6 @@ class StackRnn(MemoryNetwork):
         self.sizes = (config.stacks, config.cell)
 
     def kind(self, batch: Batch, kept: bool) -> tuple[type[SoftStacks], tuple[Tensor, ...]]:
-        """Return the recurrence."""
         return stack_kind(self.controller, *self.sizes, kept), ()
 
 

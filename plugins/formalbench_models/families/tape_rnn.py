@@ -41,7 +41,6 @@ from formalbench_models.layers.soft_memory import (
 
 LAYERS = 2
 
-
 STEPS, JUMPS = 3, 2
 """Actions that move the head by a cell at most, and those that move it by ℓ."""
 
@@ -75,7 +74,6 @@ class SoftTapes(Superposition):
 
     @classmethod
     def mix(cls, now: MemoryStep, *more: Tensor) -> None:
-        """Write the tape after a position."""
         super().mix(now, *more)
         for action, index in cls._indices(now, more):
             now.after.addcmul_(now.shares[action], now.cells.gather(0, index))
@@ -84,7 +82,6 @@ class SoftTapes(Superposition):
     def mix_back(
         cls, now: MemoryStep, reached: Tensor, *more: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients of the tape before a position and of the shares."""
         cells, shares = super().mix_back(now, reached, *more)
         plain = [tensor for tensor, _ in more]
         for action, index in cls._indices(now, plain):

@@ -53,7 +53,6 @@ _ATTENTION: dict[str, type[Attention]] = {
     "xpos": XposAttention,
 }
 
-
 _GPT2_DEVIATION = 0.02
 
 
@@ -257,7 +256,6 @@ class Transformer(nn.Module):
                     nn.init.zeros_(module.bias)
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         lengths_B = None if batch.lengths is None else batch.lengths + self.added
         x_BMD, every = self._embed(batch, lengths_B)
         for block in self.blocks[:-1]:

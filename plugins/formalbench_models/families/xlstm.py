@@ -50,11 +50,10 @@ from torch.nn import functional
 from formalbench_models.catalogue.linear_recurrences import MlstmConfig, SlstmConfig, XlstmConfig
 from formalbench_models.layers.gates import ShortConvolution
 from formalbench_models.layers.matrix_memory import Steps, merge, remember, split, wide
-from formalbench_models.layers.residual import Backbone, Block, Memory, Mixer
+from formalbench_models.layers.residual import GATED, Backbone, Block, Mixer, State, backbone_of
 
 LEAST_NORM = 1e-6
 """Added to the denominator, as in the paper's code."""
-
 
 MLSTM_EPSILON = 1e-5
 """Added to the variance by the norm of the answers."""
@@ -99,17 +98,16 @@ class MlstmMixer(Mixer):
         self.skip = nn.Parameter(torch.ones(channels))
         self.merge = nn.Linear(channels, config.width, bias=False)
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, state, most = memory or (None, None, None)
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        past, cell, most = state or (None, None, None)
         inputs_BTD, gate_BTD = self.project(x_BTW).chunk(2, dim=-1)
         mixed_BTD, past = self.convolution(inputs_BTD, past)
         mixed_BTD = functional.silu(mixed_BTD)
         query, key, value = self.query(mixed_BTD), self.key(mixed_BTD), self.value(inputs_BTD)
-        answers_BTD, state, most = self._cell(query, key, value, state, most)
+        answers_BTD, cell, most = self._cell(query, key, value, cell, most)
         normed = self.norm(answers_BTD.flatten(0, 1)).reshape(answers_BTD.shape) * self.gain
         gated_BTD = (normed + self.skip * mixed_BTD) * functional.silu(gate_BTD)
-        return self.merge(gated_BTD.to(x_BTW.dtype)), (past, state, most)
+        return self.merge(gated_BTD.to(x_BTW.dtype)), (past, cell, most)
 
     def _cell(
         self, query: Tensor, key: Tensor, value: Tensor, state: Tensor | None, most: Tensor | None
@@ -146,10 +144,7 @@ def _wide(part: Tensor | None) -> Tensor | None:
     return None if part is None else wide(part)
 
 
-def build_mlstm(task: Task, config: MlstmConfig) -> Backbone:
-    """Build the network for a task."""
-    mechanisms = ("diagonal-recurrence", "input-dependent-gates")
-    return Backbone(task, config, lambda _: MlstmMixer(config), mechanisms, "[0, 1]")
+build_mlstm = backbone_of(MlstmMixer, *GATED, eigenvalues="[0, 1]")
 
 
 def _silu(x: Tensor) -> Tensor:
@@ -202,10 +197,8 @@ def naive_mlstm(mixer: MlstmMixer, x_TW: Tensor) -> Tensor:
 NORM_EPSILON = 1e-5
 """Added to the variance by the norm of the answers."""
 
-
 MOST, LEAST = 5.0, -7.0
 """Between which the biases of f begin, as in the paper's code."""
-
 
 POWER = 0.3, 1.6
 """How they are spread in the first block and in the last one."""
@@ -236,9 +229,9 @@ class SlstmMixer(Mixer):
             self.bias[:, size : 2 * size] = MOST + (LEAST - MOST) * places
         self.gain = nn.Parameter(torch.ones(config.width))
 
-    def forward(self, x_BTW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
-        """Return the change to x, (B, T, W), and what to keep."""
-        past, held = list(memory[:-4]), list(memory[-4:])
+    def forward(self, x_BTW: Tensor, state: State = None) -> tuple[Tensor, State]:
+        kept = list(state or ())
+        past, held = kept[:-4], kept[-4:]
         mixed_BTW = x_BTW
         if self.convolution is not None:
             mixed_BTW, *past = self.convolution(x_BTW, *(past or (None,)))

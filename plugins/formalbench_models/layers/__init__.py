@@ -1,8 +1,8 @@
 """Layers that several families share, and every mixer, for networks of your own.
 
-A mixer lets a symbol see those before it: ``forward(x_BNW, memory) -> (change_BNW, memory)``, with
-x and the change (B, N, W), B strings, N symbols, W width. `memory` is what it kept of the symbols
-before, ``()`` at the start of a string, and of a fixed size but for attention, which keeps them.
+A mixer lets a symbol see those before it: ``forward(x_BNW, state=None) -> (change_BNW, state)``,
+with x and the change (B, N, W), B strings, N symbols, W width. `state` is what it kept of the
+symbols before, None at the start of a string, and of a fixed size but for attention.
 All are causal, and fit for padding behind a string and for `torch.func.vmap`.
 
 A mixer is built with the config of its family, as ``Mamba2Mixer(Mamba2Config(width=64, heads=4))``;

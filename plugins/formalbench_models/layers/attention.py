@@ -48,7 +48,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from formalbench_models.layers.fused_attention import TRAINED_FROM, fused_attention, fused_training
+from formalbench_models.layers.fused_attention import TRAINED_FROM, fused_attention
 
 
 def straight_through(logits_BHQN: Tensor) -> Tensor:
@@ -282,7 +282,7 @@ class Attention(nn.Module):
             if not alone:
                 terms = self.masked(terms, span, lengths_B)
             if fused:
-                mixed_BHQE = fused_training(*terms[:2], value_BHNE, terms.bias, causal=alone)
+                mixed_BHQE = fused_attention(*terms[:2], value_BHNE, terms.bias, alone)
             else:
                 weights_BHQN = self._weights(terms, span)
                 mixed_BHQE = weights_BHQN @ value_BHNE
@@ -297,7 +297,12 @@ class Attention(nn.Module):
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
         """Return what the logits are made of, before gates, length scaling and masks."""
-        return Terms(query_BHQE / math.sqrt(query_BHQE.shape[-1]), key_BHNE, None)
+        scaled_BHQE = query_BHQE / math.sqrt(query_BHQE.shape[-1])
+        return Terms(scaled_BHQE, key_BHNE, self.bias(query_BHQE, key_BHNE, span))
+
+    def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor | None:
+        """Return what is added to the logits, (1 or B, H, Q, N), if anything is."""
+        return None
 
     def _without_weights(
         self,

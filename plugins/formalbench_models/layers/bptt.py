@@ -13,9 +13,6 @@ product gives the gates. Strings are columns: every gate is one piece of memory,
 threads the products are faster than with strings as rows (speed/README.md). The state before
 the first position is zero.
 
-A batch may begin with a column for each of its prefixes, which `prefixes.py` finds, and go on
-with one for each string.
-
 Legend: N positions, B batch, W width, G gates times W, X the size of an input, Y = W + X. In a
 cohort there is an R before the dimensions of a position and of a weight.
 """
@@ -29,30 +26,28 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-Shared = Sequence[tuple[Tensor, Tensor]]
-"""Positions that have fewer columns than there are strings: their inputs, (N, X, C), and which of
-the columns each of those that come next goes on from, one-hot, (C, B)."""
+Before = Sequence[Tensor] | None
+"""What a step wrote; None before the first position."""
+
+Pair = tuple[Tensor, Tensor]
+"""A weight and its gradient; or the gradients of what the state and of what the input add."""
 
 
 class Recurrence(torch.autograd.Function):
-    """What the kinds share; `apply(inputs_NXB, every, shared, *weights)`.
+    """What the kinds share; `apply(inputs_NXB, every, *weights)`.
 
     Returns the state after every position (N, W, B), or after the last one alone (1, W, B);
     then what the backward pass needs. `states` says what the arguments are.
 
     Attributes:
         keeps: what a step writes beside the state, each in multiples of W.
-        carries: how many of the views of a step the next one reads: the state and what follows.
-        hands: how many tensors of its room a step back hands on to the one before.
     """
 
     keeps: ClassVar[tuple[int, ...]]
-    carries: ClassVar[int] = 1
-    hands: ClassVar[int] = 0
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-        """Return what `step` needs of each position: what it carries, what is kept, parts of that.
+        """Return what `step` needs of each position: the state, what is kept, parts of that.
 
         Made for all positions at once: a view costs a tenth of the arithmetic on it.
         """
@@ -60,18 +55,14 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def step(
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        *more: Tensor,
+        weight_GY: Tensor, fed_YB: Tensor, before: Before, now: Sequence[Tensor], *more: Tensor
     ) -> None:
         """Go on by one position.
 
         Args:
             weight_GY: the weights of what feeds it.
             fed_YB: what feeds it; at the first position the input alone, as in the weights.
-            before: what the step before it carries; None at the first position.
+            before: views of what the step before it wrote; None at the first position.
             now: views of what to write.
             *more: further weights.
         """
@@ -84,17 +75,13 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def step_back(
-        dh_WB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        room: list[Tensor],
-        *more: tuple[Tensor, Tensor],
-    ) -> tuple[Tensor, Tensor]:
+        dh_WB: Tensor, before: Before, now: Sequence[Tensor], room: list[Tensor], *more: Pair
+    ) -> Pair:
         """Go back by one position.
 
         Args:
             dh_WB: the gradient of its state.
-            before: what the step before it carries; None at the first position.
+            before: views of what the step before it wrote; None at the first position.
             now: views of what it wrote.
             room: what `room_back` returned.
             *more: further weights, each with its gradient, to add to.
@@ -105,37 +92,21 @@ class Recurrence(torch.autograd.Function):
         raise NotImplementedError
 
     @classmethod
-    def forward(
-        cls,
-        inputs_NXB: Tensor,
-        every: bool,
-        shared: Shared,
-        *weights: Tensor,
-    ) -> tuple[Tensor, ...]:
-        """Compute the states."""
+    def forward(cls, inputs_NXB: Tensor, every: bool, *weights: Tensor) -> tuple[Tensor, ...]:
         inputs_GX, weight_GW, *more = weights
         width = weight_GW.shape[-1]
         weight_GY = torch.cat((weight_GW, inputs_GX), -1)
-        saved: list[Tensor] = []
-        before: Sequence[Tensor] | None = None
-        columns = None
-        for inputs, onward in (*shared, (inputs_NXB, None)):
-            fed, kept = cls.room(inputs.shape, weight_GW)
-            fed[:-1, ..., width:, :].copy_(inputs)
-            saved += [fed, *kept]
-            if before is not None and columns is not None:
-                before = [carried @ columns for carried in before[: cls.carries]]
-                fed[0, ..., :width, :].copy_(before[0])
-                saved += before
-            for fed_YB, now in zip(fed, cls.views(fed[1:, ..., :width, :], kept), strict=False):
-                if before is None:
-                    cls.step(inputs_GX, fed_YB[..., width:, :], None, now, *more)
-                else:
-                    cls.step(weight_GY, fed_YB, before, now, *more)
-                before = now
-            columns = onward
+        fed, kept = cls.room(inputs_NXB.shape, weight_GW)
+        fed[:-1, ..., width:, :].copy_(inputs_NXB)
+        before: Before = None
+        for fed_YB, now in zip(fed, cls.views(fed[1:, ..., :width, :], kept), strict=False):
+            if before is None:
+                cls.step(inputs_GX, fed_YB[..., width:, :], None, now, *more)
+            else:
+                cls.step(weight_GY, fed_YB, before, now, *more)
+            before = now
         # The answer is a tensor of its own: what is saved has no gradient.
-        return fed[1 if every else -1 :, ..., :width, :].clone(), *saved
+        return fed[1 if every else -1 :, ..., :width, :].clone(), fed, *kept
 
     @classmethod
     def room(cls, shape: Sequence[int], weight_GW: Tensor) -> tuple[Tensor, list[Tensor]]:
@@ -150,9 +121,8 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-        """Keep what the backward pass needs."""
-        _, ctx.every, shared, *weights = inputs
-        ctx.weights, ctx.columns = len(weights), [columns for _, columns in shared]
+        _, ctx.every, *weights = inputs
+        ctx.weights = len(weights)
         ctx.save_for_backward(*weights, *output[1:])
         ctx.mark_non_differentiable(*output[1:])
         ctx.set_materialize_grads(False)  # zeros for what has no gradient, as large as it is
@@ -160,9 +130,8 @@ class Recurrence(torch.autograd.Function):
     @classmethod
     @once_differentiable
     def backward(cls, ctx: Any, grad_MWB: Tensor, *_: Any) -> tuple[Tensor | None, ...]:
-        """Return the gradients of the inputs, where they are wanted, and of the weights."""
         tensors = ctx.saved_tensors
-        weights, saved = tensors[: ctx.weights], tensors[ctx.weights :]
+        weights, (fed, *kept) = tensors[: ctx.weights], tensors[ctx.weights :]
         gradients = [torch.zeros_like(weight) for weight in weights]
         dh_WB = grad_MWB[-1].clone(memory_format=torch.contiguous_format)
         inputs_GX, weight_GW = weights[:2]
@@ -170,43 +139,30 @@ class Recurrence(torch.autograd.Function):
         more = list(zip(weights[2:], gradients[2:], strict=True))
         width, back_WG = weight_GW.shape[-1], weight_GW.mT
         room, d_inputs_NXB = cls.room_back(dh_WB), None
-        # Of the strings, then of the prefixes that they begin with, the shortest last.
-        count = 1 + len(cls.keeps) + cls.carries
-        ends = range(len(saved), 0, -count)
-        for end, columns in zip(ends, [*reversed(ctx.columns), None], strict=True):
-            fed, *rest = saved[max(0, end - count) : end]
-            kept, start = rest[: len(cls.keeps)], rest[len(cls.keeps) :] or None
-            steps = cls.views(fed[1:, ..., :width, :], kept)
-            states, inputs = fed[..., :width, :].mT.unbind(), fed[..., width:, :].mT.unbind()
-            if ctx.needs_input_grad[0]:
-                d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])
-            for t in reversed(range(len(steps))):
-                before = steps[t - 1] if t else start
-                du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *more)
-                add_product(dx_GB, inputs[t], d_inputs_GX)
-                if d_inputs_NXB is not None:
-                    write_product(inputs_GX.mT, dx_GB, d_inputs_NXB[t])
-                if before is not None:
-                    add_product(du_GB, states[t], d_weight_GW)
-                    write_product(back_WG, du_GB, dh_WB)
-                if t and ctx.every:
-                    dh_WB += grad_MWB[t - 1]
-            if columns is not None:
-                dh_WB, *handed = (part @ columns.mT for part in (dh_WB, *room[: cls.hands]))
-                room = cls.room_back(dh_WB)
-                for part, value in zip(room, handed, strict=False):
-                    part.copy_(value)
-        return d_inputs_NXB, None, None, *gradients
+        steps = cls.views(fed[1:, ..., :width, :], kept)
+        states, inputs = fed[..., :width, :].mT.unbind(), fed[..., width:, :].mT.unbind()
+        if ctx.needs_input_grad[0]:
+            d_inputs_NXB = torch.empty_like(fed[:-1, ..., width:, :])
+        for t in reversed(range(len(steps))):
+            before = steps[t - 1] if t else None
+            du_GB, dx_GB = cls.step_back(dh_WB, before, steps[t], room, *more)
+            add_product(dx_GB, inputs[t], d_inputs_GX)
+            if d_inputs_NXB is not None:
+                write_product(inputs_GX.mT, dx_GB, d_inputs_NXB[t])
+            if before is not None:
+                add_product(du_GB, states[t], d_weight_GW)
+                write_product(back_WG, du_GB, dh_WB)
+            if t and ctx.every:
+                dh_WB += grad_MWB[t - 1]
+        return d_inputs_NXB, None, *gradients
 
     @classmethod
     def vmap(cls, info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
-        """Compute the states of R networks, whose prefixes are not shared."""
-        inputs_NXB, every, shared, *weights = inputs
-        assert not shared, "how many prefixes there are is not the same in each run"
+        inputs_NXB, every, *weights = inputs
         inputs_NRXB = _with_runs(inputs_NXB, in_dims[0], 1, info.batch_size)
-        pairs = zip(weights, in_dims[3:], strict=True)
+        pairs = zip(weights, in_dims[2:], strict=True)
         stacked = [_with_runs(weight, dim, 0, info.batch_size) for weight, dim in pairs]
-        answer = cls.apply(inputs_NRXB, every, (), *stacked)  # type: ignore[no-untyped-call]
+        answer = cls.apply(inputs_NRXB, every, *stacked)  # type: ignore[no-untyped-call]
         return answer, tuple(part.dim() - 3 for part in answer)  # what has positions, after them
 
 
@@ -228,13 +184,7 @@ def add_product(a: Tensor, b: Tensor, to: Tensor) -> None:
     (to.addmm_ if a.dim() == 2 else to.baddbmm_)(a, b)
 
 
-def states(
-    kind: type[Recurrence],
-    inputs_NXB: Tensor,
-    every: bool,
-    *weights: Tensor,
-    shared: Shared = (),
-) -> Tensor:
+def states(kind: type[Recurrence], inputs_NXB: Tensor, every: bool, *weights: Tensor) -> Tensor:
     """Return the state after every position, (N, W, B), or after the last alone, (1, W, B).
 
     Args:
@@ -243,13 +193,10 @@ def states(
             computed.
         every: whether all states are wanted.
         *weights: of the inputs, (G, X), and of the states, (G, W); then what the kind says.
-        shared: what comes before, if only the last state is wanted, and not under `vmap`.
     """
     dtype = inputs_NXB.dtype  # as autocast may ask for
     cast = [weight.to(dtype) if weight.is_floating_point() else weight for weight in weights]
-    answer: Tensor = kind.apply(  # type: ignore[no-untyped-call]
-        inputs_NXB, every, shared, *cast
-    )[0]
+    answer: Tensor = kind.apply(inputs_NXB, every, *cast)[0]  # type: ignore[no-untyped-call]
     return answer
 
 
@@ -267,9 +214,7 @@ def last_state(kind: type[Recurrence], symbols_BN: Tensor, *weights: Tensor) -> 
     the unit matrix, and N is at least 1.
     """
     cast = [weight.to(weights[0].dtype) for weight in weights]
-    answer: Tensor = _LastState.apply(  # type: ignore[no-untyped-call]
-        kind, symbols_BN, *cast
-    )
+    answer: Tensor = _LastState.apply(kind, symbols_BN, *cast)  # type: ignore[no-untyped-call]
     return answer
 
 
@@ -309,7 +254,6 @@ class _LastState(torch.autograd.Function):
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
-        """Compute the states of R networks."""
         kind, *tensors = inputs
         pairs = zip(tensors, in_dims[1:], strict=True)
         stacked = [_with_runs(tensor, dim, 0, info.batch_size) for tensor, dim in pairs]

@@ -91,7 +91,6 @@ class _Passage(torch.autograd.Function):
         scores: Tensor | None,
         keep: Tensor | None,
     ) -> tuple[Tensor | None, ...]:
-        """Go from chunk to chunk."""
         strings, chunks, size, columns = value.shape
         many, found = written.shape[2], None
         apart, mask = many > size, sight(written, 2, many // size)
@@ -146,7 +145,6 @@ class _Passage(torch.autograd.Function):
     def backward(
         ctx: Any, answers: Tensor | None, last_XKV: Tensor | None, *_: None
     ) -> tuple[Tensor | None, ...]:
-        """Go back, chunk by chunk."""
         value, asked, written, scores, keep, states, contents, inverses, *found = ctx.saved_tensors
         size, many = value.shape[2], written.shape[2]
         apart, mask = many > size, sight(written, 2, many // size)
@@ -194,7 +192,6 @@ class _Passage(torch.autograd.Function):
     def vmap(
         info: Any, in_dims: tuple[int | None, ...], *inputs: Tensor | None
     ) -> tuple[tuple[Tensor | None, ...], tuple[int | None, ...]]:
-        """Merge the runs into the batch."""
         runs = info.batch_size
         pairs = zip(inputs, in_dims, strict=True)
         merged = [None if part is None else _merged(part, dim, runs) for part, dim in pairs]

@@ -27,7 +27,6 @@ from torch import Tensor, nn
 
 _SCALAR_CONSTANT = 6000.0
 
-
 _FIXED = {"first": 1, "parity": 2}
 """How many numbers the fixed codes give for a position."""
 
@@ -143,11 +142,7 @@ class Embedding(nn.Module):
 
 # Of splitmix64 (Steele, Lea & Flood 2014), as signed numbers.
 _STEP = 0x9E3779B97F4A7C15 - (1 << 64)
-
-
 _FIRST = 0xBF58476D1CE4E5B9 - (1 << 64)
-
-
 _SECOND = 0x94D049BB133111EB - (1 << 64)
 
 

@@ -11,17 +11,11 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from formalbench_models.layers.bptt import Recurrence, add_product, write_product
+from formalbench_models.layers.bptt import Before, Pair, Recurrence, add_product, write_product
 
 _sigmoid_backward = torch.ops.aten.sigmoid_backward.grad_input
-
-
 _relu_backward = torch.ops.aten.threshold_backward.grad_input
-
-
 _tanh_backward = torch.ops.aten.tanh_backward.grad_input
-
-
 _MINUS_ONE = torch.tensor(-1.0)
 
 
@@ -32,35 +26,23 @@ class Elman(Recurrence):
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
-        """Return the state."""
         return list(zip(states, strict=True))
 
     @staticmethod
     def step(
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        *more: Tensor,
+        weight_GY: Tensor, fed_YB: Tensor, before: Before, now: Sequence[Tensor], *more: Tensor
     ) -> None:
-        """Write the state."""
         write_product(weight_GY, fed_YB, now[0])
         write_tanh(now[0], now[0])
 
     @classmethod
     def room_back(cls, like_WB: Tensor) -> list[Tensor]:
-        """Return room for the gradient of what is squashed."""
         return [_room(1, like_WB)]
 
     @staticmethod
     def step_back(
-        dh_WB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        room: list[Tensor],
-        *more: tuple[Tensor, Tensor],
-    ) -> tuple[Tensor, Tensor]:
-        """Return the gradient of what is squashed."""
+        dh_WB: Tensor, before: Before, now: Sequence[Tensor], room: list[Tensor], *more: Pair
+    ) -> Pair:
         dx_GB = _tanh_backward(dh_WB, now[0], grad_input=room[0])
         return dx_GB, dx_GB
 
@@ -70,25 +52,15 @@ class ReluElman(Elman):
 
     @staticmethod
     def step(
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        *more: Tensor,
+        weight_GY: Tensor, fed_YB: Tensor, before: Before, now: Sequence[Tensor], *more: Tensor
     ) -> None:
-        """Write the state."""
         write_product(weight_GY, fed_YB, now[0])
         now[0].relu_()
 
     @staticmethod
     def step_back(
-        dh_WB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        room: list[Tensor],
-        *more: tuple[Tensor, Tensor],
-    ) -> tuple[Tensor, Tensor]:
-        """Return the gradient of what is cut off at 0."""
+        dh_WB: Tensor, before: Before, now: Sequence[Tensor], room: list[Tensor], *more: Pair
+    ) -> Pair:
         dx_GB = _relu_backward(dh_WB, now[0], 0, grad_input=room[0])
         return dx_GB, dx_GB
 
@@ -100,8 +72,6 @@ class Lstm(Recurrence):
     """
 
     keeps = (1, 4, 1)  # c, the gates, tanh c
-    carries = 2  # the state and c
-    hands = 1  # the gradient of c
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
@@ -110,13 +80,8 @@ class Lstm(Recurrence):
 
     @staticmethod
     def step(
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        *more: Tensor,
+        weight_GY: Tensor, fed_YB: Tensor, before: Before, now: Sequence[Tensor], *more: Tensor
     ) -> None:
-        """Write the state, the gates, c and tanh c."""
         state_WB, cell_WB, gates_GB, squashed_WB, both, i, f, g, o = now
         write_product(weight_GY, fed_YB, gates_GB)
         if _by_sigmoid(gates_GB):  # tanh as 2 σ(2x) - 1: one call for all gates
@@ -141,13 +106,8 @@ class Lstm(Recurrence):
 
     @staticmethod
     def step_back(
-        dh_WB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        room: list[Tensor],
-        *more: tuple[Tensor, Tensor],
-    ) -> tuple[Tensor, Tensor]:
-        """Return the gradient of the gates; hand on that of c."""
+        dh_WB: Tensor, before: Before, now: Sequence[Tensor], room: list[Tensor], *more: Pair
+    ) -> Pair:
         _, _, _, squashed_WB, both, i, f, g, o = now
         dc, part, dgates_GB, dboth, di, df, dg, do = room
         torch.mul(dh_WB, squashed_WB, out=do)
@@ -172,7 +132,6 @@ class Gru(Recurrence):
     """
 
     keeps = (3, 1)  # the gates, U h_before + b of the gate n
-    hands = 1  # what of a state's gradient goes past the gates
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[tuple[Tensor, ...]]:
@@ -181,13 +140,8 @@ class Gru(Recurrence):
 
     @staticmethod
     def step(
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        *more: Tensor,
+        weight_GY: Tensor, fed_YB: Tensor, before: Before, now: Sequence[Tensor], *more: Tensor
     ) -> None:
-        """Write the state, the gates and the inside of n."""
         state_WB, _, inner_WB, both, r, z, n = now
         width = state_WB.shape[-2]
         of_both, of_n = weight_GY[..., : 2 * width, :], weight_GY[..., 2 * width :, :]
@@ -214,13 +168,8 @@ class Gru(Recurrence):
 
     @staticmethod
     def step_back(
-        dh_WB: Tensor,
-        before: Sequence[Tensor] | None,
-        now: Sequence[Tensor],
-        room: list[Tensor],
-        *more: tuple[Tensor, Tensor],
-    ) -> tuple[Tensor, Tensor]:
-        """Return the gradients of the gates' insides and of the gates."""
+        dh_WB: Tensor, before: Before, now: Sequence[Tensor], room: list[Tensor], *more: Pair
+    ) -> Pair:
         _, _, inner_WB, _, r, z, n = now
         kept, part, dx_GB, du_GB, dboth, dr, dz, dn, du_both, du_n = room
         dh_WB += kept

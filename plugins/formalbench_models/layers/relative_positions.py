@@ -85,20 +85,16 @@ from formalbench_models.layers.positions import sinusoids
 class AlibiAttention(Attention):
     """Attention with linear biases."""
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
+    def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         # Not in bf16, which cannot tell 257 from 256: rounded once, at the end.
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
         head_H11 = torch.arange(1, self.heads + 1, device=key_BHNE.device, dtype=exact)
         slope_H11 = torch.exp2(head_H11[:, None, None] * (-8 / self.heads))
-        bias_BHQN = (-slope_H11 * distance_B1QN).to(query_BHQE.dtype)
-        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN)
+        return (-slope_H11 * distance_B1QN).to(query_BHQE.dtype)
 
 
 BUCKETS = 32
-
-
 FURTHEST = 128
 
 
@@ -116,16 +112,14 @@ class T5Attention(Attention):
         self.register_buffer("bucket_P", buckets, persistent=False)
 
     def share_positions(self, first: Attention) -> None:
-        """Use the table of another layer."""
         # Not registered once more: it remains one parameter, of the other layer.
         del self.bucket_bias
         self.__dict__["bucket_bias"] = first.bucket_bias
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
+    def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         place_BQN = span.offsets(key_BHNE)[:, 0].clamp(-FURTHEST, FURTHEST) + FURTHEST
-        bias_BHQN = self.bucket_bias(self.bucket_P[place_BQN]).permute(0, 3, 1, 2)
-        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN)
+        bias_BQNH: Tensor = self.bucket_bias(self.bucket_P[place_BQN])
+        return bias_BQNH.permute(0, 3, 1, 2)
 
 
 def bucket(offset: int, causal: bool) -> int:
@@ -156,18 +150,18 @@ def _one_sided(distance: int, buckets: int) -> int:
 LEAST = 0.01
 
 
-class KerpleAttention(Attention):
-    """What the two kernels have in common."""
+class KerpleLogAttention(Attention):
+    """The logarithmic kernel."""
 
     learned_bias = True
 
-    begin = (1.0, 1.0)
+    begin = (2.0, 1.0)
     """What r_1 and r_2 are drawn below."""
 
     most = float("inf")
     """The greatest r_2."""
 
-    owner: KerpleAttention
+    owner: KerpleLogAttention
     """Whose r_1 and r_2 are used: this layer, or the one that all share."""
 
     def __init__(self, width: int, heads: int, **options: bool) -> None:
@@ -182,33 +176,19 @@ class KerpleAttention(Attention):
         del self.scale_H, self.shape_H
         self.__dict__["owner"] = first
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N), rounded once."""
+    def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         exact = torch.promote_types(query_BHQE.dtype, torch.float32)
         distance_B1QN = span.offsets(key_BHNE).abs().to(exact)
         scale_H11 = within(self.owner.scale_H, float("inf")).to(exact)[:, None, None]
         shape_H11 = within(self.owner.shape_H, self.most).to(exact)[:, None, None]
-        bias_BHQN = -scale_H11 * self.kernel(distance_B1QN, shape_H11)
-        return (
-            super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN.to(query_BHQE.dtype))
-        )
+        return (-scale_H11 * self.kernel(distance_B1QN, shape_H11)).to(query_BHQE.dtype)
 
     def kernel(self, distance_B1QN: Tensor, shape_H11: Tensor) -> Tensor:
-        """Return what r_1 multiplies, (1 or B, H, Q, N)."""
-        raise NotImplementedError
-
-
-class KerpleLogAttention(KerpleAttention):
-    """The logarithmic kernel."""
-
-    begin = (2.0, 1.0)
-
-    def kernel(self, distance_B1QN: Tensor, shape_H11: Tensor) -> Tensor:
-        """Return log(1 + r_2·|i-j|)."""
+        """Return what r_1 multiplies, log(1 + r_2·|i-j|), (1 or B, H, Q, N)."""
         return (shape_H11 * distance_B1QN).log1p()
 
 
-class KerplePowerAttention(KerpleAttention):
+class KerplePowerAttention(KerpleLogAttention):
     """The power kernel."""
 
     begin = (1.0, 2.0)
@@ -225,14 +205,8 @@ def within(value: Tensor, most: float) -> Tensor:
 
 
 HIDDEN = 32
-
-
 SLOPE = 0.1
-
-
 THRESHOLD = 512.0
-
-
 _TINY = 1e-6
 
 
@@ -253,14 +227,13 @@ class FireAttention(Attention):
         """Let L begin at another number than `THRESHOLD`."""
         self.first_threshold = threshold
 
-    def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Add the biases, (1 or B, H, Q, N)."""
+    def bias(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Tensor:
         query_BQ, key_BN = span.numbers(key_BHNE)
         furthest_BQN = torch.maximum(query_BQ[:, :, None], key_BN[:, None])
         share_BQN = self.share(span.offsets(key_BHNE)[:, 0].abs(), furthest_BQN)
         hidden_BQNU = functional.relu(self.up(share_BQN.to(query_BHQE.dtype)[..., None]))
-        bias_BHQN = self.down(hidden_BQNU).permute(0, 3, 1, 2)
-        return super().terms(query_BHQE, key_BHNE, span)._replace(bias=bias_BHQN)
+        bias_BQNH: Tensor = self.down(hidden_BQNU)
+        return bias_BQNH.permute(0, 3, 1, 2)
 
     def share(self, distance: Tensor, furthest: Tensor) -> Tensor:
         """Return ψ(distance) / ψ(max(L, furthest)), in fp32 at least."""
@@ -284,7 +257,6 @@ class RelativeAttention(Attention):
         self.position_bias_HE = nn.Parameter(torch.zeros(heads, width // heads))
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Return the content term as query and key, the position term as bias."""
         keys = key_BHNE.shape[2]
         scale = 1 / math.sqrt(query_BHQE.shape[-1])
         about_content_BHQE = (query_BHQE + self.content_bias_HE[:, None]) * scale
@@ -325,7 +297,6 @@ class RotaryAttention(Attention):
     """Attention whose scores depend on positions only through their difference."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Rotate queries and keys by their positions."""
         query_BQ, key_BN = span.numbers(key_BHNE)
         width, dtype = key_BHNE.shape[3], key_BHNE.dtype
         turned_BHQE = rotate(query_BHQE, sinusoids(query_BQ, width, dtype)[:, None])
@@ -343,8 +314,6 @@ def rotate(x_BHNE: Tensor, angles_NE: Tensor) -> Tensor:
 
 
 GAMMA = 0.4
-
-
 SCALE = 512
 
 
@@ -352,7 +321,6 @@ class XposAttention(Attention):
     """Attention with rotary positions that decay."""
 
     def terms(self, query_BHQE: Tensor, key_BHNE: Tensor, span: Span) -> Terms:
-        """Rotate and scale queries and keys by their positions."""
         query_BQ, key_BN = span.numbers(key_BHNE)
         return super().terms(
             placed(query_BHQE, query_BQ, 1 / SCALE), placed(key_BHNE, key_BN, -1 / SCALE), span
@@ -372,8 +340,6 @@ def placed(x_BHNE: Tensor, number_BN: Tensor, power: float) -> Tensor:
 
 
 RANK = 32
-
-
 TAPS = 3
 
 

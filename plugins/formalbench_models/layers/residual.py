@@ -6,7 +6,7 @@ root-mean-square norms (Zhang and Sennrich 2019), one more after the topmost blo
 left out (``feed_forward=0``), as Mamba's blocks have none. What is read off is the engine's
 `Readout`. It is the same for all families, so that two of them differ in their mixer alone.
 
-Whatever a mixer keeps of the past is of a fixed size, its memory: a string can be read in pieces,
+What a mixer keeps of the past, its state, is of a fixed size: a string can be read in pieces,
 symbol by symbol if need be (`Backbone.go_on`).
 
 Legend: B batch, M = N + 1 prefixes of N symbols, the empty one first, W width, N symbols.
@@ -21,7 +21,7 @@ import torch
 from formalbench import Batch, Task, Traits
 from torch import Tensor, nn
 
-from formalbench_models.catalogue.options import ShellConfig
+from formalbench_models.catalogue.options import ShellConfig, in_theory
 from formalbench_models.layers.feed_forward import PositionWise
 
 
@@ -43,9 +43,8 @@ def answering_states(states_BMW: Tensor, layout: str, batch: Batch) -> Tensor:
     return states_BMW.gather(1, index_B1W).squeeze(1)
 
 
-Memory = tuple[Tensor, ...]
-"""What a mixer keeps of the symbols before; empty at the start of a string."""
-
+State = tuple[Tensor, ...] | None
+"""What a mixer keeps of the symbols before; None at the start of a string."""
 
 EPSILON = 1e-6
 """Added to the mean square by the norms."""
@@ -54,12 +53,12 @@ EPSILON = 1e-6
 class Mixer(nn.Module):
     """What lets a symbol see those before it."""
 
-    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the change to x, (B, N, W), and what to keep.
 
         Args:
             x_BNW: the symbols.
-            memory: what was kept of those before; empty for none.
+            state: what was kept of those before; None at the start of a string.
         """
         raise NotImplementedError
 
@@ -76,15 +75,15 @@ class Block(nn.Module):
             self.norm_feed_forward = nn.RMSNorm(config.width, eps=EPSILON)
             self.feed_forward = PositionWise(config.width, config.feed_forward, "gelu")
 
-    def forward(self, x_BNW: Tensor, memory: Memory) -> tuple[Tensor, Memory]:
+    def forward(self, x_BNW: Tensor, state: State = None) -> tuple[Tensor, State]:
         """Return the symbols after the block, (B, N, W), and what to keep."""
         if not x_BNW.shape[1]:  # of no symbol, no mixer makes anything
-            return x_BNW, memory
-        change_BNW, memory = self.mixer(self.norm_mixer(x_BNW), memory)
+            return x_BNW, state
+        change_BNW, state = self.mixer(self.norm_mixer(x_BNW), state)
         x_BNW = x_BNW + change_BNW
         if self.feed_forward is not None:
             x_BNW = x_BNW + self.feed_forward(self.norm_feed_forward(x_BNW))
-        return x_BNW, memory
+        return x_BNW, state
 
 
 class Backbone(nn.Module):
@@ -128,34 +127,54 @@ class Backbone(nn.Module):
 
     def forward(self, batch: Batch) -> Tensor:
         """Return the state at every symbol, (B, N, W)."""
-        return self.go_on(batch.symbols, [()] * len(self.blocks))[0]
+        return self.go_on(batch.symbols, [None] * len(self.blocks))[0]
 
-    def go_on(self, symbols_BN: Tensor, memories: Sequence[Memory]) -> tuple[Tensor, list[Memory]]:
+    def go_on(self, symbols_BN: Tensor, kept: Sequence[State]) -> tuple[Tensor, list[State]]:
         """Read the next symbols of strings.
 
         Args:
             symbols_BN: the next symbols, one of each string or several.
-            memories: what each block kept of the symbols before; all empty at the start.
+            kept: what each block kept of the symbols before; all None at the start.
 
         Returns:
             The state at each of these symbols, (B, N, W), and what the blocks keep, whose size
             does not depend on how much was read.
         """
-        states = list(self._layers(symbols_BN, memories))
+        states = list(self._layers(symbols_BN, kept))
         states_BNW: Tensor = self.norm(states[-1][0])
-        return states_BNW, [memory for _, memory in states[1:]]
+        return states_BNW, [state for _, state in states[1:]]
 
     def trace(self, batch: Batch) -> dict[str, Tensor]:
         """Return ``state.0`` (B, N, W), the embeddings, and ``state.{l}``, what leaves block l."""
-        states = self._layers(batch.symbols, [()] * len(self.blocks))
+        states = self._layers(batch.symbols, [None] * len(self.blocks))
         return {f"state.{index}": x_BNW for index, (x_BNW, _) in enumerate(states)}
 
     def _layers(
-        self, symbols_BN: Tensor, memories: Sequence[Memory]
-    ) -> Iterator[tuple[Tensor, Memory]]:
+        self, symbols_BN: Tensor, states: Sequence[State]
+    ) -> Iterator[tuple[Tensor, State]]:
         """Yield the embeddings, (B, N, W), then what leaves each block, and what it keeps."""
         x_BNW = self.embedding(symbols_BN)
-        yield x_BNW, ()
-        for block, memory in zip(self.blocks, memories, strict=True):
-            x_BNW, kept = block(x_BNW, memory)
+        yield x_BNW, None
+        for block, state in zip(self.blocks, states, strict=True):
+            x_BNW, kept = block(x_BNW, state)
             yield x_BNW, kept
+
+
+GATED = ("diagonal-recurrence", "input-dependent-gates")
+"""What theorems call a recurrence whose numbers a symbol chooses."""
+
+
+def backbone_of(
+    mixer: Callable[[Any], Mixer], *mechanisms: str, eigenvalues: str = ""
+) -> Callable[[Task, Any], Backbone]:
+    """Return what builds a network of blocks with such mixers, each made of the config.
+
+    Where the config has the option `eigenvalues`, that is their range.
+    """
+
+    def build(task: Task, config: Any) -> Backbone:
+        chosen = getattr(config, "eigenvalues", None)
+        own = in_theory(chosen) if chosen else eigenvalues
+        return Backbone(task, config, lambda _: mixer(config), mechanisms, own)
+
+    return build

@@ -33,10 +33,8 @@ COMPOSED = 8
 
 That costs E times as much as to apply one to the state, which only a GPU has to spare."""
 
-
 Compose = Callable[[Tensor, Tensor], Tensor]
 """The product of two of A."""
-
 
 Advance = Callable[[Tensor, Tensor, Tensor | None], Tensor]
 """The next state, from A, a state and b; None for no b."""
@@ -257,7 +255,4 @@ class _Product(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
         left, right = ctx.saved_tensors
-        return (
-            _product(gradient, right.transpose(1, 2)),
-            _product(left.transpose(1, 2), gradient),
-        )
+        return (_product(gradient, right.transpose(1, 2)), _product(left.transpose(1, 2), gradient))

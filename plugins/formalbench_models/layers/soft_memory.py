@@ -36,7 +36,6 @@ from formalbench_models.layers.residual import answering_states
 Pair = tuple[slice, slice]
 """Cells of the new memory, and the cells that they are moved from."""
 
-
 _softmax_backward = torch.ops.aten._softmax_backward_data.default
 
 
@@ -113,7 +112,6 @@ class Superposition(Recurrence):
 
     @classmethod
     def room(cls, shape: Sequence[int], weight_GW: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """Return empty tensors for what feeds positions and for what they keep."""
         fed, _ = super().room(shape, weight_GW)
         length, batch = shape[0], shape[-1]
         runs, width = weight_GW.shape[:-2], cls._width(weight_GW.shape[-1])
@@ -139,7 +137,6 @@ class Superposition(Recurrence):
 
     @classmethod
     def views(cls, states: Tensor, kept: Sequence[Tensor]) -> list[Any]:
-        """Return what each position needs."""
         width = cls._width(states.shape[-2])
         count = len(cls.controller.keeps)
         own = cls.controller.views(states[..., :width, :], kept[:count])
@@ -173,15 +170,7 @@ class Superposition(Recurrence):
             start += size
 
     @classmethod
-    def step(
-        cls,
-        weight_GY: Tensor,
-        fed_YB: Tensor,
-        before: Any,
-        now: Any,
-        *more: Tensor,
-    ) -> None:
-        """Write the controller's state, what it says, the memory and what that shows."""
+    def step(cls, weight_GY: Tensor, fed_YB: Tensor, before: Any, now: Any, *more: Tensor) -> None:
         own = None if before is None else before.own
         cls.controller.step(weight_GY, fed_YB, own, now.own)
         write_linear(now.own[0], more[0], more[1], now.said)
@@ -214,14 +203,8 @@ class Superposition(Recurrence):
 
     @classmethod
     def step_back(
-        cls,
-        dh_WB: Tensor,
-        before: Any,
-        now: Any,
-        room: list[Any],
-        *more: tuple[Tensor, Tensor],
+        cls, dh_WB: Tensor, before: Any, now: Any, room: list[Any], *more: tuple[Tensor, Tensor]
     ) -> tuple[Tensor, Tensor]:
-        """Return the gradients of the gates; hand on that of the memory."""
         width = cls._width(dh_WB.shape[-2])
         own_dh_WB, reading = dh_WB[..., :width, :], dh_WB[..., width:, :]
         own_room, reached = room
@@ -307,7 +290,6 @@ CONTROLLERS = {
     "relu": Controller(ReluElman, partial(nn.RNNCell, nonlinearity="relu")),
     "lstm": Controller(Lstm, nn.LSTMCell),
 }
-
 
 SMALL = 32
 """A width up to which runs gain from going together on a CPU: calls cost more than arithmetic."""
@@ -406,7 +388,6 @@ class MemoryNetwork(nn.Module):
         raise NotImplementedError
 
     def forward(self, batch: Batch) -> Tensor:
-        """Return logits: (B, K), (B, N, K) or (B, N+1, K), by the layout."""
         states_BNW = self.states(batch)[..., : self.width]
         states_BMW = functional.pad(states_BNW, (0, 0, 1, 0))
         states_BQW = answering_states(states_BMW, self.layout, batch)

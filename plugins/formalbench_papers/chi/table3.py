@@ -44,7 +44,6 @@ QUICK_THICKNESS = {6: 2, 12: 4}
 """RegularGPT's thickness at the scale quick, by that of the paper."""
 
 POSITIONS = {"KERPLE": "kerple-log", "T5": "t5", "ALiBi": "alibi"}
-
 CORPORA = {"quick": "sotu", "paper": "openwebtext2"}
 PROTOCOLS = {"quick": "chi-table3-quick", "paper": "chi-table3"}
 

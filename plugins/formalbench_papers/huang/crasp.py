@@ -26,7 +26,6 @@ POSITIONS: Mapping[str, Mapping[str, Value]] = {
 }
 
 WINDOWS = {"51-100": range(51, 101), "101-150": range(101, 151)}
-
 INSIDE = ("majority", "ab-or-bbaa", "subsequence-ab")
 OUTSIDE = ("parity", "ab-or-aabb", "contains-ab")
 """Languages in C-RASP, and beside each one that is not."""

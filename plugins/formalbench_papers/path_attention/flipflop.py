@@ -32,7 +32,6 @@ MODELS: Mapping[str, Mapping[str, Value]] = {
 }
 
 PROTOCOLS = {"quick": "path-flipflop-quick", "paper": "path-flipflop"}
-
 LENGTHS = {"quick": 128, "paper": 512}
 STRINGS = {"quick": 1024, "paper": 4096}
 

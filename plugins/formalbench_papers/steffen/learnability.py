@@ -54,7 +54,6 @@ from formalbench_papers.steffen.dyck import (
 )
 
 LANGUAGES = {"dyck-1": "Dyck-1", "dyck-1-3": "Dyck-(1, 3)"}
-
 PLAIN, NORMED = "without layer norm", "with layer norm"
 
 OPTIONS: Mapping[str, Mapping[str, Value]] = {PLAIN: {}, NORMED: {"norm": True, "eps": 1e-5}}

@@ -31,7 +31,6 @@ from formalbench_papers.yao.figure6 import (
 NONE = "none"
 POSITIONS = {SCALAR: "scalar-6000", LEARN: "learned", NONE: "none"}
 COLORS = {SCALAR: BLUES[2], LEARN: RED, NONE: GREEN}
-
 PROTOCOLS = {"quick": "yao-gpt2-quick", "paper": "yao-gpt2"}
 
 SLIGHTLY = 0.25

@@ -35,7 +35,6 @@ from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK
 
 WIDTH = 30
 COLUMN = f"d = {WIDTH}"
-
 TRANSFORMER, DROPOUT, HEADS = "Transformer", "Transformer, dropout 0.1", "Transformer, 3 heads"
 LSTM, TWO_LAYERS = "LSTM", "LSTM, 2 layers"
 

@@ -22,9 +22,11 @@ const anotherThan = (name) => DATA.boards.flatMap((board) => board.rows).find((r
 
 function modelOn(board, row) {
   const tasks = tasksOf(board).filter((task) => own(row.results, task));
+  const added = metricColumns(tasks.map((task) => row.results[task]));
   const rows = tasks.map((task) => [
     { text: link("task", task), sort: task, left: true },
     ...resultCells(row.results[task], own(board.facts, task)),
+    ...added.cells(row.results[task]),
   ]);
   const charts = tasks
     .filter((task) => curveOf(row.results[task]))
@@ -47,7 +49,7 @@ function modelOn(board, row) {
     make("h3", {}, "What is set"),
     ...optionsOf(board, row),
     make("h3", {}, "All numbers"),
-    table(`${row.model}: results, in percent; each seed links to its record if it is there`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS], rows),
+    table(`${row.model}: results, in percent; each seed links to its record if it is there`, [{ text: "task", left: true, ascending: true }, ...RESULT_HEADS, ...added.heads], rows),
     make("h3", {}, "Accuracy against length"),
     make("p", { class: "quiet" }, `The mean over the seeds, with the band of their Wilson intervals${seeds}.`),
     make("div", { class: "charts" }, ...charts),

@@ -77,6 +77,16 @@ function resultCells(result, facts) {
   ];
 }
 
+/** Return the columns of the metrics that plugins add to any of some results: heads, and a result's cells. */
+function metricColumns(results) {
+  const names = [...new Set(results.flatMap((result) => Object.keys(result.metrics ?? {})))];
+  const cell = (value) => (value == null ? { text: MISSING, sort: null } : { text: `${Number(value.toPrecision(4))}`, sort: value });
+  return {
+    heads: names.map((text) => ({ text })),
+    cells: (result) => names.map((name) => cell(own(result.metrics ?? {}, name))),
+  };
+}
+
 /** Return the mean with what answers tell of targets, where that is known: accuracy below chance can tell all. */
 const told = (result) => (result.information == null ? {} : { text: `${percent(result.mean)} (${result.information.toFixed(2)} bits)` });
 

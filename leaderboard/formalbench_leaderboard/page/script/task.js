@@ -128,8 +128,9 @@ const MODEL_HEAD = { text: "model", left: true, ascending: true };
 const modelCell = ({ row }) => ({ text: link("model", row.model), sort: row.model, left: true });
 
 function resultTable(title, facts, found) {
-  const rows = found.map((one) => [modelCell(one), ...resultCells(one.result, facts)]);
-  return table(`${title}: models, in percent`, [MODEL_HEAD, ...RESULT_HEADS], rows);
+  const added = metricColumns(found.map(({ result }) => result));
+  const rows = found.map((one) => [modelCell(one), ...resultCells(one.result, facts), ...added.cells(one.result)]);
+  return table(`${title}: models, in percent`, [MODEL_HEAD, ...RESULT_HEADS, ...added.heads], rows);
 }
 
 const MOST_PLACES = 12;
