@@ -117,7 +117,7 @@ def work_of(host: PluginHost, runs: Iterable[Run]) -> dict[str, Work]:
 def _symbols(host: PluginHost, run: Run) -> float:
     protocol = run.protocol
     try:
-        splits = host.task_entry(run.task.name)[0].spec.splits
+        splits = host.select_task(run.task.name).spec.splits
     except FormalbenchError:  # the run's record will tell
         return float(run.info.steps)
     own = protocol.splits

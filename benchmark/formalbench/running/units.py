@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from formalbench.contracts.errors import PLUGIN_FAILURES, RequestError
 from formalbench.host import LocalPlugin, PluginHost
 from formalbench.running.plan import Run, key_of
+
+if TYPE_CHECKING:
+    from formalbench.contracts.protocol import Protocol
+    from formalbench.contracts.task import Task
 
 
 @dataclass(frozen=True)
@@ -102,6 +108,20 @@ def divided(cohort: Sequence[Run], device: str, least: int | None) -> Iterator[t
         yield tuple(cohort[first : first + size])
 
 
+@lru_cache(maxsize=8)
+def _build_task(
+    host: PluginHost, name: str, options: tuple[tuple[str, Any], ...], protocol: Protocol
+) -> Task:
+    return protocol.apply(host.task(name, dict(options)))
+
+
+def task_of(host: PluginHost, run: Run) -> Task:
+    """Return the task of a run, as its protocol has it; the last ones are kept."""
+    options = tuple(sorted(run.task.options.items()))
+    task: Task = _build_task(host, run.task.name, options, run.protocol)
+    return task
+
+
 def look_at_task(host: PluginHost, run: Run) -> None:
     """Refuse what a task cannot be asked under a protocol, before anything is trained.
 
@@ -112,7 +132,7 @@ def look_at_task(host: PluginHost, run: Run) -> None:
     from formalbench.evaluation.cells import cell_lengths, check_process, is_window, split_lengths
 
     try:
-        task = run.protocol.apply(host.task(run.task.name, run.task.options))
+        task = task_of(host, run)
         check_process(task, run.protocol)
         split_lengths(task, "train"), split_lengths(task, "test")
         if not is_window(task, run.protocol):
@@ -147,7 +167,7 @@ def least_of(host: PluginHost, run: Run, device: str) -> int | None:
 
     with torch.random.fork_rng(devices=[]):
         try:
-            task = run.protocol.apply(host.task(run.task.name, run.task.options))
+            task = task_of(host, run)
             network = host.network(run.model.name, task, run.model.options)
             if run.learning_rate is not None:
                 check_lengths(run.info.model, traits_of(network).lengths, task, run.protocol)

@@ -91,15 +91,15 @@ def _stated(host: PluginHost, record: Record, lengths: tuple[int, ...]) -> list[
     from formalbench.cache import cached, package_digest
 
     used, protocol = record.task, record.protocol
-    entry, _, _ = host.task_entry(used.name)
+    asked = host.select_task(used.name, (), used.options)
 
     def compute() -> list[float] | None:
-        with host.blaming(entry.plugin):
-            task = protocol.apply(host.task(used.name, dict(used.options)))
+        with host.blaming(asked.plugin):
+            task = protocol.apply(host.build_task(asked))
             chance = task.objective.stated_chance(task.source, lengths)
         return None if chance is None else list(chance.by_length)
 
-    home = getattr(entry.plugin.module, "__name__", "").partition(".")[0]
+    home = getattr(asked.plugin.module, "__name__", "").partition(".")[0]
     code = [package_digest(home), package_digest("formalbench"), __version__]
     splits = protocol.model_dump(mode="json", include={"splits", "label_smoothing"})
     kept = cached(["chances", code, used.model_dump(mode="json"), splits, lengths], compute)
