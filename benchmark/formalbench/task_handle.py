@@ -18,7 +18,7 @@ import numpy.typing as npt
 from formalbench.contracts.errors import RequestError, unknown
 from formalbench.contracts.example import pad
 from formalbench.contracts.source import Symbols
-from formalbench.contracts.specs import display, show_value
+from formalbench.contracts.specs import LONGEST, display, show_value
 from formalbench.evaluation.cells import (
     TestSet,
     saved_test_set,
@@ -28,7 +28,6 @@ from formalbench.evaluation.cells import (
 )
 from formalbench.host import load_plugins
 from formalbench.host.options import check_settings, parse_settings
-from formalbench.host.registry import LONGEST
 from formalbench.running.plan import task_used
 
 if TYPE_CHECKING:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from formalbench.contracts.errors import RequestError
-from formalbench.host.registry import LONGEST
+from formalbench.contracts.specs import LONGEST
 from formalbench.ui.terminal import (
     JsonFlag,
     console,
@@ -25,60 +23,10 @@ from formalbench.ui.terminal import (
 )
 
 if TYPE_CHECKING:
-    from rich.console import Console
-    from rich.live import Live
-
     from formalbench.contracts.specs import ModelSpec, TaskSpec
     from formalbench.host import PluginHost
     from formalbench.host.host import Selection
     from formalbench.verification.verify import Subject, Verification
-
-
-EVERY = 10.0
-"""Seconds between two lines where the output is no terminal."""
-
-
-class ProgressLine:
-    """Shows how far a command is; short work shows nothing.
-
-    Args:
-        console: where to show it.
-    """
-
-    def __init__(self, console: Console) -> None:
-        self._console = console
-        self._live: Live | None = None
-        self._last = self._start = time.monotonic()
-
-    def __enter__(self) -> Self:
-        if self._console.is_terminal:
-            from rich.live import Live
-
-            self._live = Live(console=self._console, refresh_per_second=4, transient=True)
-            self._live.start()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._live:
-            self._live.stop()
-            self._live = None
-
-    def report(self, what: str, done: int, total: int) -> None:
-        """Tell what is being done, and how many of how many things are done."""
-        seconds = int(time.monotonic() - self._start)
-        line = f"{what}: {done:,} of about {total:,} strings, {seconds // 60}:{seconds % 60:02d}"
-        if self._live:
-            from rich.text import Text
-
-            self._live.update(Text(line))
-        elif time.monotonic() - self._last >= EVERY:
-            self._last = time.monotonic()
-            self._console.print(line, markup=False, soft_wrap=True)
 
 
 DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
@@ -283,13 +231,23 @@ def make_subject(
 
 
 def _carry_out(subject: Subject, found: Verification, device: str) -> None:
+    from rich.progress import Progress, TimeElapsedColumn
+
     from formalbench.verification.verify import carry_out
 
     screen = console(stderr=True)
     for note in found.plan.notes:
         screen.print(note, markup=False, soft_wrap=True)
-    with ProgressLine(screen) as progress, plugins_print_to_stderr():
-        carry_out(subject, found, device, progress.report)
+    columns = "{task.description}: {task.completed:,.0f} of about {task.total:,.0f} strings"
+    shown = Progress(columns, TimeElapsedColumn(), console=screen, transient=True)
+    shown.disable = not screen.is_terminal
+    bar = shown.add_task("strings")
+
+    def report(what: str, done: int, total: int) -> None:
+        shown.update(bar, description=what, completed=done, total=total)
+
+    with shown, plugins_print_to_stderr():
+        carry_out(subject, found, device, report)
 
 
 def _print(found: Verification, as_json: bool) -> None:

@@ -64,8 +64,10 @@ PLAIN = {
     "a valid integer": "a whole number",
     "a valid number": "a number",
     "a valid boolean": "true or false",
+    "a valid string": "text",
+    "a valid tuple": "a list",
 }
-"""What pydantic says, in shorter words."""
+"""Words of pydantic, and shorter ones."""
 
 
 MOST_NAMED = 12
@@ -140,12 +142,18 @@ def one_line(error: ValidationError, *, values: bool = False) -> str:
         place += f"={value}" if len(str(value)) <= MOST_SHOWN else f"={value!s:.{MOST_SHOWN}}…"
     told = problem["msg"].removeprefix("Value error, ")
     if values:
-        told = told.partition(", unable to ")[0]
-        for words, plain in PLAIN.items():
-            told = told.replace(words, plain)
+        told = plainer(told)
     more = error.error_count() - 1
     text = f"{place}: {told}" if place else told
     return " ".join(text.split()) + (f" (and {more} more)" if more else "")
+
+
+def plainer(message: str) -> str:
+    """Return what pydantic says in shorter words."""
+    message = message.partition(", unable to ")[0]
+    for words, plain in PLAIN.items():
+        message = message.replace(words, plain)
+    return message
 
 
 def need_package(asked: str, package: str, extra: str) -> None:
