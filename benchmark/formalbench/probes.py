@@ -33,12 +33,6 @@ Read = Callable[[Trace], Series]
 def read_probe(name: str, read: Read, network: nn.Module, batch: Batch) -> Series:
     """Look into a network as it answers a batch; its mode and its gradients are the caller's.
 
-    Args:
-        name: of the probe, for errors.
-        read: the probe.
-        network: what to look into.
-        batch: the strings.
-
     Raises:
         RequestError: if the network cannot be looked into, or has nothing of this kind.
     """

@@ -263,10 +263,6 @@ def _answers(host: PluginHost, model: str, task: str) -> bool:
 def plain_facts(host: PluginHost, name: str) -> Iterator[Check]:
     """Yield what a class is as checks that passed.
 
-    Args:
-        host: the plugins.
-        name: of its model, options behind it.
-
     Raises:
         RequestError: if its networks give no states.
     """

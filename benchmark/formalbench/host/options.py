@@ -75,10 +75,6 @@ Settings = tuple[Setting, ...]
 def parse_settings(texts: Sequence[str], scopes: Sequence[str] = SCOPES) -> Settings:
     """Parse ``model.chunk=3``, ``protocol.test.strings=64`` and bare ``chunk=3``.
 
-    Args:
-        texts: what was given with ``--set``.
-        scopes: those that the command knows.
-
     Raises:
         RequestError: for anything else, or a key set twice.
     """
@@ -295,13 +291,7 @@ def option_facts(spec: Configured) -> dict[str, OptionFacts]:
 
 
 def settings_for(scope: str, settings: Settings, options: Container[str]) -> dict[str, Any]:
-    """Return the settings for one model, task, executor or tracker; the other keys are for others.
-
-    Args:
-        scope: one of `SCOPES`.
-        settings: what the user set.
-        options: those that it has.
-    """
+    """Return the settings for one model, task, executor or tracker; other keys are for others."""
     scopes = (scope,) if scope in ABOUT_NO_RUN else ("", scope)
     return {one.key: one.value for one in settings if one.scope in scopes and one.key in options}
 

@@ -341,13 +341,7 @@ def _told(problem: Mapping[str, Any]) -> str:
 
 
 def _unknown_key(before: str, key: str, known: Iterable[str]) -> RequestError:
-    """Build the error for a key that a protocol does not have.
-
-    Args:
-        before: how the line begins.
-        key: with dots.
-        known: all there are.
-    """
+    """Build the error for a key that a protocol does not have."""
     names = list(known)
     inside = [name for name in names if name.startswith(f"{key}.")]
     if inside:

@@ -33,10 +33,6 @@ def due(runs: Iterable[Run], done: Mapping[RunKey, Record]) -> list[Run]:
     Under a protocol with `fallback`, the runs of a model on a task at a rate after the first are
     due once those at the rates before it have trained, unless all seeds of one rate learned. One
     that failed for another reason than its training (a crash, no memory) says nothing of its rate.
-
-    Args:
-        runs: of a plan, in its order.
-        done: records of some of them.
     """
     cells: dict[tuple[str, str, str], list[Run]] = {}
     for run in runs:

@@ -322,10 +322,6 @@ class RunPlan:
 def make_plan(host: PluginHost, request: RunRequest) -> RunPlan:
     """Turn a request into runs.
 
-    Args:
-        host: the plugins.
-        request: what is asked for.
-
     Raises:
         RequestError: for a name nobody registered, or a setting that fits nothing.
     """

@@ -148,11 +148,6 @@ def look_at_task(host: PluginHost, run: Run) -> None:
 def least_of(host: PluginHost, run: Run, device: str) -> int | None:
     """Build a run's network once, and say from how many such runs on they train together.
 
-    Args:
-        host: the plugins.
-        run: one of a cohort.
-        device: ``cpu``, ``cuda`` or ``cuda:i``.
-
     Raises:
         RequestError: for options or pairings that the model refuses. Anything else that goes
             wrong is left to the run, whose record will tell.

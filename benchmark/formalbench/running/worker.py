@@ -37,9 +37,6 @@ def work(unit: Unit) -> list[str]:
 
     A run whose weights are kept is not trained again: they are tested.
 
-    Args:
-        unit: what to do.
-
     Returns:
         The `test_id` of each record, in the order of the runs.
 

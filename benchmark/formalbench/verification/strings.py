@@ -66,10 +66,6 @@ class ViableStrings:
     What a language allows next is a question about these alone. Each length is made from the
     one before, so an alphabet of many symbols costs no more than what is viable. They are counted
     without being made: with 128 types of brackets, length 4 has 2.7·10⁸ of them.
-
-    Args:
-        language: knows what may follow a prefix.
-        num_symbols: S.
     """
 
     def __init__(self, language: HasMembers, num_symbols: int) -> None:
