@@ -21,10 +21,8 @@ from formalbench.contracts.task import Task
 
 Trace = Mapping[str, Tensor]
 
-
 Series = dict[str, Tensor]
 """By place, as ``block.0.head.1``: one number per string, (B,)."""
-
 
 Read = Callable[[Trace], Series]
 """A probe."""

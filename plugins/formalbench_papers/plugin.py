@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING, Any
 from formalbench.contracts.hooks import hookimpl
 from formalbench.contracts.specs import ProtocolSpec, ReproductionSpec, SuiteSpec, TableSpec
 
-from formalbench_papers import (
-    chi,
-    chiang_cholak,
-    deletang,
-    grazzi,
-    huang,
-    path_attention,
-    slice_cde,
-    steffen,
-    yao,
-)
+from formalbench_papers.chi import specs as chi
+from formalbench_papers.chiang_cholak import specs as chiang_cholak
+from formalbench_papers.deletang import specs as deletang
+from formalbench_papers.grazzi import specs as grazzi
+from formalbench_papers.huang import specs as huang
+from formalbench_papers.path_attention import specs as path_attention
+from formalbench_papers.slice_cde import specs as slice_cde
+from formalbench_papers.steffen import specs as steffen
+from formalbench_papers.yao import specs as yao
 
 if TYPE_CHECKING:
     import typer
@@ -32,7 +30,7 @@ PAPERS = (
     *(chi, chiang_cholak, deletang, grazzi, huang),
     *(path_attention, slice_cde, steffen, yao),
 )
-"""The folders; what each of them announces is in its `__init__`, by kind."""
+"""The folders; what each of them announces is in its `specs`, by kind."""
 
 
 def _announced(kind: str) -> Iterator[Any]:

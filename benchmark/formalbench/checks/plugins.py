@@ -35,13 +35,11 @@ if TYPE_CHECKING:
 
 RUNS, STEPS = 3, 3
 
-
 LAYOUT = (
     ParameterInfo("hidden.weight", (2, 3), slice(6), "hidden"),
     ParameterInfo("hidden.bias", (2,), slice(6, 8)),
 )
 """The parameters of each run."""
-
 
 BASE = 1e-3
 """The learning rate that is tried."""
@@ -133,7 +131,6 @@ BUILT = {
     "penalty": "contracts.penalty:Penalty",
 }
 """What a factory makes, by kind."""
-
 
 CALLED = ("probe", "executor", "reproduction")
 """Kinds whose factory is only called while something runs."""

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 MOST = 40
 """As many symbols or answers are shown of each thing; ``--json`` has all."""
 
-
 INTERVALS = (
     "A run is evaluated every `evaluate every` steps by its training error. steps, decay.steps,\n"
     "validation.every and watch.every must be multiples of evaluate_every."
@@ -153,7 +152,6 @@ def _text(value: Any) -> str:
 
 CHANCE_CELLS = 16
 """Lengths over which a chance level that takes long to estimate is."""
-
 
 EXAMPLES = 5
 

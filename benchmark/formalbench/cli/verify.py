@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 DtypeName = Literal["fp16", "bf16", "fp32", "fp64", "all"]
 
-
 MAX_LENGTHS = 10_000
 """Lengths that one command can ask for."""
 

@@ -22,7 +22,6 @@ MAX_ENTRIES = 64
 
 Name = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[a-z0-9][a-z0-9-]*$")]
 
-
 _COUNTS = f"a count is at least 0 and at most {MAX_COUNT}"
 
 

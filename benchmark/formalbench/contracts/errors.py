@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 A = TypeVar("A")
 
-
 T = TypeVar("T")
 
 
@@ -52,10 +51,8 @@ PLUGIN_FAILURES = (Exception, SystemExit)
 `SystemExit` is among them: a plugin that calls ``sys.exit`` ends itself, not us.
 """
 
-
 MOST_SHOWN = 60
 """Characters of a wrong value in an error."""
-
 
 PLAIN = {
     "Input should be": "must be",
@@ -68,7 +65,6 @@ PLAIN = {
     "a valid tuple": "a list",
 }
 """Words of pydantic, and shorter ones."""
-
 
 MOST_NAMED = 12
 """Right names in an error, where a command shows them as well."""

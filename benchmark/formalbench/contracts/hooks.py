@@ -103,7 +103,6 @@ class JobsLeft(KeyboardInterrupt):
 
 hookspec = pluggy.HookspecMarker("formalbench")
 
-
 hookimpl = pluggy.HookimplMarker("formalbench")
 """Marks a function of a plugin as its implementation of the hook of that name."""
 

@@ -30,29 +30,21 @@ LATER = Field(exclude_if=lambda value: value is None)
 """Marks a field that joined the format when records existed already. It is left out of the text
 where it is None, so that what does without it keeps its identity."""
 
-
 Positive = Annotated[int, Field(ge=1)]
-
 
 Fraction = Annotated[float, Field(ge=0.0, le=1.0)]
 
-
 Rate = Annotated[float, Field(gt=0.0)]
 
-
 Length = Annotated[int, Field(ge=0, le=10_000_000)]
-
 
 Window = tuple[Length, Length]
 """The shortest and the longest of some lengths."""
 
-
 _Text = Annotated[str, Field(max_length=200)]
-
 
 Setting = bool | int | float | _Text | tuple[float, ...] | tuple[_Text, ...]
 """What an option of something registered can hold."""
-
 
 Name = Annotated[str, Field(max_length=64)]
 

@@ -88,7 +88,6 @@ def learned(record: Record) -> bool:
 BACKWARD = 3.0
 """A step's cost, of one that only answers: a gradient costs about twice an answer."""
 
-
 _ENOUGH = 0.02
 """Share of the work after which something is said though no run is done."""
 
@@ -183,7 +182,6 @@ def _rate(pairs: Iterable[tuple[float, float]]) -> float:
 
 Source = Literal["same task", "other tasks", "other models", "nothing"]
 """What tells of a run: runs of its model on its task, else its model's other runs, else others'."""
-
 
 SOURCES: tuple[Source, ...] = ("same task", "other tasks", "other models", "nothing")
 

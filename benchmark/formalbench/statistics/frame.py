@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 MOST = 20_000
 """Symbols of a string up to which it is asked: a record may claim any length."""
 
-
 _ROUNDING = 1e-6
-
 
 Chances = Callable[[Record], tuple[float, ...] | None]
 """Says of a test what the best answer that sees only the length gets right at each cell."""
@@ -137,7 +135,6 @@ RUN_COLUMNS = {
 }
 """What each column of `runs_frame` holds."""
 
-
 _CELLS = {
     "length": ("Int64", "of the strings; the greatest, if the cell is a window of lengths"),
     "first": ("Int64", "the least of them"),
@@ -160,10 +157,8 @@ _CELLS = {
     ),
 }
 
-
 CELL_COLUMNS = {name: meaning for name, (_, meaning) in _CELLS.items()}
 """What `cells_frame` has besides."""
-
 
 _GROUP = ["model", "source", "task", "protocol", "version"]
 

@@ -152,7 +152,6 @@ def current_model(host: PluginHost, key: ModelKey) -> Contents | None:
 
 K = TypeVar("K", bound=Hashable)
 
-
 R = TypeVar("R", Record, VerificationRecord)
 
 

@@ -21,7 +21,6 @@ from formalbench.training.run_state import RunState
 Mix = tuple[tuple[int, int], ...]
 """The lengths of a batch, shortest first, and how many strings of it have each."""
 
-
 UNIFORM = Sampler()
 
 

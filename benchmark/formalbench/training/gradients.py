@@ -301,7 +301,6 @@ def check_penalties(network: nn.Module, model: str, penalties: Sequence[Weighted
 FEW_STRINGS = 4
 """A step on at most so many strings is nearly all calls, in networks that are not large."""
 
-
 FEW_PARAMETERS = 100_000
 
 

@@ -250,7 +250,6 @@ class Lion(Optimiser):
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)
 """Of x, x³ and x⁵: what an iteration makes of a singular value x (Jordan et al. 2024)."""
 
-
 LENGTH = 0.2
 """Root mean square of a step, over the rate: about AdamW's, so that both train at one rate."""
 

@@ -145,7 +145,6 @@ class Group:
 WARM_UP = 3
 """Steps of a shape before it is recorded: libraries set themselves up in the first ones."""
 
-
 Shapes = tuple[torch.Size, ...]
 """Of all that a step is given."""
 

@@ -78,7 +78,6 @@ def each_cell_alike(scores: Sequence[CellScore]) -> dict[str, Measure]:
 MAX_NUMBERS = 640
 """In the curves of a run: with more, its record would not stay small."""
 
-
 _TRACED_AT_ONCE = 4
 """Strings: a trace holds what a network forgets, such as whole attention matrices."""
 

@@ -34,7 +34,6 @@ from formalbench.contracts.task import Task
 Compact = npt.NDArray[Any]
 """Strings (B, N) in the smallest integers that hold their symbols."""
 
-
 BLOCK = 1 << 14
 """Strings built at once."""
 
@@ -107,14 +106,11 @@ class ViableStrings:
 COMPLETE_TO = 1000
 """The greatest length at which a member is changed at every place."""
 
-
 MAX_LONELY = 4000
 """Strings with one lonely symbol, per length: with two symbols, all of them up to length 1000."""
 
-
 MAX_SYMBOLS = 1 << 25
 """Symbols in the changed members of all lengths together, before they are drawn, too."""
-
 
 BLOCK_SYMBOLS = 1 << 22
 """Symbols built at once."""

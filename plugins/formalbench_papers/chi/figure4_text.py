@@ -10,8 +10,8 @@ import numpy as np
 from formalbench.documents.charts import BLUES, GREY
 from formalbench.documents.text import plural
 
-from formalbench_papers.chi import LENGTHS
 from formalbench_papers.chi.figure4 import Field, diagonal, measure_field
+from formalbench_papers.chi.specs import LENGTHS
 from formalbench_papers.chi.table3 import CORPORA, wanted_runs
 from formalbench_papers.framework.bench import Bench, TrainedNetwork, records_of, trained
 from formalbench_papers.framework.claims import Claim, Findings, Row, across

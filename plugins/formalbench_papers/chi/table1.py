@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from formalbench.documents.text import percent, plural
 from formalbench.host.host import read_table
 
-from formalbench_papers.chi import TABLES
 from formalbench_papers.chi.models import (
     REGULARGPT,
     REGULARGPT_3,
@@ -16,6 +15,7 @@ from formalbench_papers.chi.models import (
     TRANSFORMER,
     on_parameters,
 )
+from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,

@@ -11,8 +11,8 @@ from formalbench.documents.text import percent
 from formalbench.evaluation.cells import cell_lengths
 from formalbench.host.host import read_table
 
-from formalbench_papers.chi import TABLES
 from formalbench_papers.chi.models import REGULARGPT, REMARKS, RNN, TRANSFORMER, on_parameters
+from formalbench_papers.chi.specs import TABLES
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
 from formalbench_papers.framework.claims import (

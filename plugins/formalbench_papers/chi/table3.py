@@ -9,7 +9,7 @@ from itertools import product
 from formalbench.contracts.config import Value
 from formalbench.statistics.result import perplexities
 
-from formalbench_papers.chi import LENGTHS
+from formalbench_papers.chi.specs import LENGTHS
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,

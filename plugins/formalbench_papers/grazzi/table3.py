@@ -8,7 +8,6 @@ from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
 from formalbench.host.host import read_table
 
-from formalbench_papers import grazzi as specs
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Answer,
@@ -21,6 +20,7 @@ from formalbench_papers.framework.claims import (
 )
 from formalbench_papers.framework.scores import Score, reaches, stays_below
 from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
+from formalbench_papers.grazzi import specs
 
 NEGATIVE: Mapping[str, Value] = {"eigenvalues": "-1..1"}
 ATTENTION: Mapping[str, Value] = {"positions": "rope", "causal": True}

@@ -9,12 +9,12 @@ from formalbench.contracts.config import Value
 from formalbench.documents.text import percent
 from formalbench.host.host import read_table
 
-from formalbench_papers import huang as specs
 from formalbench_papers.framework import scores
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Answer, Claim, Findings, at_least, below, every
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score
+from formalbench_papers.huang import specs
 
 _SHAPE: Mapping[str, Value] = {"causal": True, "layers": 2}
 _LARGE: Mapping[str, Value] = {"causal": True, "layers": 4, "width": 256, "heads": 4}

@@ -10,12 +10,12 @@ from formalbench.documents.text import percent
 from formalbench.host.host import read_table
 from formalbench.metrics.accuracy import ANSWERS
 
-from formalbench_papers import path_attention as specs
 from formalbench_papers.framework import scores as framework_scores
 from formalbench_papers.framework.bench import Bench, draw_strings, retest
 from formalbench_papers.framework.claims import Claim, Findings, at_least, below, every, rises
 from formalbench_papers.framework.runs import Got, Wanted
 from formalbench_papers.framework.scores import Score
+from formalbench_papers.path_attention import specs
 
 TASK = "flip-flop"
 

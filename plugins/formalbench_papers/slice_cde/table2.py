@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from formalbench.documents.text import percent, plural
 from formalbench.host.host import read_table
 
-from formalbench_papers import slice_cde as specs
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import (
     Claim,
@@ -21,6 +20,7 @@ from formalbench_papers.framework.claims import (
 from formalbench_papers.framework.scores import Score, averaged
 from formalbench_papers.framework.tables import AccuracyTable, Key, Trained, residual
 from formalbench_papers.grazzi.table3 import DELTA, NEGATIVE
+from formalbench_papers.slice_cde import specs
 
 DIAGONAL, BLOCKS, LOW_RANK = (
     "SLiCE, diagonal",

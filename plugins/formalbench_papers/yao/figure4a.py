@@ -21,7 +21,6 @@ from formalbench_papers.framework.claims import (
     higher,
 )
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao import LAYERS
 from formalbench_papers.yao.close_brackets import (
     NEAR_PERFECT,
     PAPER,
@@ -44,6 +43,7 @@ from formalbench_papers.yao.figure4 import (
     draw_curve,
     share,
 )
+from formalbench_papers.yao.specs import LAYERS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -12,7 +12,6 @@ from formalbench.documents.text import percent
 from formalbench_papers.framework.bench import Bench
 from formalbench_papers.framework.claims import Claim, Findings, TableCell, at_most, every
 from formalbench_papers.framework.runs import Wanted
-from formalbench_papers.yao import WIDTHS
 from formalbench_papers.yao.close_brackets import (
     PAPER,
     REMARKS,
@@ -26,6 +25,7 @@ from formalbench_papers.yao.close_brackets import (
     transformer,
 )
 from formalbench_papers.yao.figure4 import BUDGET, QUICK, QUICK_LSTM, TASK, draw_curve
+from formalbench_papers.yao.specs import WIDTHS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -23,7 +23,6 @@ from formalbench_papers.framework.claims import (
 )
 from formalbench_papers.framework.runs import Wanted
 from formalbench_papers.framework.scores import Score
-from formalbench_papers.yao import DEPTHS, TYPES, point
 from formalbench_papers.yao.close_brackets import (
     DEEP,
     PAPER,
@@ -37,6 +36,7 @@ from formalbench_papers.yao.close_brackets import (
     train,
     transformer,
 )
+from formalbench_papers.yao.specs import DEPTHS, TYPES, point
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
