@@ -285,8 +285,8 @@ def test_an_option_twice_in_an_instance_is_refused():
 
 def test_lists_are_split_outside_brackets():
     assert split_list("a[x=1,y=2],b") == ["a[x=1,y=2]", "b"]
-    assert split_list(" a , b[x=1] ,") == ["a", "b[x=1]"]
-    assert split_list("") == []
+    assert split_list(" a , b[x=1] ,") == ["a", "b[x=1]", ""]
+    assert split_list("") == [""]
 
 
 # Configs.

@@ -202,12 +202,12 @@ class LoadedPlugins:
             RequestError: if a class is not there or does not fit, or a model has its name already.
             BrokenPluginError: if its file cannot be imported.
         """
-        from formalbench.host.plain_class import class_plugin
-
         found = []
         for name in names:
             text, bracket, options = ("", "", "") if isinstance(name, type) else name.partition("[")
             if isinstance(name, type):
+                from formalbench.host.plain_class import class_plugin
+
                 local = class_plugin(name)
             elif ":" in text:
                 (local,) = find_plugins(Path(text.strip()), "--model")

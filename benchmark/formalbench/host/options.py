@@ -143,7 +143,7 @@ def parse_instance(text: str) -> tuple[str, dict[str, str]]:
 
 
 def split_list(text: str) -> list[str]:
-    """Split at the commas that are outside brackets; what is empty is left out.
+    """Split at the commas that are outside brackets.
 
     Example:
         >>> split_list("a[x=1,y=2],b")
@@ -156,7 +156,7 @@ def split_list(text: str) -> list[str]:
             parts.append("")
         else:
             parts[-1] += character
-    return [part.strip() for part in parts if part.strip()]
+    return [part.strip() for part in parts]
 
 
 # From a spec to its config.
