@@ -137,6 +137,7 @@ def test_values_are_set_like_their_texts():
         (Everything, "share", "1e-3", 0.001),
         (Everything, "loud", "true", True),
         (Everything, "loud", "True", True),
+        (Everything, "loud", True, True),
         (Everything, "word", "3", "3"),
         (Everything, "word", 3, "3"),
         (Everything, "word", "", ""),
@@ -157,6 +158,7 @@ def test_the_type_is_that_of_the_field(config, key, value, kept):
 @pytest.mark.parametrize(
     ("config", "key", "value", "said"),
     [
+        (Everything, "width", True, "mine: width=true: must be a whole number"),
         (Everything, "width", "three", "mine: width=three: must be a whole number"),
         (Everything, "width", "", "mine: width=: must be a whole number"),
         (Everything, "width", "9" * 5000, "width=9999"),

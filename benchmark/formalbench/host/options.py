@@ -247,7 +247,8 @@ def make_config(
 def _as_field(kind: Any, key: str, value: Any) -> Any:
     """Return a value as pydantic takes it for a field: the parts of a tuple, one of a `Literal`."""
     if not isinstance(value, str):
-        return show_value(value) if kind is str else value
+        as_text = kind is str or (isinstance(value, bool) and kind is not bool)
+        return show_value(value) if as_text else value
     if get_origin(kind) is tuple:
         return value.strip("[]() ").split(",")
     if len(value) > MAX_TEXT or not value.isprintable():
